@@ -23,7 +23,7 @@ _INTEGER = re.compile(r"[0-9]{1,19}")
 
 # A place of a stream: a commit, and how many chunks the stream has passed there. What enters the stream
 # between two transactions has no commit of its own, and has its place all the same.
-Place = tuple[int, int]
+RecordPlace = tuple[int, int]
 
 
 def log_page(log_number: int, page: int) -> int:
@@ -127,7 +127,7 @@ class Position:
     chunk: int = 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RecordPlace:
         """Where in the stream it is; places are ordered by commit and then by chunk."""
         return self.commit, self.chunk
 

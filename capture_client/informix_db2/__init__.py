@@ -11,7 +11,7 @@ docs/db2.md says what is assumed beyond them.
 
 from __future__ import annotations
 
-from informix_db2.decoding import Decoder, Rows
+from informix_db2.decoding import DecodedRows, Decoder
 from informix_db2.entry_points import (
     log_records_decoder,
     logical_log_decoder,
@@ -23,11 +23,11 @@ from informix_db2.q_messages import QMessageSettings
 from informix_db2.recognition import recognised
 
 __all__ = [
+    "DecodedRows",
     "Decoder",
     "LogSettings",
     "LogicalLogSettings",
     "QMessageSettings",
-    "Rows",
     "log_records_decoder",
     "logical_log_decoder",
     "q_messages_decoder",

@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_db2.changes import Integers
-from informix_db2.declared_tables import Column
+from informix_db2.changes import IntArray
+from informix_db2.declared_tables import Db2Column
 from informix_db2.text_values import read_what_can_be, reader_of
 
 Matrix = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
 Order = Literal["little", "big"]
-FieldReader = Callable[[Matrix, Bools], tuple[pa.Array, list[int]]]
+_FieldReader = Callable[[Matrix, Bools], tuple[pa.Array, list[int]]]
 
 _MARKS = {"little": "<", "big": ">"}
 _NUMPY = {"SMALLINT": "i2", "INTEGER": "i4", "BIGINT": "i8", "REAL": "f4", "DOUBLE": "f8"}
@@ -34,7 +34,7 @@ _NO_DIGIT = ord("?")
 _PLUS, _MINUS = (0xC, 0xA, 0xE, 0xF), (0xD, 0xB)
 
 
-def fields_of(data: NDArray[np.uint8], starts: Integers, width: int) -> Matrix:
+def fields_of(data: NDArray[np.uint8], starts: IntArray, width: int) -> Matrix:
     """Return the bytes of a field of each row; all must lie in the data."""
     if not len(starts) or not width:
         return np.zeros((len(starts), width), np.uint8)
@@ -48,7 +48,7 @@ def numbers_of(fields: Matrix, code: str, order: Order) -> NDArray[np.generic]:
     return np.ascontiguousarray(fields).view(_MARKS[order] + code).ravel()
 
 
-def width_of(column: Column) -> int:
+def width_of(column: Db2Column) -> int:
     """Return how many bytes a numeric column has, or one of packed digits."""
     if column.kind in _NUMPY:
         return int(_NUMPY[column.kind][1])
@@ -61,7 +61,7 @@ def width_of(column: Column) -> int:
     return widths[column.kind]
 
 
-def number_reader(column: Column, order: Order, *, is_hex_float: bool = False) -> FieldReader:
+def number_reader(column: Db2Column, order: Order, *, is_hex_float: bool = False) -> _FieldReader:
     """Return what reads a column of integers or floats."""
     code, kind = _NUMPY[column.kind], column.type
 
@@ -74,7 +74,7 @@ def number_reader(column: Column, order: Order, *, is_hex_float: bool = False) -
     return read
 
 
-def decimal_reader(column: Column) -> FieldReader:
+def decimal_reader(column: Db2Column) -> _FieldReader:
     """Return what reads a column of packed decimals."""
     count, scale, parse = 2 * (column.length // 2 + 1) - 1, column.scale, reader_of(column)
 
@@ -91,7 +91,7 @@ def decimal_reader(column: Column) -> FieldReader:
     return read
 
 
-def packed_moment_reader(column: Column) -> FieldReader:
+def packed_moment_reader(column: Db2Column) -> _FieldReader:
     """Return what reads a column of dates, times or timestamps of packed digits."""
     pattern = {"DATE": _DATE, "TIME": _TIME}.get(column.kind, _DATE + "-" + _TIME)
     parse = reader_of(column)

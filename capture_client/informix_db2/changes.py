@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 
 INSERT, DELETE, UPDATE = "insert", "delete", "update"
 
@@ -27,12 +27,12 @@ class Image:
         rows: what was decoded: a struct a row, or what an undeclared row is delivered as.
     """
 
-    changes: Integers
+    changes: IntArray
     rows: pa.Array
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class Db2Changes:
     """Changes in the order of their delivery.
 
     Attributes:
@@ -46,7 +46,7 @@ class Changes:
     befores: Sequence[Image]
     afters: Sequence[Image]
     about: dict[str, pa.Array]
-    values: Integers
+    values: IntArray
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -58,7 +58,7 @@ def nothing(kind: pa.DataType) -> Image:
 
 
 def only(
-    images: tuple[Sequence[Image], Sequence[Image]], kept: Integers, count: int
+    images: tuple[Sequence[Image], Sequence[Image]], kept: IntArray, count: int
 ) -> tuple[list[Image], list[Image]]:
     """Return the rows of some of so many changes, which are numbered anew."""
     if len(kept) == count:
@@ -69,7 +69,7 @@ def only(
     return befores, afters
 
 
-def _moved(image: Image, moved: Integers) -> Image:
+def _moved(image: Image, moved: IntArray) -> Image:
     changes = moved[image.changes]
     stays = np.flatnonzero(changes >= 0)
     if len(stays) == len(changes):
@@ -84,6 +84,6 @@ def placed(image: Image, count: int) -> pa.Array:
     return image.rows.take(with_nulls(places))
 
 
-def with_nulls(places: Integers) -> pa.Array:
+def with_nulls(places: IntArray) -> pa.Array:
     """Return places as indices, NULL for those below zero."""
     return pa.array(places, pa.int64(), mask=places < 0)

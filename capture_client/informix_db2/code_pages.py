@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from informix_capture_client.errors import BadOption
-from informix_db2.refused_bytes import BadValue
+from informix_db2.refused_bytes import BadDb2Value
 
 # Numbers of IBM's that Python has under another name.
 _CCSIDS = {
@@ -73,11 +73,13 @@ class CodePage:
             text = "".join([self._characters[byte] for byte in data])
             if "\ufffd" not in text:
                 return text
-            raise BadValue(f"byte {text.index(chr(0xFFFD))} is no character of {self.name}")
+            raise BadDb2Value(f"byte {text.index(chr(0xFFFD))} is no character of {self.name}")
         try:
             return data.decode(self.name)
         except (UnicodeDecodeError, ValueError) as reason:
-            raise BadValue(f"the text is not {self.name}: {getattr(reason, 'reason', 'bad')}") from None
+            raise BadDb2Value(
+                f"the text is not {self.name}: {getattr(reason, 'reason', 'bad')}"
+            ) from None
 
     def texts(self, values: pa.Array) -> pa.Array:
         """Return binary values as strings, NULLs as they are.
@@ -96,21 +98,21 @@ class CodePage:
             return pa.array(
                 [None if v is None else self.decode(v) for v in values.to_pylist()], pa.string()
             )
-        except BadValue:
+        except BadDb2Value:
             raise self._first_bad(values) from None
 
     def texts_and_bad(self, values: pa.Array) -> tuple[pa.Array, dict[int, str]]:
         """Return binary values as strings, NULL for those that are none, and what is wrong."""
         try:
             return self.texts(values), {}
-        except BadValue:
+        except BadDb2Value:
             pass
         texts: list[str | None] = []
         bad: dict[int, str] = {}
         for place, value in enumerate(values.to_pylist()):
             try:
                 texts.append(None if value is None else self.decode(value))
-            except BadValue as reason:
+            except BadDb2Value as reason:
                 texts.append(None)
                 bad[place] = reason.reason
         return pa.array(texts, pa.string()), bad
@@ -142,13 +144,13 @@ class CodePage:
         ends = np.concatenate([[0], np.cumsum(sizes)])
         return text, ends[offsets].astype(np.int32)
 
-    def _first_bad(self, values: pa.Array) -> BadValue:
+    def _first_bad(self, values: pa.Array) -> BadDb2Value:
         for place, value in enumerate(values.to_pylist()):
             try:
                 self.decode(value or b"")
-            except BadValue as bad:
-                return BadValue(bad.reason, place)
-        return BadValue("a text that cannot be decoded", 0)
+            except BadDb2Value as bad:
+                return BadDb2Value(bad.reason, place)
+        return BadDb2Value("a text that cannot be decoded", 0)
 
 
 @lru_cache(maxsize=64)

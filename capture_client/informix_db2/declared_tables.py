@@ -71,7 +71,7 @@ _PIECES = re.compile(r'(?:"(?:[^"]|"")*"|\([^()]*\)|[^,"()])+')
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Db2Column:
     """A column as declared.
 
     Attributes:
@@ -102,7 +102,7 @@ class DeclaredTable:
     """A table whose rows are typed; `name` is as in the bytes: OWNER.TABLE, or numbers."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[Db2Column, ...]
 
     @property
     def type(self) -> pa.DataType:
@@ -120,7 +120,7 @@ def parse_tables(tables: Mapping[str, str]) -> tuple[DeclaredTable, ...]:
     return tuple(DeclaredTable(name, parse_columns(text, name)) for name, text in tables.items())
 
 
-def parse_columns(text: str, table: str) -> tuple[Column, ...]:
+def parse_columns(text: str, table: str) -> tuple[Db2Column, ...]:
     """Read the columns of one table.
 
     >>> [column.type for column in parse_columns("a INT, b DECIMAL(9,2), c TIMESTAMP", "T")]
@@ -146,7 +146,7 @@ def _unreadable(table: str, piece: str) -> BadOption:
     )
 
 
-def _column(piece: str, table: str) -> Column:
+def _column(piece: str, table: str) -> Db2Column:
     found = _COLUMN.match(piece)
     if found is None:
         raise _unreadable(table, piece)
@@ -162,9 +162,9 @@ def _column(piece: str, table: str) -> Column:
             "Declare what the bytes hold, or leave the table undeclared: then they come as they are.",
         )
     if written == "FLOAT" and found["first"]:
-        return Column(name, _float_of(int(found["first"]), f"{name} of {table}"), 0, 0, *flags)
+        return Db2Column(name, _float_of(int(found["first"]), f"{name} of {table}"), 0, 0, *flags)
     length, scale = _length(kind, found["first"], found["second"], f"{name} of {table}")
-    return Column(name, kind, length, scale, *flags)
+    return Db2Column(name, kind, length, scale, *flags)
 
 
 def _float_of(digits: int, where: str) -> str:

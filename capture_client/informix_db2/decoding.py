@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.errors import BadOption
-from informix_db2.changes import Changes, Integers
-from informix_db2.refused_bytes import Refusals, Refused, Values, bytes_of
+from informix_db2.changes import Db2Changes, IntArray
+from informix_db2.refused_bytes import ColumnValues, Refusals, RefusedBytes, bytes_of
 from informix_db2.shapes import Delivery
 
 TOGETHER_BYTES = 4 << 20
@@ -25,19 +25,19 @@ MOST_BYTES = 1 << 30
 class ChangeReader(Protocol):
     """A decoder of one format."""
 
-    def changes(self, values: Values, refusals: Refusals) -> Iterator[Changes | None]:
+    def changes(self, values: ColumnValues, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield changes in order; None where bytes were refused only."""
 
-    def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
+    def finish(self, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield what was held back until there are no more values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class DecodedRows:
     """Rows, and the place among the values given that each comes from."""
 
     batch: pa.RecordBatch
-    values: Integers
+    values: IntArray
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Decoder:
         """The schema of what `rows` returns."""
         return self.delivery.schema
 
-    def rows(self, values: Sequence[bytes | None], names: Sequence[str]) -> Iterator[Rows]:
+    def rows(self, values: Sequence[bytes | None], names: Sequence[str]) -> Iterator[DecodedRows]:
         """Yield the rows of values, in order; NULL has none.
 
         Raises:
@@ -69,40 +69,40 @@ class Decoder:
                 )
         for first, pieces in _together(values):
             named = list(names[first : first + len(pieces)])
-            for rows in self._decoded(Values.of(pieces, named)):
-                yield Rows(rows.batch, rows.values + first)
+            for rows in self._decoded(ColumnValues.of(pieces, named)):
+                yield DecodedRows(rows.batch, rows.values + first)
 
-    def finish(self) -> Iterator[Rows]:
+    def finish(self) -> Iterator[DecodedRows]:
         """Yield the rows that were held back until there are no more values; they come from none: -1.
 
         Raises:
             ProtocolViolation: bytes are bad, and `bad="fail"`.
         """
-        values = Values.of([], [])
+        values = ColumnValues.of([], [])
         refusals = Refusals(values, self.delivery.is_bad_row)
         yield from self._delivered(values, refusals, self.reader.finish(refusals))
 
-    def _decoded(self, values: Values) -> Iterator[Rows]:
+    def _decoded(self, values: ColumnValues) -> Iterator[DecodedRows]:
         refusals = Refusals(values, self.delivery.is_bad_row)
         yield from self._delivered(values, refusals, self.reader.changes(values, refusals))
 
     def _delivered(
-        self, values: Values, refusals: Refusals, found_changes: Iterator[Changes | None]
-    ) -> Iterator[Rows]:
+        self, values: ColumnValues, refusals: Refusals, found_changes: Iterator[Db2Changes | None]
+    ) -> Iterator[DecodedRows]:
         for changes in found_changes:
             if changes is not None and len(changes):
-                yield Rows(*self.delivery.rows(changes))
+                yield DecodedRows(*self.delivery.rows(changes))
             if found := refusals.taken():
                 yield self._refused(values, found)
         if found := refusals.taken():
             yield self._refused(values, found)
 
-    def _refused(self, values: Values, found: list[Refused]) -> Rows:
+    def _refused(self, values: ColumnValues, found: list[RefusedBytes]) -> DecodedRows:
         bad, errors = bytes_of(values, found)
         known = {"_bad": bad, "_error": errors}
         columns = [known.get(f.name) or pa.nulls(len(found), f.type) for f in self.schema]
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-        return Rows(batch, values.which(np.array([each.start for each in found])))
+        return DecodedRows(batch, values.which(np.array([each.start for each in found])))
 
 
 def _together(values: Sequence[bytes | None]) -> Iterator[tuple[int, list[bytes]]]:

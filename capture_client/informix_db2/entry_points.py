@@ -26,7 +26,7 @@ from informix_db2.q_messages import (
     QMessageSettings,
     TranscodedReader,
 )
-from informix_db2.shapes import SHAPES, Delivery, Shape
+from informix_db2.shapes import SHAPES, Delivery, ShapeName
 
 
 def q_messages_decoder(
@@ -90,7 +90,7 @@ def _delivery(
     connector: str,
 ) -> Delivery:
     is_bad_row = _one_of("bad", bad, ("fail", "row")) == "row"
-    form = cast("Shape", _one_of("shape", shape, SHAPES))
+    form = cast("ShapeName", _one_of("shape", shape, SHAPES))
     return Delivery(tables, undeclared, more, form, is_bad_row, connector)
 
 

@@ -20,7 +20,7 @@ REMEDY = (
 )
 
 
-class BadValue(Exception):
+class BadDb2Value(Exception):
     """One value of a column cannot be read; `place` is its place in the column, None if it is alone."""
 
     def __init__(self, reason: str, place: int | None = None) -> None:
@@ -30,7 +30,7 @@ class BadValue(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ColumnValues:
     """Values of the column that is decoded, end to end.
 
     Attributes:
@@ -44,15 +44,15 @@ class Values:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, pieces: list[bytes], names: list[str]) -> Values:
+    def of(cls, pieces: list[bytes], names: list[str]) -> ColumnValues:
         """Put values end to end."""
         sizes = np.array([len(piece) for piece in pieces], np.int64)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         return cls(pieces[0] if len(pieces) == 1 else b"".join(pieces), bounds, tuple(names))
 
-    def where(self, value: int, at: int) -> Where:
+    def where(self, value: int, at: int) -> RecordOrigin:
         """Return where a place is that lies in a value."""
-        return Where(self.names[value], at - int(self.bounds[value]))
+        return RecordOrigin(self.names[value], at - int(self.bounds[value]))
 
     def which(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the value that each place lies in."""
@@ -64,7 +64,7 @@ class Values:
         return min(max(found, 0), len(self.names) - 1)
 
 
-class Where(NamedTuple):
+class RecordOrigin(NamedTuple):
     """Where a record began: in what, as errors call it, and at which of its bytes."""
 
     name: str
@@ -72,7 +72,7 @@ class Where(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedBytes:
     """Bytes that no change is made of; `data` where they are no part of the values."""
 
     start: int
@@ -86,9 +86,9 @@ class Refused:
 class Refusals:
     """Collects what is refused, or ends at the first; `record` counts from 0 in its value."""
 
-    values: Values
+    values: ColumnValues
     is_row: bool
-    found: list[Refused] = field(default_factory=list)
+    found: list[RefusedBytes] = field(default_factory=list)
 
     def refuse(self, start: int, end: int, reason: str, record: int) -> None:
         """Take note of bad bytes.
@@ -97,7 +97,7 @@ class Refusals:
             ProtocolViolation: `bad="fail"`.
         """
         if self.is_row:
-            self.found.append(Refused(start, end, reason, record))
+            self.found.append(RefusedBytes(start, end, reason, record))
             return
         which = self.values.which_one(start)
         byte = start - int(self.values.bounds[which])
@@ -107,7 +107,9 @@ class Refusals:
             record=record,
         )
 
-    def refuse_record(self, value: int, data: bytes, reason: str, record: int, where: Where) -> None:
+    def refuse_record(
+        self, value: int, data: bytes, reason: str, record: int, where: RecordOrigin
+    ) -> None:
         """Take note of a record that came with this value or before it; -1 where no value is left.
 
         As a row it belongs to this value, and says where it was if that was another one.
@@ -120,19 +122,19 @@ class Refusals:
             start = int(self.values.bounds[value]) if value >= 0 else -1
             is_here = value >= 0 and self.values.names[value] == name
             told = reason if is_here else f"{reason} ({name}, byte {byte}, record {record})"
-            self.found.append(Refused(start, start, told, record, data))
+            self.found.append(RefusedBytes(start, start, told, record, data))
             return
         raise ProtocolViolation(
             f"{name}, byte {byte}, record {record}: {reason}.", REMEDY, record=record
         )
 
-    def taken(self) -> list[Refused]:
+    def taken(self) -> list[RefusedBytes]:
         """Return what was noted since, and forget it."""
         found, self.found = self.found, []
         return found
 
 
-def bytes_of(values: Values, found: list[Refused]) -> tuple[pa.Array, pa.Array]:
+def bytes_of(values: ColumnValues, found: list[RefusedBytes]) -> tuple[pa.Array, pa.Array]:
     """Return the bytes and the reasons of refusals."""
     bad = [values.data[each.start : each.end] if each.data is None else each.data for each in found]
     return pa.array(bad, pa.binary()), pa.array([each.reason for each in found], pa.string())

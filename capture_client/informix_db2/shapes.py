@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from informix_capture_client.errors import BadOption
-from informix_db2.changes import UPDATE, Changes, Image, Integers, placed, with_nulls
+from informix_db2.changes import UPDATE, Db2Changes, Image, IntArray, placed, with_nulls
 from informix_db2.declared_tables import DeclaredTable
 
-Shape = Literal["rows", "envelope"]
+ShapeName = Literal["rows", "envelope"]
 SHAPES = ("rows", "envelope")
 
 _ABOUT = {
@@ -63,7 +63,7 @@ class Delivery:
     tables: tuple[DeclaredTable, ...]
     undeclared: pa.DataType
     more: dict[str, pa.DataType]
-    shape: Shape
+    shape: ShapeName
     is_bad_row: bool
     connector: str
 
@@ -103,7 +103,7 @@ class Delivery:
         names = struct_names(self.tables)
         return pa.struct([pa.field(n, t.type) for n, t in zip(names, self.tables, strict=True)])
 
-    def rows(self, changes: Changes) -> tuple[pa.RecordBatch, Integers]:
+    def rows(self, changes: Db2Changes) -> tuple[pa.RecordBatch, IntArray]:
         """Return changes as rows, and the value in the batch that each row comes from."""
         if self.shape == "envelope":
             return self._envelope(changes), changes.values
@@ -113,7 +113,7 @@ class Delivery:
             return self._batch([*images, *self._about(about, changes)]), changes.values
         return self._two_rows_an_update(changes)
 
-    def _about(self, about: dict[str, pa.Array], changes: Changes) -> list[pa.Array]:
+    def _about(self, about: dict[str, pa.Array], changes: Db2Changes) -> list[pa.Array]:
         if self.is_bad_row:
             about = {**about, **_nothing_bad(len(changes))}
         names = [*_ABOUT, *self.more, *(_BAD if self.is_bad_row else ())]
@@ -122,7 +122,7 @@ class Delivery:
     def _batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _two_rows_an_update(self, changes: Changes) -> tuple[pa.RecordBatch, Integers]:
+    def _two_rows_an_update(self, changes: Db2Changes) -> tuple[pa.RecordBatch, IntArray]:
         """Return updates as two rows each, and also what stayed open, where it has both images."""
         is_update = np.asarray(pc.fill_null(pc.equal(changes.kinds, UPDATE), False))
         has_two = is_update | (_has(changes.befores, changes) & _has(changes.afters, changes))
@@ -145,10 +145,10 @@ class Delivery:
             about["_operation"] = _image_kinds(operations, is_pre & ~of_update, is_post & ~of_update)
         # An update counts as two where changes are numbered.
         about["_change_ordinal"] = pc.add(about["_change_ordinal"], pa.array(is_post).cast(pa.int64()))
-        of_rows = Changes(kinds, (), (), about, changes.values[change])
+        of_rows = Db2Changes(kinds, (), (), about, changes.values[change])
         return self._batch([*columns, *self._about(about, of_rows)]), of_rows.values
 
-    def _rows_of(self, before: Image, after: Image, change: Integers, is_post: np.ndarray) -> pa.Array:
+    def _rows_of(self, before: Image, after: Image, change: IntArray, is_post: np.ndarray) -> pa.Array:
         """Return the row of each delivered row; the only image, where a change has one."""
         count = int(change[-1]) + 1 if len(change) else 0
         old, new = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
@@ -162,7 +162,7 @@ class Delivery:
         places = np.where(is_post, new[change], first[change])
         return pa.concat_arrays([before.rows, after.rows]).take(with_nulls(places))
 
-    def _envelope(self, changes: Changes) -> pa.RecordBatch:
+    def _envelope(self, changes: Db2Changes) -> pa.RecordBatch:
         about, kinds = changes.about, changes.kinds
         images = [self._one_image(side, len(changes)) for side in (changes.befores, changes.afters)]
         ts_ms = pc.divide(about["_commit_timestamp"].cast(pa.int64()), 1000)
@@ -189,7 +189,7 @@ class Delivery:
         return pa.StructArray.from_arrays(columns, fields=list(self._row_type), mask=is_null)
 
 
-def _has(images: Sequence[Image], changes: Changes) -> np.ndarray:
+def _has(images: Sequence[Image], changes: Db2Changes) -> np.ndarray:
     """Tell which changes have an image on one side."""
     found = np.zeros(len(changes), bool)
     for image in images:

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from informix_db2.declared_tables import Column
-from informix_db2.refused_bytes import BadValue
+from informix_db2.declared_tables import Db2Column
+from informix_db2.refused_bytes import BadDb2Value
 
 _INTEGER = r"^[+-]?[0-9]+$"
 _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
@@ -46,24 +46,26 @@ _ZERO = r"(?i)^[+-]?[0.]+(e|$)"
 _YEARS = (datetime.datetime.min, datetime.datetime.max)  # 1 to 9999, as in Db2 and in Spark
 _DAY = datetime.timedelta(1)
 
-Reader = Callable[[pa.Array], pa.Array]
+TextReader = Callable[[pa.Array], pa.Array]
 
 
-def reader_of(column: Column) -> Reader:
+def reader_of(column: Db2Column) -> TextReader:
     """Return what makes a column's values; it raises BadValue or ArrowInvalid for a bad text."""
     if column.kind in ("DECIMAL", "TIMESTAMP"):
         return _decimals(column.type) if column.kind == "DECIMAL" else _moments_of(column)
     return _READERS[column.kind]
 
 
-def read_what_can_be(texts: pa.Array, read: Reader, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
+def read_what_can_be(
+    texts: pa.Array, read: TextReader, kind: pa.DataType
+) -> tuple[pa.Array, list[int]]:
     """Return values, NULL for those that cannot be read, and the places of these.
 
     Bad ones are found half by half: columns are read whole, and one bad value costs little more.
     """
     try:
         return read(texts), []
-    except (pa.ArrowInvalid, BadValue):
+    except (pa.ArrowInvalid, BadDb2Value):
         if len(texts) == 1:
             return pa.nulls(1, kind), [0]
     half = len(texts) // 2
@@ -74,14 +76,14 @@ def read_what_can_be(texts: pa.Array, read: Reader, kind: pa.DataType) -> tuple[
 
 def _require(texts: pa.Array, pattern: str) -> None:
     if pc.all(pc.match_substring_regex(texts, pattern)).as_py() is False:
-        raise BadValue("no such value")
+        raise BadDb2Value("no such value")
 
 
 def _signless(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(texts, r"^\+", "")
 
 
-def _integers(kind: pa.DataType) -> Reader:
+def _integers(kind: pa.DataType) -> TextReader:
     def read(texts: pa.Array) -> pa.Array:
         _require(texts, _INTEGER)
         return _signless(texts).cast(kind)
@@ -89,7 +91,7 @@ def _integers(kind: pa.DataType) -> Reader:
     return read
 
 
-def _decimals(kind: pa.DataType) -> Reader:
+def _decimals(kind: pa.DataType) -> TextReader:
     def read(texts: pa.Array) -> pa.Array:
         _require(texts, _DECIMAL)
         return texts.cast(kind)
@@ -97,7 +99,7 @@ def _decimals(kind: pa.DataType) -> Reader:
     return read
 
 
-def _floats(kind: pa.DataType) -> Reader:
+def _floats(kind: pa.DataType) -> TextReader:
     def read(texts: pa.Array) -> pa.Array:
         _require(texts, _FLOAT)
         values = _signless(texts).cast(kind)
@@ -108,7 +110,7 @@ def _floats(kind: pa.DataType) -> Reader:
     return read
 
 
-def _as_they_are(pattern: str) -> Reader:
+def _as_they_are(pattern: str) -> TextReader:
     def read(texts: pa.Array) -> pa.Array:
         _require(texts, pattern)
         return texts
@@ -133,7 +135,7 @@ def _in_years(values: pa.Array) -> pa.Array:
     found = pc.min_max(values)
     first, last = (pa.scalar(year, values.type).value for year in _YEARS)
     if found["min"].is_valid and not first <= found["min"].value <= found["max"].value <= last:
-        raise BadValue("no such year")
+        raise BadDb2Value("no such year")
     return values
 
 
@@ -162,7 +164,7 @@ def _long_moments(texts: pa.Array) -> pa.Array:
     return texts
 
 
-def _moments_of(column: Column) -> Reader:
+def _moments_of(column: Db2Column) -> TextReader:
     return _long_moments if pa.types.is_string(column.type) else moments
 
 
@@ -170,7 +172,7 @@ def _same(texts: pa.Array) -> pa.Array:
     return texts
 
 
-_READERS: dict[str, Reader] = {
+_READERS: dict[str, TextReader] = {
     "SMALLINT": _integers(pa.int16()),
     "INTEGER": _integers(pa.int32()),
     "BIGINT": _integers(pa.int64()),

@@ -7,7 +7,7 @@ docs/emulator-protocol.md and answers as the CDC guide says a real one does.
 from __future__ import annotations
 
 from .late_release import LateRelease
-from .listening import Listener, ListeningServer, serve
+from .listening import ListeningServer, ServerSocket, serve
 from .locks import LockWait, LockWaits
 from .logical_log import LongTransactionError
 from .packed_rows import pack_rows
@@ -15,13 +15,13 @@ from .recording_reader import BadRecording, Recording, read_recording
 from .replay import ReplayedServer
 from .server import EmulatedServer
 from .sql import keep_rows, load_rows
-from .transactions import Savepoint, Transaction
+from .transactions import EmulatedTransaction, Savepoint
 
 __all__ = [
     "BadRecording",
     "EmulatedServer",
+    "EmulatedTransaction",
     "LateRelease",
-    "Listener",
     "ListeningServer",
     "LockWait",
     "LockWaits",
@@ -29,7 +29,7 @@ __all__ = [
     "Recording",
     "ReplayedServer",
     "Savepoint",
-    "Transaction",
+    "ServerSocket",
     "keep_rows",
     "load_rows",
     "pack_rows",

@@ -1,7 +1,7 @@
 """What a client may ask of a server once it is admitted, and what it is answered, as values.
 
 Rule: the wire (`sqli/`) knows bytes and this module; the engine (`sql/`) knows tables and this module;
-neither knows the other. A value is what `ColumnType.encode` takes: int, float, Decimal, str, bool,
+neither knows the other. A value is what `EmulatedType.encode` takes: int, float, Decimal, str, bool,
 date, datetime, the text of an interval, bytes; None is NULL.
 """
 
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from .encoding import ColumnType
+from .encoding import EmulatedType
 
-Value = object
-Check = Callable[[], None]  # called while a statement waits; raises to end it
+SqlValue = object
+CheckStatement = Callable[[], None]  # called while a statement waits; raises to end it
 
 
-class StatementKind(IntEnum):
+class StatementType(IntEnum):
     """The statement types of SQLI that clients look at."""
 
     SELECT = 2
@@ -38,21 +38,21 @@ class ResultColumn:
     """One column of an answer."""
 
     name: str
-    type: ColumnType
+    type: EmulatedType
     not_null: bool = False
 
 
-class RowForm(Protocol):
+class WireForm(Protocol):
     """How a wire has rows; two that give the same are equal."""
 
     def __call__(
-        self, kinds: Sequence[ColumnType], columns: Sequence[Sequence[bytes | None]]
+        self, kinds: Sequence[EmulatedType], columns: Sequence[Sequence[bytes | None]]
     ) -> list[bytes]:
-        """Return rows, given their columns as `ColumnType.encode` has them."""
+        """Return rows, given their columns as `EmulatedType.encode` has them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class CursorKind:
     """How a client opens a cursor."""
 
     name: str = ""  # by which UPDATE and DELETE find its row: WHERE CURRENT OF
@@ -63,10 +63,10 @@ class Cursor:
 class FoundRows(Protocol):
     """Rows that are found piece by piece while they are taken, by one way or the other."""
 
-    def __iter__(self) -> Iterator[Sequence[Value]]:
+    def __iter__(self) -> Iterator[Sequence[SqlValue]]:
         """Return the rows one by one, as values."""
 
-    def pieces(self, form: RowForm) -> Iterator[Sequence[bytes]]:
+    def pieces(self, form: WireForm) -> Iterator[Sequence[bytes]]:
         """Return some rows after the other, as the wire has them."""
 
     def close(self) -> None:
@@ -74,10 +74,10 @@ class FoundRows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StatementOutcome:
     """What a statement did: the rows of a query, or how many rows it touched."""
 
-    rows: Iterable[Sequence[Value]] = ()
+    rows: Iterable[Sequence[SqlValue]] = ()
     row_count: int = 0
     serial: int = 0  # the last values that columns of SERIAL, SERIAL8 and BIGSERIAL were given
     serial8: int = 0
@@ -95,13 +95,13 @@ class Prepared:
     SqlError when the statement is refused.
     """
 
-    kind: StatementKind
-    parameters: Sequence[ColumnType]
+    kind: StatementType
+    parameters: Sequence[EmulatedType]
     columns: Sequence[ResultColumn]
-    run: Callable[[Sequence[Value], Check], Outcome]
+    run: Callable[[Sequence[SqlValue], CheckStatement], StatementOutcome]
     ends_transaction: bool = False  # COMMIT or ROLLBACK: cursors that are not held end too
     # of SELECT FOR UPDATE: how the next run is opened, whose rows are locked as they are fetched
-    declare: Callable[[Cursor], None] | None = None
+    declare: Callable[[CursorKind], None] | None = None
 
 
 class SqlSession(Protocol):
@@ -152,7 +152,7 @@ class Admitted(Protocol):
         """Return the names of the server's databases."""
 
     def lo_read(
-        self, descriptor: int, max_bytes: int, check: Check, offset: int | None = None
+        self, descriptor: int, max_bytes: int, check: CheckStatement, offset: int | None = None
     ) -> bytes:
         """Read a capture session, or any smart large object that was opened."""
 

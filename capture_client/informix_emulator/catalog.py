@@ -11,21 +11,23 @@ from collections.abc import Callable, Iterator
 
 from . import catalog_constraints, codes
 from .catalog_columns import SYSTEM_TABLES, columns_of
-from .encoding import ColumnType
+from .encoding import EmulatedType
 from .locks import NO_SESSION
 from .logical_log import LogicalLog
 from .server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
 from .tables import Capture, Database
 
-Value = str | int | None
-Row = dict[str, Value]
+_Value = str | int | None
+CatalogRow = dict[str, _Value]
 _NOT_NULL = 0x100
 _ROW_LOGGING_FLAG = 0x04000000  # sysptnhdr.flags: the partition is logged with whole rows
 _TABLE_TYPES = {"view": "V", "synonym": "S"}  # SQL Reference, systables
 _RAW_FLAG = 0x10  # systables.flags of a raw table
 
 
-def find_rows(server: EmulatedServer, database: str, table: str) -> Callable[[], list[Row]] | None:
+def find_rows(
+    server: EmulatedServer, database: str, table: str
+) -> Callable[[], list[CatalogRow]] | None:
     """Return what makes the rows of a system table, or None if the database has no such table."""
     make = _TABLES.get((database, table)) or _TABLES.get(("", table))
     if make is None or database not in server.databases:
@@ -33,21 +35,21 @@ def find_rows(server: EmulatedServer, database: str, table: str) -> Callable[[],
     return lambda: list(make(server, server.databases[database]))
 
 
-def _versions(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _versions(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     yield {"majvers": 1, "minvers": 1}
 
 
-def _record_types(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _record_types(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for number, (name, text) in codes.RECORD_TYPES.items():
         yield {"recnum": number, "recname": name[: codes.NAME_LENGTH], "recdesc": text}
 
 
-def _error_codes(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _error_codes(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for name, (number, text) in codes.ERRORS.items():
         yield {"errcode": number, "errname": name[: codes.NAME_LENGTH], "errdesc": text}
 
 
-def _packet_schemes(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _packet_schemes(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     yield {
         "schemenum": codes.PACKET_SCHEME,
         "schemename": "CDC_PKTSCHEME_LRECBINARY"[: codes.NAME_LENGTH],
@@ -55,7 +57,7 @@ def _packet_schemes(_server: EmulatedServer, _database: Database) -> Iterator[Ro
     }
 
 
-def _cdc_sessions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _cdc_sessions(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for session in server.sessions().values():
         yield {
             "sessid": session.id,
@@ -71,13 +73,13 @@ def _cdc_sessions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
         }
 
 
-def _cdc_tables(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _cdc_tables(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for session in server.sessions().values():
         for capture in session.captures.values():
             yield _cdc_table(session.id, capture)
 
 
-def _cdc_table(session_id: int, capture: Capture) -> Row:
+def _cdc_table(session_id: int, capture: Capture) -> CatalogRow:
     name = capture.table.name
     fixed_bytes, fixed_count, variable_count = capture.counts
     fixed_names, variable_names = capture.names
@@ -99,7 +101,7 @@ def _cdc_table(session_id: int, capture: Capture) -> Row:
     }
 
 
-def _logs(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _logs(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     """Yield the log files; which pages count as used is the server's choice.
 
     Where asking ends the page, uniqid << 32 | used << 12 lies after every record so far and before the
@@ -125,7 +127,7 @@ _USED_PAGES: dict[str, Callable[[LogicalLog], int]] = {
 
 def _log(
     log: LogicalLog, place: int, uniqid: int, used: int, is_used: int = 0, is_current: int = 0
-) -> Row:
+) -> CatalogRow:
     return {
         "number": place + 1,
         "uniqid": uniqid,
@@ -136,17 +138,17 @@ def _log(
     }
 
 
-def _log_fill_times(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _log_fill_times(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     with server.log.changed:
         for file in server.log.files:
             yield {"uniqid": file.number, "filltime": file.filled_at}
 
 
-def _dbspaces(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _dbspaces(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     yield {"dbsnum": 1, "name": "rootdbs", "pagesize": server.log.page_bytes}
 
 
-def _transactions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _transactions(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     with server.log.changed:
         keeper = server.row_keeper
         for transaction in server.open_transactions.values():
@@ -169,7 +171,7 @@ def _address(start: int, number: int) -> int:
     return start + number * _ENTRY_BYTES
 
 
-def _sql_sessions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _sql_sessions(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for session in server.row_keeper.open_sessions() if server.row_keeper else ():
         yield {
             "address": _address(_SESSIONS_AT, session.number),
@@ -180,7 +182,7 @@ def _sql_sessions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
         }
 
 
-def _locks(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _locks(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for lock in server.row_keeper.held_locks() if server.row_keeper else ():
         yield {
             "dbsname": lock.database,
@@ -193,7 +195,7 @@ def _locks(server: EmulatedServer, _database: Database) -> Iterator[Row]:
         }
 
 
-def _databases(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _databases(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for database in server.databases.values():
         yield {
             "name": database.name,
@@ -209,17 +211,17 @@ def _databases(server: EmulatedServer, _database: Database) -> Iterator[Row]:
         }
 
 
-def _ha_type(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _ha_type(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     kind, primary = server.ha_role
     yield {"ha_type": kind, "ha_primary": primary}
 
 
-def _configuration(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _configuration(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for number, (name, value) in enumerate(server.configuration.items()):
         yield {"cf_id": number, "cf_name": name, "cf_effective": value}
 
 
-def _users(server: EmulatedServer, database: Database) -> Iterator[Row]:
+def _users(server: EmulatedServer, database: Database) -> Iterator[CatalogRow]:
     """Yield who may do what in a database; all but the owner have been granted it."""
     yield {"username": server.owner, "usertype": "D"}
     if database.name == CDC_DATABASE:
@@ -227,12 +229,12 @@ def _users(server: EmulatedServer, database: Database) -> Iterator[Row]:
             yield {"username": user, "usertype": server.cdc_user_type}
 
 
-def _locales(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _locales(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for database in server.databases.values():
         yield {"dbs_dbsname": database.name, "dbs_collate": database.locale}
 
 
-def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _partitions(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for database in server.databases.values():
         for table in database.tables.values():
             flags = _ROW_LOGGING_FLAG if table.full_row_logging else 0
@@ -246,7 +248,7 @@ def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
             }
 
 
-def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:
+def _tables(server: EmulatedServer, database: Database) -> Iterator[CatalogRow]:
     for tabid, name in enumerate(SYSTEM_TABLES, 1):
         count = len(columns_of(name, "utf-8"))
         yield {**_table_row(name, server.owner, tabid), "partnum": 0x00100001 + tabid, "ncols": count}
@@ -267,7 +269,7 @@ def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:
         }
 
 
-def _table_row(name: str, owner: str, tabid: int) -> Row:
+def _table_row(name: str, owner: str, tabid: int) -> CatalogRow:
     return {
         "tabname": name,
         "owner": owner,
@@ -287,7 +289,7 @@ def _table_row(name: str, owner: str, tabid: int) -> Row:
     }
 
 
-def _columns(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+def _columns(_server: EmulatedServer, database: Database) -> Iterator[CatalogRow]:
     for tabid, name in enumerate(SYSTEM_TABLES, 1):
         for number, (column, kind) in enumerate(columns_of(name, "utf-8"), 1):
             yield _column(tabid, number, column, kind, not_null=False)
@@ -296,7 +298,7 @@ def _columns(_server: EmulatedServer, database: Database) -> Iterator[Row]:
             yield _column(table.tabid, number, each.name, each.type, not_null=each.not_null)
 
 
-def _column(tabid: int, number: int, name: str, kind: ColumnType, *, not_null: bool) -> Row:
+def _column(tabid: int, number: int, name: str, kind: EmulatedType, *, not_null: bool) -> CatalogRow:
     return {
         "colname": name,
         "tabid": tabid,
@@ -308,7 +310,7 @@ def _column(tabid: int, number: int, name: str, kind: ColumnType, *, not_null: b
     }
 
 
-def _extended_types(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _extended_types(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for number, name, mode, length in _EXTENDED_TYPES:
         yield {
             "extended_id": number,
@@ -335,20 +337,20 @@ _EXTENDED_TYPES = (
 )
 
 
-def _environment(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _environment(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     # IBM's change-stream client asks for it before it opens a session.
     yield {"env_id": 1, "env_name": "INFORMIXSERVER", "env_value": server.name}
 
 
-def _dual(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _dual(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     yield {"dummy": "X"}
 
 
-def _nothing(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _nothing(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     yield from ()
 
 
-def _fragments(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+def _fragments(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     yield from ()  # the emulator's tables are not fragmented
 
 
@@ -356,7 +358,7 @@ _EMPTY = (
     "syssynonyms",  # the guide: not used any more, syssyntable has them
     "sysprocedures",
 )
-_TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row]]] = {
+_TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[CatalogRow]]] = {
     (CDC_DATABASE, "syscdcvers"): _versions,
     (CDC_DATABASE, "syscdcrectypes"): _record_types,
     (CDC_DATABASE, "syscdcerrcodes"): _error_codes,

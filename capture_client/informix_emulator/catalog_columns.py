@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from .column_list import parse_column_list
-from .encoding import ColumnType, column_type
+from .encoding import EmulatedType, column_type
 
 _PARTS = ", ".join(f"part{n} smallint" for n in range(1, 17))
 
@@ -92,7 +92,7 @@ SYSTEM_TABLES = (
 
 
 @lru_cache(maxsize=256)
-def columns_of(table: str, codec: str) -> tuple[tuple[str, ColumnType], ...]:
+def columns_of(table: str, codec: str) -> tuple[tuple[str, EmulatedType], ...]:
     """Return names and types of a system table's columns."""
     definitions = parse_column_list(_COLUMNS[table])
     return tuple((d.name, column_type(d.type, codec)) for d in definitions)

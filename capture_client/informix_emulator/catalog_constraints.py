@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .tables import Database, Index, Table
+from .tables import Database, EmulatedTable, Index
 
 if TYPE_CHECKING:
     from .server import EmulatedServer
 
-Row = dict[str, str | int | None]
+_Row = dict[str, str | int | None]
 _VIEW_TEXT_BYTES = 256  # a row of sysviews holds so much of a view's text
 _RESTRICT, _CASCADE, _SIMPLE_MATCH = "R", "C", "N"
 
 
-def indexes_of(table: Table) -> list[Index]:
+def indexes_of(table: EmulatedTable) -> list[Index]:
     """Return the indexes of a table, with those that foreign keys get where none has their columns."""
     found = list(table.all_indexes)
     for reference in table.definition.references:
@@ -29,7 +29,7 @@ def indexes_of(table: Table) -> list[Index]:
     return found
 
 
-def constraints(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+def constraints(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
     """Yield the constraints: P primary key, U unique, R foreign key, C check."""
     for table in database.tables.values():
         for name, kind, index_name in _constraints_of(table):
@@ -44,7 +44,7 @@ def constraints(_server: EmulatedServer, database: Database) -> Iterator[Row]:
             }
 
 
-def _constraints_of(table: Table) -> Iterator[tuple[str, str, str | None]]:
+def _constraints_of(table: EmulatedTable) -> Iterator[tuple[str, str, str | None]]:
     by_columns = {index.columns: index.name for index in reversed(indexes_of(table))}
     for index in table.all_indexes:
         if index.kind in "PU":
@@ -55,12 +55,12 @@ def _constraints_of(table: Table) -> Iterator[tuple[str, str, str | None]]:
         yield name, "C", None
 
 
-def _number(database: Database, table: Table, name: str) -> int:
+def _number(database: Database, table: EmulatedTable, name: str) -> int:
     known = database.constraint_numbers
     return known.setdefault((table.tabid, name), len(known) + 1)
 
 
-def indexes(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+def indexes(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
     """Yield the indexes, each with the places of its columns."""
     for table in database.tables.values():
         places = {column.name: number for number, column in enumerate(table.columns, 1)}
@@ -81,7 +81,7 @@ def indexes(_server: EmulatedServer, database: Database) -> Iterator[Row]:
             }
 
 
-def object_states(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+def object_states(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
     """Yield whether each index and each constraint is enabled (E) or disabled (D)."""
     for table in database.tables.values():
         named = [("I", index.name) for index in indexes_of(table)]
@@ -95,7 +95,7 @@ def object_states(_server: EmulatedServer, database: Database) -> Iterator[Row]:
             }
 
 
-def references(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+def references(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
     """Yield the foreign keys, each with the key that it leads to."""
     by_name = {str(table.name): table for table in database.tables.values()}
     for table in database.tables.values():
@@ -115,13 +115,13 @@ def references(_server: EmulatedServer, database: Database) -> Iterator[Row]:
             }
 
 
-def key_of(table: Table, columns: tuple[str, ...]) -> Index | None:
+def key_of(table: EmulatedTable, columns: tuple[str, ...]) -> Index | None:
     """Return the primary key or unique constraint of these columns."""
     keys = (index for index in table.all_indexes if index.kind in "PU")
     return next((key for key in keys if sorted(key.columns) == sorted(columns)), None)
 
 
-def defaults(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+def defaults(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
     """Yield the defaults of columns that were given one."""
     for table in database.tables.values():
         for number, column in enumerate(table.columns, 1):
@@ -136,7 +136,7 @@ def defaults(_server: EmulatedServer, database: Database) -> Iterator[Row]:
                 }
 
 
-def views(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+def views(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
     """Yield the text of views, cut to the width of a row.
 
     A server writes the query anew, with its own names for tables; here it stands as it was understood.
@@ -149,7 +149,7 @@ def views(_server: EmulatedServer, database: Database) -> Iterator[Row]:
                 yield {"tabid": table.tabid, "seqno": number, "viewtext": piece}
 
 
-def synonyms(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+def synonyms(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
     """Yield what synonyms stand for: a number in this database, a name in another."""
     for table in database.tables.values():
         if table.definition.target is None:

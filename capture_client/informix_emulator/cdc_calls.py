@@ -10,9 +10,17 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .answers import Check, Outcome, Prepared, ResultColumn, SqlSession, StatementKind, Value
+from .answers import (
+    CheckStatement,
+    Prepared,
+    ResultColumn,
+    SqlSession,
+    SqlValue,
+    StatementOutcome,
+    StatementType,
+)
 from .column_list import TypeText, split_at_commas
-from .encoding import ColumnType, column_type
+from .encoding import EmulatedType, column_type
 
 _EXECUTE = re.compile(
     r"execute function (?P<cdc>syscdcv1 ?: ?)?(?:\"?(?P<owner>\w+)\"?\.)?"
@@ -59,7 +67,7 @@ def parse_call(text: str) -> Call | None:
 
 
 def prepare_call(
-    call: Call, codec: str, run: Callable[[Iterator[str | None], Check], int | str]
+    call: Call, codec: str, run: Callable[[Iterator[str | None], CheckStatement], int | str]
 ) -> Prepared:
     """Describe a call; `run` gets the values as text, NULL as None."""
     declared = _ARGUMENTS.get(call.name, ())
@@ -68,15 +76,15 @@ def prepare_call(
     parameters = [_type(kind, codec) for item, kind in asked if item == "?"]
     answer = _type(_TEXT if call.name == "cdc_errortext" else _INTEGER, codec)
 
-    def run_once(values: Sequence[Value], check: Check) -> Outcome:
+    def run_once(values: Sequence[SqlValue], check: CheckStatement) -> StatementOutcome:
         texts = (None if value is None else str(value) for value in values)
-        return Outcome([(run(texts, check),)])
+        return StatementOutcome([(run(texts, check),)])
 
     columns = [ResultColumn("(expression)", answer)]
-    return Prepared(StatementKind.EXECUTE, parameters, columns, run_once)
+    return Prepared(StatementType.EXECUTE, parameters, columns, run_once)
 
 
-def _type(name: str, codec: str) -> ColumnType:
+def _type(name: str, codec: str) -> EmulatedType:
     return column_type(TypeText(name, _LENGTHS.get(name, ())), codec)
 
 

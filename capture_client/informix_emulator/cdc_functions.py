@@ -14,9 +14,9 @@ from .codes import PENDING_ALTER, error_code
 from .column_list import column_name, split_at_commas
 from .locales import canonical_locale
 from .server import EmulatedServer
-from .sessions import CaptureSession
+from .sessions import EmulatedSession
 from .sql_errors import sql_error
-from .tables import Capture, Table, TableName
+from .tables import Capture, EmulatedTable, EmulatedTableName
 
 MAX_RECORDS = 256  # what a server accepts as max_recs, by one client's option check
 
@@ -27,7 +27,7 @@ class Caller(Protocol):
     server: EmulatedServer
     db_locale: str
     delimits_names: bool
-    capture_session: CaptureSession | None
+    capture_session: EmulatedSession | None
 
 
 class _Refusal(Exception):
@@ -158,26 +158,26 @@ def _integer(text: str) -> int:
         raise sql_error(-1213) from None
 
 
-def _session(caller: Caller, text: str) -> CaptureSession:
+def _session(caller: Caller, text: str) -> EmulatedSession:
     session = caller.capture_session
     if session is None or session.id != _integer(text):
         raise _Refusal("CDC_E_NOSES")
     return session
 
 
-def _live_session(caller: Caller, text: str) -> CaptureSession:
+def _live_session(caller: Caller, text: str) -> EmulatedSession:
     session = _session(caller, text)
     _require(not session.is_dead, "CDC_E_MUSTCLOSE")
     return session
 
 
-def _table(caller: Caller, text: str, malformed: str) -> Table:
+def _table(caller: Caller, text: str, malformed: str) -> EmulatedTable:
     """Find a table and check what is common to all functions that name one."""
     # Debezium captures quoted names over a connection with DELIMIDENT; what a server says without it
     # is our choice, here and for columns
     _require(caller.delimits_names or '"' not in text, "CDC_E_NOTAB")
     try:
-        name = TableName.parse(text)
+        name = EmulatedTableName.parse(text)
     except ValueError:
         raise _Refusal(malformed) from None
     database = caller.server.databases.get(name.database)
@@ -199,7 +199,7 @@ def _is_locale(given: str, locale: str) -> bool:
         return False
 
 
-def _column_names(table: Table, text: str) -> list[str]:
+def _column_names(table: EmulatedTable, text: str) -> list[str]:
     try:
         names = [column_name(item) for item in split_at_commas(text)]
     except ValueError:
@@ -213,7 +213,7 @@ def _column_names(table: Table, text: str) -> list[str]:
     return reached
 
 
-def _is_captured(server: EmulatedServer, table: Table) -> bool:
+def _is_captured(server: EmulatedServer, table: EmulatedTable) -> bool:
     return any(table.partnum in session.captures for session in server.sessions().values())
 
 

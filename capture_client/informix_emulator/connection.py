@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from . import cdc_functions
-from .answers import Check, Outcome, Prepared, SqlSession, Value
+from .answers import CheckStatement, Prepared, SqlSession, SqlValue, StatementOutcome
 from .cdc_calls import Call, WithCalls, prepare_call
 from .cdc_functions import error_text
 from .lo_calls import LoCalls, Returned
@@ -19,7 +19,7 @@ from .locales import code_set_of, codec_of
 from .poses import DEFAULT_LOCALE
 from .sbspace import Descriptors
 from .server import CDC_DATABASE, EmulatedServer
-from .sessions import CaptureSession
+from .sessions import EmulatedSession
 from .sql import open_session
 from .sql_errors import sql_error
 
@@ -39,7 +39,7 @@ class Connection:
         self.db_locale = _locale(server, attributes)
         self.delimits_names = attributes.get("DELIMIDENT", "").lower() == "y"
         self.date_form = attributes.get("DBDATE", "")
-        self.capture_session: CaptureSession | None = None
+        self.capture_session: EmulatedSession | None = None
         self._statements: SqlSession | None = None
         self._descriptors = Descriptors(server.sbspace)
         is_little_endian = attributes.get("FLOATS") == "IEEEI"
@@ -84,7 +84,7 @@ class Connection:
         return sorted(self.server.databases)
 
     def lo_read(
-        self, descriptor: int, max_bytes: int, check: Check, offset: int | None = None
+        self, descriptor: int, max_bytes: int, check: CheckStatement, offset: int | None = None
     ) -> bytes:
         """Read the capture session, whose number is a descriptor of 16 bits, or an object."""
         session = self.capture_session
@@ -114,7 +114,7 @@ class Connection:
         if prepared is None:
             return None
 
-        def run(values: Sequence[Value], check: Check) -> Outcome:
+        def run(values: Sequence[SqlValue], check: CheckStatement) -> StatementOutcome:
             with self.server.log.changed:
                 return prepared.run(values, check)
 

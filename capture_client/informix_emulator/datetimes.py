@@ -25,7 +25,7 @@ _PLACES = (0, 4, 6, 8, 10, 12, 14)  # where each field begins in yyyymmddhhmiss
 
 
 @dataclass(frozen=True, slots=True)
-class Qualifier:
+class EmulatedQualifier:
     """The fields a DATETIME or INTERVAL column holds."""
 
     first: int
@@ -60,7 +60,7 @@ class Qualifier:
         return (self.whole_digits + self.fraction_digits) << 8 | (2 * self.first) << 4 | last
 
 
-def qualifier(text: TypeText) -> Qualifier:
+def qualifier(text: TypeText) -> EmulatedQualifier:
     """Build the qualifier of a type as written; ValueError if it is none."""
     first, last = _field(text.first_field), _field(text.last_field)
     fraction = (text.fraction_digits or 3) if last == _FRACTION else 0
@@ -68,17 +68,17 @@ def qualifier(text: TypeText) -> Qualifier:
     years_and_days = text.name == "interval" and first < 2 <= last
     if first > last or years_and_days or fraction > 5 or not 0 <= lead <= 9:
         raise ValueError(f"{text.first_field} to {text.last_field} is not a qualifier")
-    return Qualifier(first, last, lead, fraction)
+    return EmulatedQualifier(first, last, lead, fraction)
 
 
-def spelling(kind: str, fields: Qualifier) -> str:
+def spelling(kind: str, fields: EmulatedQualifier) -> str:
     """Return the type as a TABSCHEMA record prints it."""
     lead = "" if fields.lead_digits == _usual_digits(fields.first) else f"({fields.lead_digits})"
     end = f"({fields.fraction_digits})" if fields.last == _FRACTION else ""
     return f"{kind} {_FIELDS[fields.first]}{lead} to {_FIELDS[fields.last]}{end}"
 
 
-def datetime_encoder(fields: Qualifier) -> Encode:
+def datetime_encoder(fields: EmulatedQualifier) -> Encode:
     """Return the encoder of a DATETIME column: datetime, date or text in, bytes out."""
     parse = re.compile(_pattern(fields, [4, 2, 2, 2, 2, 2][fields.first : fields.last_whole + 1]))
 
@@ -94,7 +94,7 @@ def datetime_encoder(fields: Qualifier) -> Encode:
     return encode
 
 
-def interval_encoder(fields: Qualifier) -> Encode:
+def interval_encoder(fields: EmulatedQualifier) -> Encode:
     """Return the encoder of an INTERVAL column: text such as `-3-07` or `12 03:04:05` in."""
     parse = re.compile("(-?)" + _pattern(fields, [0] + [2] * (fields.last_whole - fields.first)))
     lead_width = fields.lead_digits + (fields.lead_digits & 1)
@@ -110,7 +110,7 @@ def interval_encoder(fields: Qualifier) -> Encode:
     return encode
 
 
-def _pack(fields: Qualifier, whole: str, fraction: str, negative: bool) -> bytes:
+def _pack(fields: EmulatedQualifier, whole: str, fraction: str, negative: bool) -> bytes:
     fraction = fraction.rstrip("0")
     if len(fraction) > fields.fraction_digits:
         raise ValueError(f"the fraction .{fraction} has more digits than the column holds")
@@ -118,7 +118,7 @@ def _pack(fields: Qualifier, whole: str, fraction: str, negative: bool) -> bytes
     return pack(whole + fraction, fields.pairs_before_point, negative, fields.packed_bytes)
 
 
-def _cut(value: datetime.date, fields: Qualifier) -> tuple[str, str]:
+def _cut(value: datetime.date, fields: EmulatedQualifier) -> tuple[str, str]:
     """Take a column's fields out of a date or a datetime; later ones must be zero."""
     digits, fraction = f"{value.year:04}{value.month:02}{value.day:02}", ""
     if isinstance(value, datetime.datetime):
@@ -149,7 +149,7 @@ def _check_ranges(numbers: list[str], first: int) -> None:
         datetime.date(*values[:3])
 
 
-def _pattern(fields: Qualifier, widths: list[int]) -> str:
+def _pattern(fields: EmulatedQualifier, widths: list[int]) -> str:
     """Return a regular expression with a group per field and one for the fraction."""
     parts = [rf"(\d{{{width}}})" if width else rf"(\d{{1,{fields.lead_digits}}})" for width in widths]
     if fields.first == _FRACTION:

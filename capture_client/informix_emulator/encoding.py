@@ -23,7 +23,7 @@ _LARGE_OBJECT_BYTES = 76  # a 4-byte NULL indicator and a 72-byte pointer (the g
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnType:
+class EmulatedType:
     """Everything the emulator knows of a column's type. `size` is None where it varies."""
 
     spelling: str
@@ -36,7 +36,7 @@ class ColumnType:
     is_capturable: bool = True
 
 
-def column_type(text: TypeText, codec: str) -> ColumnType:
+def column_type(text: TypeText, codec: str) -> EmulatedType:
     """Return the type of a column as written; ValueError if there is none of that name."""
     build = _TYPES.get(text.name)
     if build is None:
@@ -44,10 +44,10 @@ def column_type(text: TypeText, codec: str) -> ColumnType:
     return build(text, codec)
 
 
-Build = Callable[[TypeText, str], ColumnType]
+_Build = Callable[[TypeText, str], EmulatedType]
 
 
-def _integer(name: str, coltype: int, form: str) -> Build:
+def _integer(name: str, coltype: int, form: str) -> _Build:
     pack, size = struct.Struct(form).pack, struct.calcsize(form)
     lowest = -(1 << (8 * size - 1))  # means NULL
     null = pack(lowest)
@@ -57,11 +57,11 @@ def _integer(name: str, coltype: int, form: str) -> Build:
             raise ValueError(f"{value} is the NULL pattern")
         return pack(value)
 
-    kind = ColumnType(name, coltype, size, size, encode, null)
+    kind = EmulatedType(name, coltype, size, size, encode, null)
     return lambda _text, _codec: kind
 
 
-def _int8(name: str, coltype: int) -> Build:
+def _int8(name: str, coltype: int) -> _Build:
     pack = struct.Struct(">hII").pack  # sign, low word, high word
 
     def encode(value: object) -> bytes:
@@ -70,11 +70,11 @@ def _int8(name: str, coltype: int) -> Build:
         magnitude = abs(value)
         return pack(-1 if value < 0 else 1, magnitude & 0xFFFFFFFF, magnitude >> 32)
 
-    kind = ColumnType(name, coltype, 10, 10, encode, bytes(10))
+    kind = EmulatedType(name, coltype, 10, 10, encode, bytes(10))
     return lambda _text, _codec: kind
 
 
-def _binary_float(name: str, coltype: int, form: str) -> Build:
+def _binary_float(name: str, coltype: int, form: str) -> _Build:
     pack, size = struct.Struct(form).pack, struct.calcsize(form)
 
     def encode(value: object) -> bytes:
@@ -82,11 +82,11 @@ def _binary_float(name: str, coltype: int, form: str) -> Build:
             raise ValueError("NaN cannot be told from NULL")
         return pack(value)
 
-    kind = ColumnType(name, coltype, size, size, encode, b"\xff" * size)
+    kind = EmulatedType(name, coltype, size, size, encode, b"\xff" * size)
     return lambda _text, _codec: kind
 
 
-def _decimal(text: TypeText, _codec: str) -> ColumnType:
+def _decimal(text: TypeText, _codec: str) -> EmulatedType:
     precision, *rest = text.numbers or (16,)
     if rest:
         size, encode = fixed_point(precision, rest[0])
@@ -94,17 +94,17 @@ def _decimal(text: TypeText, _codec: str) -> ColumnType:
     else:
         size, encode = floating_point(precision)
         shown, scale = f"decimal({precision})", 255
-    return ColumnType(shown, 5, precision << 8 | scale, size, encode, bytes(size))
+    return EmulatedType(shown, 5, precision << 8 | scale, size, encode, bytes(size))
 
 
-def _money(text: TypeText, _codec: str) -> ColumnType:
+def _money(text: TypeText, _codec: str) -> EmulatedType:
     precision, scale = (*text.numbers, *(16, 2)[len(text.numbers) :])
     size, encode = fixed_point(precision, scale)
     shown = f"money({precision},{scale})"
-    return ColumnType(shown, 8, precision << 8 | scale, size, encode, bytes(size))
+    return EmulatedType(shown, 8, precision << 8 | scale, size, encode, bytes(size))
 
 
-def _date(_text: TypeText, _codec: str) -> ColumnType:
+def _date(_text: TypeText, _codec: str) -> EmulatedType:
     pack = struct.Struct(">i").pack
 
     def encode(value: object) -> bytes:
@@ -114,32 +114,32 @@ def _date(_text: TypeText, _codec: str) -> ColumnType:
             raise ValueError(f"{value!r} is not a date")
         return pack(value.toordinal() - _DAY_ZERO)
 
-    return ColumnType("date", 7, 4, 4, encode, b"\x80\0\0\0")
+    return EmulatedType("date", 7, 4, 4, encode, b"\x80\0\0\0")
 
 
-def _datetime(text: TypeText, _codec: str) -> ColumnType:
+def _datetime(text: TypeText, _codec: str) -> EmulatedType:
     fields = qualifier(text)
     size, encode = fields.packed_bytes, datetime_encoder(fields)
-    return ColumnType(spelling("datetime", fields), 10, fields.collength, size, encode, bytes(size))
+    return EmulatedType(spelling("datetime", fields), 10, fields.collength, size, encode, bytes(size))
 
 
-def _interval(text: TypeText, _codec: str) -> ColumnType:
+def _interval(text: TypeText, _codec: str) -> EmulatedType:
     fields = qualifier(text)
     size, encode = fields.packed_bytes, interval_encoder(fields)
-    return ColumnType(spelling("interval", fields), 14, fields.collength, size, encode, bytes(size))
+    return EmulatedType(spelling("interval", fields), 14, fields.collength, size, encode, bytes(size))
 
 
-def _boolean(_text: TypeText, _codec: str) -> ColumnType:
+def _boolean(_text: TypeText, _codec: str) -> EmulatedType:
     def encode(value: object) -> bytes:
         if value is not True and value is not False:
             raise ValueError(f"{value!r} is not a boolean")
         return b"\0\1" if value else b"\0\0"
 
-    return ColumnType("boolean", 41, 1, 2, encode, b"\1\0", extended_id=5)
+    return EmulatedType("boolean", 41, 1, 2, encode, b"\1\0", extended_id=5)
 
 
-def _char(name: str, coltype: int) -> Build:
-    def build(text: TypeText, codec: str) -> ColumnType:
+def _char(name: str, coltype: int) -> _Build:
+    def build(text: TypeText, codec: str) -> EmulatedType:
         size = text.numbers[0] if text.numbers else 1
         if not 0 < size <= MOST_ROW_BYTES:
             raise ValueError(f"{size} is not the size of a {name}")
@@ -148,13 +148,13 @@ def _char(name: str, coltype: int) -> Build:
         def encode(value: object) -> bytes:
             return characters(value).ljust(size)
 
-        return ColumnType(f"{name}({size})", coltype, size, size, encode, b"\0".ljust(size))
+        return EmulatedType(f"{name}({size})", coltype, size, size, encode, b"\0".ljust(size))
 
     return build
 
 
-def _varchar(name: str, coltype: int) -> Build:
-    def build(text: TypeText, codec: str) -> ColumnType:
+def _varchar(name: str, coltype: int) -> _Build:
+    def build(text: TypeText, codec: str) -> EmulatedType:
         limit, reserve = (*text.numbers, *(1, 0)[len(text.numbers) :])
         if not 0 <= reserve <= limit <= 255:
             raise ValueError(f"({limit},{reserve}) is not the size of a {name}")
@@ -165,12 +165,12 @@ def _varchar(name: str, coltype: int) -> Build:
             return bytes((len(data),)) + data
 
         shown = f"{name}({limit},{reserve})"
-        return ColumnType(shown, coltype, reserve << 8 | limit, None, encode, b"\1\0")
+        return EmulatedType(shown, coltype, reserve << 8 | limit, None, encode, b"\1\0")
 
     return build
 
 
-def _lvarchar(text: TypeText, codec: str) -> ColumnType:
+def _lvarchar(text: TypeText, codec: str) -> EmulatedType:
     limit = text.numbers[0] if text.numbers else 2048
     if not 0 < limit <= _LONGEST_LVARCHAR:
         raise ValueError(f"{limit} is not the size of an lvarchar")
@@ -181,7 +181,7 @@ def _lvarchar(text: TypeText, codec: str) -> ColumnType:
         data = characters(value)
         return prefix(len(data) + 1, 0) + data
 
-    return ColumnType(f"lvarchar({limit})", 40, limit, None, encode, b"\0\1\1", extended_id=1)
+    return EmulatedType(f"lvarchar({limit})", 40, limit, None, encode, b"\0\1\1", extended_id=1)
 
 
 def _characters(codec: str, limit: int) -> Callable[[object], bytes]:
@@ -196,12 +196,12 @@ def _characters(codec: str, limit: int) -> Callable[[object], bytes]:
     return encode
 
 
-def _large_object(name: str, extended_id: int) -> Build:
+def _large_object(name: str, extended_id: int) -> _Build:
     # a zeroed locator is reported of 14.10; that the indicator is a flag of 1 and padding, as in the
     # NULLs of other opaque types, is our choice
     null = b"\1".ljust(_LARGE_OBJECT_BYTES, b"\0")
     size = _LARGE_OBJECT_BYTES
-    kind = ColumnType(name, 41, 72, size, _handle, null, extended_id)
+    kind = EmulatedType(name, 41, 72, size, _handle, null, extended_id)
     return lambda _text, _codec: kind
 
 
@@ -211,10 +211,10 @@ def _handle(value: object) -> bytes:
     return value
 
 
-def _simple_object(name: str, coltype: int) -> Build:
+def _simple_object(name: str, coltype: int) -> _Build:
     """TEXT and BYTE: no part of a row of the log; elsewhere a value is its bytes."""
 
-    def build(_text: TypeText, codec: str) -> ColumnType:
+    def build(_text: TypeText, codec: str) -> EmulatedType:
         def encode(value: object) -> bytes:
             if isinstance(value, str) and name == "text":
                 return value.encode(codec)
@@ -222,17 +222,17 @@ def _simple_object(name: str, coltype: int) -> Build:
                 raise ValueError(f"{value!r} is no {name.upper()}")
             return value
 
-        return ColumnType(name, coltype, 56, 0, encode, b"", 0, is_capturable=False)
+        return EmulatedType(name, coltype, 56, 0, encode, b"", 0, is_capturable=False)
 
     return build
 
 
-def _not_captured(name: str, coltype: int) -> Build:
-    kind = ColumnType(name, coltype, 56, 0, lambda _value: b"", b"", 0, is_capturable=False)
+def _not_captured(name: str, coltype: int) -> _Build:
+    kind = EmulatedType(name, coltype, 56, 0, lambda _value: b"", b"", 0, is_capturable=False)
     return lambda _text, _codec: kind
 
 
-_TYPES: dict[str, Build] = {
+_TYPES: dict[str, _Build] = {
     "smallint": _integer("smallint", 1, ">h"),
     "integer": _integer("integer", 2, ">i"),
     "int": _integer("integer", 2, ">i"),

@@ -20,10 +20,10 @@ from .answers import Admitted
 from .connection import Connection
 from .server import EmulatedServer
 
-Connect = Callable[[Mapping[str, str]], Admitted]
+_Connect = Callable[[Mapping[str, str]], Admitted]
 
 
-class Listener:
+class ServerSocket:
     """A server that listens on a port; 0 lets the system choose one.
 
     Args:
@@ -37,7 +37,7 @@ class Listener:
 
     def __init__(
         self,
-        connect: Connect,
+        connect: _Connect,
         host: str = "127.0.0.1",
         port: int = 0,
         latency_seconds: Callable[[], float] = lambda: 0.0,
@@ -168,7 +168,7 @@ class _Accepted(ssl.SSLSocket):
             return None
 
 
-class ListeningServer(Listener):
+class ListeningServer(ServerSocket):
     """An emulated server that listens on a port."""
 
     def __init__(

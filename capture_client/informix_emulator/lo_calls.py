@@ -15,7 +15,7 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 
-from .answers import Check, Outcome, Prepared, ResultColumn, StatementKind, Value
+from .answers import CheckStatement, Prepared, ResultColumn, SqlValue, StatementOutcome, StatementType
 from .column_list import TypeText
 from .encoding import column_type
 from .sbspace import LOCATOR_BYTES, Descriptors
@@ -68,11 +68,13 @@ class LoCalls:
         is_select = bool(match["rest"])
         marks = arguments.count("?")
 
-        def run(values: Sequence[Value], _check: Check) -> Outcome:
+        def run(values: Sequence[SqlValue], _check: CheckStatement) -> StatementOutcome:
             given = iter(str(value) for value in values)
-            return Outcome([(call[1](self, [next(given) if a == "?" else a for a in arguments]),)])
+            return StatementOutcome(
+                [(call[1](self, [next(given) if a == "?" else a for a in arguments]),)]
+            )
 
-        kind = StatementKind.SELECT if is_select else StatementKind.EXECUTE
+        kind = StatementType.SELECT if is_select else StatementType.EXECUTE
         columns = [ResultColumn("(expression)", _INTEGER)]
         return Prepared(kind, [_INTEGER] * marks, columns, run)
 

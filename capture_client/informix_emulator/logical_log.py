@@ -57,7 +57,7 @@ class Wall:
     reads_return: bool
 
 
-class LogFile:
+class EmulatedLogFile:
     """One log file. A reader that holds it can follow `next` when it has read all."""
 
     def __init__(self, number: int) -> None:
@@ -69,7 +69,7 @@ class LogFile:
         self.filled_at = 0
         self.is_gone = False
         self.wall: Wall | None = None
-        self.next: LogFile | None = None
+        self.next: EmulatedLogFile | None = None
         self.buffered = 0  # records at its end that are in the buffer only, and nobody can read
 
     @property
@@ -129,15 +129,15 @@ class LogicalLog:
         self.page_bytes = page_bytes
         self.count = count
         self.clock = clock
-        self.files = [LogFile(first)]
-        self.may_drop: Callable[[LogFile], bool] = lambda _file: True
+        self.files = [EmulatedLogFile(first)]
+        self.may_drop: Callable[[EmulatedLogFile], bool] = lambda _file: True
         self._page = 0
         self._byte = PAGE_HEADER_BYTES
         self._is_placed = False  # the next record lies exactly here, whether it fits or not
         self.buffer = LogBuffer()
 
     @property
-    def current(self) -> LogFile:
+    def current(self) -> EmulatedLogFile:
         """The file that records are added to."""
         return self.files[-1]
 
@@ -205,7 +205,7 @@ class LogicalLog:
         """Return how many pages lie before the one that is being written."""
         return self.flushed_end() >> 12 & 0xFFFFF if self.current.buffered else self._page
 
-    def switch(self, number: int | None = None) -> LogFile:
+    def switch(self, number: int | None = None) -> EmulatedLogFile:
         """Begin the next log file; ValueError if its number is not above the current one."""
         current = self.current
         number = current.number + 1 if number is None else number
@@ -215,7 +215,7 @@ class LogicalLog:
         self._drop_oldest(keep=self.count - 1)
         current.used_pages = self._page + 1
         current.filled_at = int(self.clock())
-        current.next = LogFile(number)
+        current.next = EmulatedLogFile(number)
         self.files.append(current.next)
         self._page, self._byte = 0, PAGE_HEADER_BYTES
         return current.next
@@ -240,7 +240,7 @@ class LogicalLog:
         file.next = None
         self._page, self._byte = position >> 12 & 0xFFFFF, position & 0xFFF or PAGE_HEADER_BYTES
 
-    def find(self, position: int) -> tuple[LogFile, int]:
+    def find(self, position: int) -> tuple[EmulatedLogFile, int]:
         """Return file and index of the first record at a position or after it."""
         for file in self.files:
             if position < (file.number + 1) << 32:

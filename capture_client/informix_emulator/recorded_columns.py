@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .answers import ResultColumn, Value
+from .answers import ResultColumn, SqlValue
 from .column_list import TypeText
-from .encoding import ColumnType, column_type
+from .encoding import EmulatedType, column_type
 
 RecordedRow = Sequence[str | None]
 _LONGEST_VARCHAR = 255
@@ -29,7 +29,7 @@ def recorded_columns(
     ]
 
 
-def typed(rows: Sequence[RecordedRow], columns: Sequence[ResultColumn]) -> Iterator[list[Value]]:
+def typed(rows: Sequence[RecordedRow], columns: Sequence[ResultColumn]) -> Iterator[list[SqlValue]]:
     """Yield rows in the types of their columns."""
     are_numbers = [column.type.coltype in _NUMBERS for column in columns]
     for row in rows:
@@ -39,13 +39,13 @@ def typed(rows: Sequence[RecordedRow], columns: Sequence[ResultColumn]) -> Itera
         ]
 
 
-def varchar(size: int, codec: str) -> ColumnType:
+def varchar(size: int, codec: str) -> EmulatedType:
     """Return a type that holds so many bytes of text."""
     name = "varchar" if size <= _LONGEST_VARCHAR else "lvarchar"
     return column_type(TypeText(name, (size,)), codec)
 
 
-def _type(values: Sequence[str | None], codec: str, is_function: bool) -> ColumnType:
+def _type(values: Sequence[str | None], codec: str, is_function: bool) -> EmulatedType:
     given = [value for value in values if value is not None]
     if is_function and given and all(value.lstrip("-").isdigit() for value in given):
         largest = max(abs(int(value)) for value in given)

@@ -25,7 +25,7 @@ _GZIP = b"\x1f\x8b"
 # What comes of lines that are JSON of another shape; deep nesting is a RecursionError.
 _NO_EVENT = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
-Rows = list[tuple[str | None, ...]]
+_Rows = list[tuple[str | None, ...]]
 Question = tuple[str, str, tuple[str, ...]]  # database, statement, arguments
 
 
@@ -39,7 +39,7 @@ class Recording:
 
     header: dict[str, Any]
     databases: set[str] = field(default_factory=set)
-    answers: dict[Question, list[Rows | SqlError]] = field(default_factory=lambda: defaultdict(list))
+    answers: dict[Question, list[_Rows | SqlError]] = field(default_factory=lambda: defaultdict(list))
     reads: dict[str, list[bytes | SqlError]] = field(default_factory=lambda: defaultdict(list))
 
     @property

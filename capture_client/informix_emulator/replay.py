@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .answers import Check, Outcome, Prepared, SqlSession, StatementKind, Value
+from .answers import CheckStatement, Prepared, SqlSession, SqlValue, StatementOutcome, StatementType
 from .connection import MIN_READ_BYTES
 from .locales import codec_of
 from .recorded_columns import RecordedRow, recorded_columns, typed, varchar
@@ -95,11 +95,11 @@ class ReplayedConnection:
         columns = recorded_columns(rows, self.codec, is_function=is_function)
         arguments = [varchar(_LONGEST_ARGUMENT, self.codec)] * max(len(q[2]) for q, _ in recorded)
 
-        def run(values: Sequence[Value], _check: Check) -> Outcome:
+        def run(values: Sequence[SqlValue], _check: CheckStatement) -> StatementOutcome:
             given = tuple("" if value is None else str(value) for value in values)
-            return Outcome(typed(self._answer((self._database, line, given)), columns))
+            return StatementOutcome(typed(self._answer((self._database, line, given)), columns))
 
-        kind = StatementKind.EXECUTE if is_function else StatementKind.SELECT
+        kind = StatementType.EXECUTE if is_function else StatementType.SELECT
         return Prepared(kind, arguments, columns, run)
 
     def routine(self, signature: str) -> tuple[str, int]:
@@ -111,7 +111,7 @@ class ReplayedConnection:
         raise sql_error(-674, number)
 
     def lo_read(
-        self, descriptor: int, max_bytes: int, _check: Check, _offset: int | None = None
+        self, descriptor: int, max_bytes: int, _check: CheckStatement, _offset: int | None = None
     ) -> bytes:
         """Return what the next read of a session returned then."""
         sessions = [name for name in self._recording.reads if int(name) & 0xFFFF == descriptor]

@@ -16,15 +16,15 @@ from .column_list import primary_key
 from .late_release import LateRelease
 from .locales import canonical_locale
 from .locks import LockWaits
-from .logical_log import LogFile, LogicalLog
+from .logical_log import EmulatedLogFile, LogicalLog
 from .poses import DEFAULT_LOCALE, pose_named
 from .sbspace import Sbspace
 from .server_faults import Faults
-from .sessions import CaptureSession, ReadingManner
+from .sessions import EmulatedSession, ReadingManner
 from .sql_errors import sql_error
 from .sqli import Prompt
-from .tables import Database, Table, TableName, make_table
-from .transactions import RowKeeper, Transaction
+from .tables import Database, EmulatedTable, EmulatedTableName, make_table
+from .transactions import EmulatedTransaction, RowKeeper
 
 CDC_DATABASE = "syscdcv1"
 SYSTEM_DATABASE = "sysmaster"
@@ -142,7 +142,7 @@ class EmulatedServer(Faults):
         self.lock_waits = LockWaits()
         self.sbspace = Sbspace()
         self.sysdbopen: dict[str, tuple[str, ...]] = {}
-        self.open_transactions: dict[int, Transaction] = {}
+        self.open_transactions: dict[int, EmulatedTransaction] = {}
         self._manner = ReadingManner(
             wait_to_fill,
             foreign_transactions,
@@ -151,10 +151,10 @@ class EmulatedServer(Faults):
             lambda: self._is_silent,
             timeout_seconds,
         )
-        self._sessions: dict[int, CaptureSession] = {}
+        self._sessions: dict[int, EmulatedSession] = {}
         self._session_ids = count(next_session_id)
         self._partnums: Iterator[int] = count(_FIRST_PARTNUM)
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[str, EmulatedTable] = {}
         self.create_database(CDC_DATABASE, logged=True, locale=cdc_locale or self.pose.cdc_locale)
         self.create_database(SYSTEM_DATABASE, logged=True, locale=DEFAULT_LOCALE)
 
@@ -201,17 +201,17 @@ class EmulatedServer(Faults):
     def drop_table(self, name: str) -> None:
         """Drop a table; its records stay in the log."""
         with self.log.changed:
-            table = self._tables.pop(str(TableName.parse(name)))
+            table = self._tables.pop(str(EmulatedTableName.parse(name)))
             if self.reuses_partition_numbers:
                 self._partnums = chain([table.partnum], self._partnums)
             del self.databases[table.name.database].tables[table.name.owner, table.name.table]
 
-    def put_table(self, table: Table) -> None:
+    def put_table(self, table: EmulatedTable) -> None:
         """Put a table back as it was, when the SQL that dropped or altered it is rolled back."""
         self._tables[str(table.name)] = table
         self.databases[table.name.database].tables[table.name.owner, table.name.table] = table
 
-    def rename_table(self, table: Table, name: str) -> None:
+    def rename_table(self, table: EmulatedTable, name: str) -> None:
         """Give a table another name in its database; its partition, its rows and captures stay.
 
         IBM's support names RENAME beside ALTER and DROP as refused with -19816 where a table is
@@ -255,9 +255,9 @@ class EmulatedServer(Faults):
             table = self.table(name)
             table.versions = (table.versions[1], table.versions[1])
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> EmulatedTable:
         """Return the table `database:owner.table`; ValueError if there is none."""
-        table = self._tables.get(name) or self._tables.get(str(TableName.parse(name)))
+        table = self._tables.get(name) or self._tables.get(str(EmulatedTableName.parse(name)))
         if table is None:
             raise ValueError(f"there is no table {name}")
         return table
@@ -274,7 +274,7 @@ class EmulatedServer(Faults):
         with self.log.changed:
             self.table(table).full_row_logging = on
 
-    def begin(self, user_id: int = 0, transaction_id: int | None = None) -> Transaction:
+    def begin(self, user_id: int = 0, transaction_id: int | None = None) -> EmulatedTransaction:
         """Open a transaction, in the lowest free slot unless its number is given."""
         with self.log.changed:
             taken = self.open_transactions
@@ -282,7 +282,7 @@ class EmulatedServer(Faults):
             number = next(free) if transaction_id is None else transaction_id
             if number in taken:
                 raise ValueError(f"transaction {number} is open already")
-            taken[number] = Transaction(
+            taken[number] = EmulatedTransaction(
                 self.log,
                 self._logged_table,
                 self.clock,
@@ -297,7 +297,9 @@ class EmulatedServer(Faults):
             return taken[number]
 
     @contextmanager
-    def transaction(self, user_id: int = 0, transaction_id: int | None = None) -> Iterator[Transaction]:
+    def transaction(
+        self, user_id: int = 0, transaction_id: int | None = None
+    ) -> Iterator[EmulatedTransaction]:
         """Open a transaction that is committed at the end of the block, or rolled back."""
         transaction = self.begin(user_id, transaction_id)
         try:
@@ -344,16 +346,16 @@ class EmulatedServer(Faults):
         with self.log.changed:
             return self.log.files[0].number
 
-    def sessions(self) -> dict[int, CaptureSession]:
+    def sessions(self) -> dict[int, EmulatedSession]:
         """Return the open capture sessions by number."""
         with self.log.changed:
             return dict(self._sessions)
 
-    def open_session(self, timeout: int, max_recs: int) -> CaptureSession:
+    def open_session(self, timeout: int, max_recs: int) -> EmulatedSession:
         """Open a capture session."""
         with self.log.changed:
             number = next(self._session_ids)
-            session = CaptureSession(number, self.log, self._manner, timeout, max_recs)
+            session = EmulatedSession(number, self.log, self._manner, timeout, max_recs)
             session.created = int(self.clock())
             self._sessions[number] = session
             return session
@@ -386,23 +388,23 @@ class EmulatedServer(Faults):
                 transaction.rollback()
 
     def _database_of(self, name: str) -> Database:
-        if (database := self.databases.get(TableName.parse(name).database)) is None:
+        if (database := self.databases.get(EmulatedTableName.parse(name).database)) is None:
             raise ValueError(f"there is no database for {name}")
         return database
 
-    def _give_partition(self, table: Table) -> None:
+    def _give_partition(self, table: EmulatedTable) -> None:
         table.partnum = next(self._partnums)
         table.created_at = self.clock() - self.table_age_seconds
         table.created = time.strftime("%m/%d/%Y", time.gmtime(self.clock()))
 
-    def _logged_table(self, name: str) -> Table:
+    def _logged_table(self, name: str) -> EmulatedTable:
         table = self.table(name)
         if not self.databases[table.name.database].is_logged:
             raise ValueError(f"the database of {table.name} is not logged")
         return table
 
-    def _forget(self, transaction: Transaction) -> None:
+    def _forget(self, transaction: EmulatedTransaction) -> None:
         del self.open_transactions[transaction.id]
 
-    def _is_unneeded(self, file: LogFile) -> bool:
+    def _is_unneeded(self, file: EmulatedLogFile) -> bool:
         return all(tx.first_file is not file for tx in self.open_transactions.values())

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 
 from . import codes
 from .logical_log import LogicalLog, Wall
-from .sessions import CaptureSession
-from .tables import Database, Table
+from .sessions import EmulatedSession
+from .tables import Database, EmulatedTable
 
 
 class Faults(ABC):
@@ -21,14 +21,14 @@ class Faults(ABC):
     databases: dict[str, Database]
     row_logging_refusals: int
     _is_silent: bool
-    _sessions: dict[int, CaptureSession]
+    _sessions: dict[int, EmulatedSession]
 
     @abstractmethod
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> EmulatedTable:
         """Return a table."""
 
     @abstractmethod
-    def sessions(self) -> dict[int, CaptureSession]:
+    def sessions(self) -> dict[int, EmulatedSession]:
         """Return the open capture sessions by number."""
 
     def refuse_row_logging_off(self, times: int) -> None:
@@ -99,6 +99,6 @@ class Faults(ABC):
             for session in self._chosen(session_id):
                 session.empty_reads = reads
 
-    def _chosen(self, session_id: int | None) -> list[CaptureSession]:
+    def _chosen(self, session_id: int | None) -> list[EmulatedSession]:
         sessions = self.sessions()
         return list(sessions.values()) if session_id is None else [sessions[session_id]]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from . import codes, records
-from .logical_log import LogFile, LogicalLog, LogRecord, Wall
-from .tables import Capture, Table, make_table
+from .logical_log import EmulatedLogFile, LogicalLog, LogRecord, Wall
+from .tables import Capture, EmulatedTable, make_table
 
 _CHECK_SECONDS = 0.1  # how often a waiting read looks for a cancel or a lost connection
 
@@ -49,7 +49,7 @@ class _Answer:
         return self.room <= 0 or self.records <= 0
 
 
-class CaptureSession:
+class EmulatedSession:
     """An open session. Its methods that touch the log lock it."""
 
     def __init__(
@@ -70,7 +70,7 @@ class CaptureSession:
         self._own_records: deque[bytes] = deque()
         self._cut_record = b""
         self._cut_at = 0
-        self._file: LogFile | None = None
+        self._file: EmulatedLogFile | None = None
         self._index = 0
         self._last_sequence = log.end()
         self._what = _what(self.captures)
@@ -131,7 +131,7 @@ class CaptureSession:
             self.is_dead = self.is_dead or bool(flags & codes.SESSION_IS_DEAD)
             self._log.changed.notify_all()
 
-    def announce_as(self, table: Table, columns: str, locale: str) -> None:
+    def announce_as(self, table: EmulatedTable, columns: str, locale: str) -> None:
         """Let the next read return a TABSCHEMA of a captured table with other columns."""
         with self._log.changed:
             known = self.captures[table.partnum]
@@ -245,7 +245,7 @@ class CaptureSession:
         is_plain = self._manner.shows_all and not self.is_dead
         return is_plain and not self._own_records and not self._cut_record
 
-    def _encoded(self, file: LogFile, upto: int) -> list[bytes]:
+    def _encoded(self, file: EmulatedLogFile, upto: int) -> list[bytes]:
         """Return the next records up to an index as they are sent; b"" stands for one that is not."""
         known = file.encoded.setdefault(self._what, [])
         known += [None] * (upto - len(known))
@@ -277,17 +277,17 @@ class CaptureSession:
             self._file, self._index = file.next, 0
         return None
 
-    def _wall(self, file: LogFile) -> Wall | None:
+    def _wall(self, file: EmulatedLogFile) -> Wall | None:
         """Return the wall in a log file that this session cannot pass, if there is one."""
         is_free = file.wall is None or self.id in file.wall.spared
         return None if is_free else file.wall
 
-    def _readable(self, file: LogFile) -> int:
+    def _readable(self, file: EmulatedLogFile) -> int:
         """Return how many records of a log file the session may have."""
         wall = self._wall(file)
         return file.flushed if wall is None else min(file.flushed, wall.index)
 
-    def _take(self, file: LogFile) -> LogRecord | None:
+    def _take(self, file: EmulatedLogFile) -> LogRecord | None:
         if file.is_gone:
             # no source says what a session is told whose log is overwritten: the code is our choice
             self._own_records.append(
@@ -367,15 +367,15 @@ def _what(captures: dict[int, Capture]) -> Hashable:
     return tuple((key, c.user_data, c.schema_text) for key, c in sorted(captures.items()))
 
 
-_SHOW: dict[int, Callable[[CaptureSession, LogRecord], bytes | None]] = {
-    codes.BEGINTX: CaptureSession._show_begin,
-    codes.COMMTX: CaptureSession._show_end,
-    codes.RBTX: CaptureSession._show_end,
-    codes.DISCARD: CaptureSession._show_middle,
-    codes.INSERT: CaptureSession._show_row,
-    codes.DELETE: CaptureSession._show_row,
-    codes.UPDBEF: CaptureSession._show_row,
-    codes.UPDAFT: CaptureSession._show_row,
-    codes.TRUNCATE: CaptureSession._show_truncate,
-    codes.OTHER: CaptureSession._show_middle,
+_SHOW: dict[int, Callable[[EmulatedSession, LogRecord], bytes | None]] = {
+    codes.BEGINTX: EmulatedSession._show_begin,
+    codes.COMMTX: EmulatedSession._show_end,
+    codes.RBTX: EmulatedSession._show_end,
+    codes.DISCARD: EmulatedSession._show_middle,
+    codes.INSERT: EmulatedSession._show_row,
+    codes.DELETE: EmulatedSession._show_row,
+    codes.UPDBEF: EmulatedSession._show_row,
+    codes.UPDAFT: EmulatedSession._show_row,
+    codes.TRUNCATE: EmulatedSession._show_truncate,
+    codes.OTHER: EmulatedSession._show_middle,
 }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
 
 from .column_list import ColumnDefinition, parse_column_list
-from .encoding import MOST_ROW_BYTES, ColumnType, column_type
+from .encoding import MOST_ROW_BYTES, EmulatedType, column_type
 from .locales import codec_of
 from .table_definition import Definition
 
@@ -27,7 +27,7 @@ EncodedRow = tuple[bytes, bytes]  # the size array of the variable columns, the 
 
 
 @dataclass(frozen=True, slots=True)
-class TableName:
+class EmulatedTableName:
     """A table's full name, database:owner.table."""
 
     database: str
@@ -35,7 +35,7 @@ class TableName:
     table: str
 
     @classmethod
-    def parse(cls, text: str) -> TableName:
+    def parse(cls, text: str) -> EmulatedTableName:
         """Read `database:owner.table`; ValueError if a part is missing."""
         match = _QUALIFIED_NAME.fullmatch(text)
         if match is None:
@@ -54,11 +54,11 @@ class TableName:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """One column of a table."""
 
     name: str
-    type: ColumnType
+    type: EmulatedType
     not_null: bool
 
     @property
@@ -76,10 +76,12 @@ class Index:
     kind: str  # P primary key, U unique constraint, I unique index, D index of duplicates
 
 
-class Table:
+class EmulatedTable:
     """A table: its columns and its entry in the catalog."""
 
-    def __init__(self, name: TableName, columns: Sequence[Column], tabid: int, kind: str) -> None:
+    def __init__(
+        self, name: EmulatedTableName, columns: Sequence[TableColumn], tabid: int, kind: str
+    ) -> None:
         self.name = name
         self.columns = tuple(columns)
         self.tabid = tabid
@@ -164,11 +166,11 @@ class Table:
         return ValueError(f"a row of {self.name} could not be encoded")
 
 
-def make_table(text: str, column_list: str, locale: str, tabid: int, kind: str) -> Table:
+def make_table(text: str, column_list: str, locale: str, tabid: int, kind: str) -> EmulatedTable:
     """Build a table from its name and the column list of its CREATE TABLE."""
     codec = codec_of(locale)
     columns = [_column(definition, codec) for definition in parse_column_list(column_list)]
-    table = Table(TableName.parse(text), columns, tabid, kind)
+    table = EmulatedTable(EmulatedTableName.parse(text), columns, tabid, kind)
     if table.fixed_bytes > MOST_ROW_BYTES:
         raise ValueError(f"a row of {table.name} has {table.fixed_bytes} bytes, and the most is 32,767")
     return table
@@ -184,7 +186,7 @@ class Database:
     is_buffered: bool = False
     is_ansi: bool = False
     ignores_case: bool = False  # NLSCASE INSENSITIVE, as its catalog says it; comparisons know no NCHAR
-    tables: dict[tuple[str, str], Table] = field(default_factory=dict)
+    tables: dict[tuple[str, str], EmulatedTable] = field(default_factory=dict)
     next_tabid: int = 100  # lower ones belong to the catalog
     constraint_numbers: dict[tuple[int, str], int] = field(default_factory=dict)  # by tabid and name
 
@@ -192,7 +194,9 @@ class Database:
 class Capture:
     """The columns of one table that a session captures, under the table's number in the session."""
 
-    def __init__(self, table: Table, names: Sequence[str], user_data: int, started: int = 0) -> None:
+    def __init__(
+        self, table: EmulatedTable, names: Sequence[str], user_data: int, started: int = 0
+    ) -> None:
         self.table = table
         self.user_data = user_data
         self.started = started
@@ -234,19 +238,19 @@ class Capture:
         return b"".join(kept), b"".join(pieces)
 
 
-def _slices(all_columns: Sequence[Column], chosen: Sequence[Column]) -> list[slice]:
+def _slices(all_columns: Sequence[TableColumn], chosen: Sequence[TableColumn]) -> list[slice]:
     starts = accumulate((column.type.size or 0 for column in all_columns), initial=0)
     places = {column.name: start for column, start in zip(all_columns, starts, strict=False)}
     return [slice(places[c.name], places[c.name] + (c.type.size or 0)) for c in chosen]
 
 
-def _column(definition: ColumnDefinition, codec: str) -> Column:
+def _column(definition: ColumnDefinition, codec: str) -> TableColumn:
     kind = column_type(definition.type, codec)
     is_serial = kind.spelling in ("serial", "bigserial", "serial8")
-    return Column(definition.name, kind, definition.not_null or is_serial)
+    return TableColumn(definition.name, kind, definition.not_null or is_serial)
 
 
-def _step(column: Column) -> tuple[str, Callable[[object], bytes], bytes]:
+def _step(column: TableColumn) -> tuple[str, Callable[[object], bytes], bytes]:
     null = None if column.not_null else column.type.null
     return column.name, column.type.encode, null  # type: ignore[return-value]  # None: see encode
 

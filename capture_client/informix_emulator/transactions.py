@@ -14,11 +14,11 @@ from typing import Protocol
 from . import codes, records
 from .late_release import LateRelease
 from .locks import HeldLock, SqlSessionFacts
-from .logical_log import LogFile, LogicalLog, LogRecord
+from .logical_log import EmulatedLogFile, LogicalLog, LogRecord
 from .sbspace import Counted, Sbspace
-from .tables import Table
+from .tables import EmulatedTable
 
-Row = Mapping[str, object]
+NamedRow = Mapping[str, object]
 _BEGIN_BYTES, _END_BYTES, _ROW_BYTES = 52, 48, 64
 _DEFINITION_BYTES = 600
 _REFERENCES = {codes.INSERT: 1, codes.DELETE: -1, codes.UPDBEF: -1, codes.UPDAFT: 1}  # to objects
@@ -28,20 +28,22 @@ _REFERENCES = {codes.INSERT: 1, codes.DELETE: -1, codes.UPDBEF: -1, codes.UPDAFT
 class Savepoint:
     """A place in a transaction that it can be rolled back to."""
 
-    transaction: Transaction
+    transaction: EmulatedTransaction
     record_count: int
 
 
 class RowKeeper(Protocol):
     """Keeps the rows that transactions write, so that a SELECT finds them."""
 
-    def changed(self, transaction: Transaction, kind: int, table: Table, *rows: Row) -> None:
+    def changed(
+        self, transaction: EmulatedTransaction, kind: int, table: EmulatedTable, *rows: NamedRow
+    ) -> None:
         """A transaction has logged a row: one image, or that before an update and that after it."""
 
-    def undone(self, transaction: Transaction, record_count: int) -> None:
+    def undone(self, transaction: EmulatedTransaction, record_count: int) -> None:
         """What a transaction logged is void, but for so many records at its beginning."""
 
-    def ended(self, transaction: Transaction, *, is_committed: bool) -> None:
+    def ended(self, transaction: EmulatedTransaction, *, is_committed: bool) -> None:
         """A transaction has ended, and its locks go."""
 
     def held_locks(self) -> list[HeldLock]:
@@ -50,19 +52,19 @@ class RowKeeper(Protocol):
     def open_sessions(self) -> list[SqlSessionFacts]:
         """Return the sessions that are open now."""
 
-    def owner_of(self, transaction: Transaction) -> int:
+    def owner_of(self, transaction: EmulatedTransaction) -> int:
         """Return the number of the session that a transaction belongs to."""
 
 
-class Transaction:
+class EmulatedTransaction:
     """An open transaction. Each change returns the sequence number of its record."""
 
     def __init__(
         self,
         log: LogicalLog,
-        find_table: Callable[[str], Table],
+        find_table: Callable[[str], EmulatedTable],
         clock: Callable[[], float],
-        on_end: Callable[[Transaction], None],
+        on_end: Callable[[EmulatedTransaction], None],
         transaction_id: int,
         user_id: int,
         row_keeper: RowKeeper | None = None,
@@ -87,7 +89,7 @@ class Transaction:
             self.begin_sequence = self._control(
                 codes.BEGINTX, _BEGIN_BYTES, records.begin, int(clock()), user_id
             )
-            self.first_file: LogFile = log.current
+            self.first_file: EmulatedLogFile = log.current
 
     @property
     def record_count(self) -> int:
@@ -238,16 +240,16 @@ class Transaction:
                 self._keep(kind, table, row)
             return sequence
 
-    def _count(self, table: Table, row: Row, sign: int) -> None:
+    def _count(self, table: EmulatedTable, row: NamedRow, sign: int) -> None:
         if table.large_objects:
             held = [row.get(name) for name in table.large_objects]
             self._counted += self._sbspace.counted(self.record_count, str(table.name), held, sign)
 
-    def _keep(self, kind: int, table: Table, *rows: Row) -> None:
+    def _keep(self, kind: int, table: EmulatedTable, *rows: NamedRow) -> None:
         if self._row_keeper is not None:
             self._row_keeper.changed(self, kind, table, *rows)
 
-    def _add_row(self, kind: int, table: Table, sizes: bytes, payload: bytes) -> int:
+    def _add_row(self, kind: int, table: EmulatedTable, sizes: bytes, payload: bytes) -> int:
         self._must_be_open()
         sequence = self._log.reserve(_ROW_BYTES + (len(payload) + 3 & ~3))
         # without full row logging the capture code passes a table's records over
@@ -270,7 +272,7 @@ class Transaction:
         if self._row_keeper is not None:
             self._row_keeper.ended(self, is_committed=is_committed)
 
-    def _target(self, name: str) -> Table:
+    def _target(self, name: str) -> EmulatedTable:
         table = self._find_table(name)
         if not table.is_logged:
             raise ValueError(f"changes of {table.name} are not logged")

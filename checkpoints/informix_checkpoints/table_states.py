@@ -93,10 +93,10 @@ class TableState:
 
 
 Tables = Mapping[str, TableState]  # by owner.table, as SQL writes it
-TableChanges = Mapping[str, TableState | None]  # None: the table has left
+ChangedStates = Mapping[str, TableState | None]  # None: the table has left
 
 
-def changed(tables: Tables, changes: TableChanges) -> Tables:
+def changed(tables: Tables, changes: ChangedStates) -> Tables:
     """Return tables after some of them have changed, joined or left."""
     after = {**tables, **changes}
     return {name: state for name, state in after.items() if state is not None}
@@ -107,7 +107,7 @@ def listed(tables: Tables) -> dict[str, str]:
     return {name: state.digest for name, state in tables.items()}
 
 
-def tables_to_json(tables: TableChanges) -> dict[str, object]:
+def tables_to_json(tables: ChangedStates) -> dict[str, object]:
     """Return what is kept of tables, in the order of their names."""
     return {name: state and state.to_json() for name, state in sorted(tables.items())}
 

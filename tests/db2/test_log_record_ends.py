@@ -13,7 +13,7 @@ from db2.test_log_records import decoder, lobs, rows_of
 from informix_capture_client.errors import BadOption, ProtocolViolation
 from informix_db2 import decoding
 from informix_db2.log_records.lob_records import strings_of
-from informix_db2.refused_bytes import BadValue
+from informix_db2.refused_bytes import BadDb2Value
 
 
 def test_large_objects_whose_row_never_came_are_incomplete_though_committed() -> None:
@@ -76,7 +76,7 @@ def test_the_structure_of_strings_is_read_or_refused(
 ) -> None:
     data = bytes.fromhex(digits)
     if expected is None:
-        with pytest.raises(BadValue, match="column 65535"):
+        with pytest.raises(BadDb2Value, match="column 65535"):
             strings_of(data, 1, ("little", "big"))
     else:
         assert strings_of(data, 1, ("little", "big")) == expected, name

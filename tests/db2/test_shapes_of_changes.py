@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from db2.test_q_messages import decoder
 from informix_db2 import Decoder
-from informix_db2.changes import Changes, Image, nothing
+from informix_db2.changes import Db2Changes, Image, nothing
 
 T, OTHER = {"TEST.T": "a INT"}, {"TEST.U": "b INT"}
 
@@ -24,7 +24,7 @@ def delivered(decode: Decoder, kinds: list[str], befores: Any, afters: Any) -> l
         [_image(table.type, each) for table, each in zip(decode.delivery.tables, side, strict=True)]
         for side in (befores, afters)
     ]
-    changes = Changes(pa.array(kinds), sides[0], sides[1], about, np.zeros(count, np.int64))
+    changes = Db2Changes(pa.array(kinds), sides[0], sides[1], about, np.zeros(count, np.int64))
     batch, _ = decode.delivery.rows(changes)
     batch.validate(full=True)
     rows: list[dict[str, Any]] = batch.to_pylist()

@@ -9,13 +9,13 @@ import pytest
 
 from informix_emulator.column_list import parse_column_list
 from informix_emulator.decimals import fixed_point
-from informix_emulator.tables import Capture, Table, make_table
+from informix_emulator.tables import Capture, EmulatedTable, make_table
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_rows.json").read_text())
 ROWS = [(table, row) for table in RECORDED["tables"] for row in table["rows"]]
 
 
-def table(columns: str, locale: str = "en_US.utf8") -> Table:
+def table(columns: str, locale: str = "en_US.utf8") -> EmulatedTable:
     return make_table("stores:informix.t", columns, locale, 100, "table")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.servers.in_process import InProcessConnection
-from informix_emulator import EmulatedServer, Transaction, keep_rows
+from informix_emulator import EmulatedServer, EmulatedTransaction, keep_rows
 from informix_emulator.sbspace import Descriptors
 from informix_emulator.sql_errors import SqlError
 
@@ -39,18 +39,18 @@ def there(server: EmulatedServer, data: bytes = b"x", number: int = 1) -> bytes:
     return handle
 
 
-Change = Callable[[Transaction, bytes], None]
+Change = Callable[[EmulatedTransaction, bytes], None]
 
 
-def delete(tx: Transaction, handle: bytes) -> None:
+def delete(tx: EmulatedTransaction, handle: bytes) -> None:
     tx.delete(TABLE, row(handle))
 
 
-def replace(tx: Transaction, handle: bytes) -> None:
+def replace(tx: EmulatedTransaction, handle: bytes) -> None:
     tx.update(TABLE, row(handle), row(None))
 
 
-def empty(tx: Transaction, _handle: bytes) -> None:
+def empty(tx: EmulatedTransaction, _handle: bytes) -> None:
     tx.truncate(TABLE)
 
 

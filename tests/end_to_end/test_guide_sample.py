@@ -25,7 +25,7 @@ from informix_capture_client.records.records import (
 )
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.odbc.transport import OdbcTransport
 from informix_capture_client.transport.sqli.transport import SqliTransport
@@ -111,7 +111,9 @@ def test_the_sample_of_the_guide_is_read_back_with_its_positions(
     assert int(blocks[0].raw.payload_sizes[0]) == 37  # the trailing NUL is counted, as in the guide
     assert show(int(blocks[2].sequence_numbers[0])) == INSERT
     assembler = TransactionAssembler(Position(0, 0))
-    (transaction,) = [e for b in blocks for e in assembler.feed(b) if isinstance(e, Transactions)]
+    (transaction,) = [
+        e for b in blocks for e in assembler.feed(b) if isinstance(e, CommittedTransactions)
+    ]
     assert list(map(show, transaction.begin_sequence_numbers.tolist())) == [BEGIN]
     assert list(map(show, transaction.commit_sequence_numbers.tolist())) == [COMMIT]
     assert transaction.transaction_ids.tolist() == [24]

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from capture_client.shapes.test_json_shape import Tables, records
 from harness.capture.decoding import encode_rows
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from informix_capture_client.shapes.encoder import row_schema
 from informix_cdc.lake import TargetColumn, TargetTable, definitions
 from informix_cdc.spark.schema import to_spark
@@ -69,7 +69,7 @@ def written() -> tuple[list[dict[str, Any]], list[str]]:
     """The rows in the default shape, and as JSON."""
     tables = Tables([COLUMNS])
     _, encoded = encode_rows(COLUMNS, [_typed(row) for row in ROWS])
-    stream = records([(Kind.INSERT, 0, each) for each in encoded])
+    stream = records([(RecordKind.INSERT, 0, each) for each in encoded])
     plain = tables.delivered(RowForm(), stream)
     rows = [{name: row[name] for name in row if not name.startswith("_")} for row in plain]
     return rows, [row["after"] for row in tables.delivered(RowForm(shape="json"), stream)]

@@ -31,7 +31,11 @@ from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Event, Passed, Transactions
+from informix_capture_client.transactions.events import (
+    CommittedTransactions,
+    PositionPassed,
+    StreamEvent,
+)
 from informix_capture_client.transport.base import Argument, Row
 from informix_checkpoints.spool.stored_rows import in_row_form
 from informix_emulator import EmulatedServer
@@ -171,17 +175,17 @@ class Captured:
         finally:
             stream.stop(0)
 
-    def _take(self, encoder: ChangeEncoder, event: Event | TableSchema) -> None:
+    def _take(self, encoder: ChangeEncoder, event: StreamEvent | TableSchema) -> None:
         if isinstance(event, TableSchema):
             encoder.announce(event)
-        elif isinstance(event, Transactions):
+        elif isinstance(event, CommittedTransactions):
             for one in event.each():
                 batches = list(encoder.encode([one]))
                 self.rows += [
                     _row(each) for b in batches for each in in_row_form(b, encoder.schema).to_pylist()
                 ]
                 self._move(one.position)
-        elif isinstance(event, Passed):
+        elif isinstance(event, PositionPassed):
             self._move(event.position)
 
     def _move(self, position: Position) -> None:

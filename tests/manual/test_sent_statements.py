@@ -24,9 +24,9 @@ from informix_cdc.capture.server_watch import INTERVAL_SECONDS, log_facts
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import look_up_tables, open_catalog, trace_wire
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows, load_rows
-from informix_emulator.answers import Check, Prepared, SqlSession
+from informix_emulator.answers import CheckStatement, Prepared, SqlSession
 from informix_emulator.connection import Connection
-from informix_emulator.sqli.pam import Prompt, Style
+from informix_emulator.sqli.pam import Prompt, PromptStyle
 from manual.made_parts import ROOT
 from manual.sent_statements import OF_A_TABLE, WHEN, texts
 from odbc_driver.build import Drivers, build_drivers
@@ -55,7 +55,7 @@ def received(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     seen: set[str] = set()
     session, lo_read = Connection.session, Connection.lo_read
 
-    def noting_read(self: Connection, descriptor: int, max_bytes: int, check: Check) -> bytes:
+    def noting_read(self: Connection, descriptor: int, max_bytes: int, check: CheckStatement) -> bytes:
         seen.add(statements.LO_READ)  # on the wire it is a message of its own
         return lo_read(self, descriptor, max_bytes, check)
 
@@ -185,7 +185,7 @@ def test_without_a_driver_a_server_receives_the_messages_that_are_listed(tmp_pat
     lines: list[str] = []
     trace = WireTrace(lines.append, lambda: datetime.now(UTC))
     with listening_stores() as (server, listening), trace_wire(trace):
-        server.prompts = (Prompt(Style.HIDDEN, "Password: "),)
+        server.prompts = (Prompt(PromptStyle.HIDDEN, "Password: "),)
         a_life_of_a_stream(server, listening)
         a_life_with_values(server, listening, tmp_path)
     sent = {line.split()[3] for line in lines if line.split()[2] == ">"}

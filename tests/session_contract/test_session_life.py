@@ -12,7 +12,7 @@ from informix_capture_client.errors import ServerRefused
 from informix_capture_client.records.records import (
     Begin,
     Commit,
-    Kind,
+    RecordKind,
     TableSchema,
     Timeout,
 )
@@ -48,7 +48,7 @@ def test_a_session_is_opened_captures_and_is_closed(
     begin = next(b for b in reader.of(Begin) if b.transaction_id == row.transaction_id)
     commit = next(c for c in reader.of(Commit) if c.transaction_id == row.transaction_id)
     assert begin.sequence_number < row.sequence_number < commit.sequence_number
-    assert row.kind == Kind.INSERT
+    assert row.kind == RecordKind.INSERT
 
 
 def test_only_the_columns_asked_for_come(server: CaptureServer, table: ContractTable) -> None:
@@ -147,7 +147,7 @@ def test_a_record_that_was_cut_can_be_read_from_its_beginning_again(
     ):
         writer.insert(table, id="1", note="x" * 255)
         piece = b""
-        while piece[12:16] != Kind.INSERT.to_bytes(4, "big"):
+        while piece[12:16] != RecordKind.INSERT.to_bytes(4, "big"):
             piece = bytes(session.read())
         assert session.skip_to_record_boundary() == 1
         assert bytes(session.read()) == piece

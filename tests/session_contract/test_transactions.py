@@ -11,7 +11,7 @@ from informix_capture_client.records.records import (
     Begin,
     Commit,
     Discard,
-    Kind,
+    RecordKind,
     Rollback,
 )
 
@@ -134,6 +134,6 @@ def test_a_truncate_stands_in_a_transaction(server: CaptureServer, table: Contra
         reader = Reader(session)
         reader.until_ended(transactions=2)
         assert server.printed(table) == []
-    assert reader.kinds == [Kind.INSERT, Kind.TRUNCATE]
+    assert reader.kinds == [RecordKind.INSERT, RecordKind.TRUNCATE]
     truncate = reader.rows[1]
     assert any(c.transaction_id == truncate.transaction_id for c in reader.of(Commit))

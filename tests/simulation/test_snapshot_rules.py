@@ -25,7 +25,7 @@ from informix_capture_client.incremental_snapshot import (
     TouchedKeys,
     TouchedTables,
 )
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 
 Patch = pytest.MonkeyPatch
@@ -138,7 +138,7 @@ def _passed_by_a_timeout(patch: Patch) -> None:
     of = Proof.of
 
     def with_timeouts(block: Any) -> Proof:
-        has_timeout = bool((block.raw.kinds == Kind.TIMEOUT).any())
+        has_timeout = bool((block.raw.kinds == RecordKind.TIMEOUT).any())
         return Proof(1 << 62, 1 << 62) if has_timeout else of(block)
 
     patch.setattr(Proof, "of", with_timeouts)
@@ -159,7 +159,7 @@ def _post_images_only(patch: Patch) -> None:
     show = CapturedTables.show_keys
 
     def without_before_images(self: CapturedTables, changes: Any, observer: Any) -> None:
-        kept = ~np.isin(changes.kinds, (Kind.UPDBEF, Kind.DELETE))
+        kept = ~np.isin(changes.kinds, (RecordKind.UPDBEF, RecordKind.DELETE))
         show(self, changes.only(kept), observer)
 
     patch.setattr(CapturedTables, "show_keys", without_before_images)

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from informix_capture_client.records import BOUNDS, Kind, RecordBlock, is_one_of
+from informix_capture_client.records import BOUNDS, RecordBlock, RecordKind, is_one_of
 
-_OF_THE_LOG = ~is_one_of(Kind.TIMEOUT, Kind.TABSCHEMA, Kind.ERROR)
+_OF_THE_LOG = ~is_one_of(RecordKind.TIMEOUT, RecordKind.TABSCHEMA, RecordKind.ERROR)
 
 
 @dataclass(frozen=True, slots=True)

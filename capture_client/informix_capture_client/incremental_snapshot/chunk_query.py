@@ -19,10 +19,10 @@ from itertools import pairwise
 from typing import TypeVar
 
 from informix_capture_client.catalog import Table
-from informix_capture_client.incremental_snapshot.key_choice import Key
+from informix_capture_client.incremental_snapshot.key_choice import SnapshotKey
 from informix_capture_client.sql_names import delimited
 
-Bound = TypeVar("Bound")
+_Bound = TypeVar("_Bound")
 _ALIAS = "t"
 
 
@@ -31,7 +31,7 @@ class ChunkQuery:
     """Statements that read one table by its key."""
 
     table: Table
-    key: Key
+    key: SnapshotKey
 
     @property
     def key_places(self) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ class ChunkQuery:
         """Return the statement for the next rows behind a key; `arguments` go with it."""
         return self._statement(rows, f" WHERE {''.join(self._condition())}")
 
-    def arguments(self, after: Sequence[Bound]) -> list[Bound]:
+    def arguments(self, after: Sequence[_Bound]) -> list[_Bound]:
         """Return the parameters of `behind`: the key of the last row that was read, as it was fetched.
 
         Raises:

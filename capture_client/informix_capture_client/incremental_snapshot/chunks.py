@@ -54,7 +54,7 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassedChunk:
     """A chunk whose barrier the stream has passed."""
 
     offered: Offered
@@ -89,4 +89,4 @@ class ThrownAway:
     most_rows: int
 
 
-Outcome = Emitted | ThrownAway
+ChunkOutcome = Emitted | ThrownAway

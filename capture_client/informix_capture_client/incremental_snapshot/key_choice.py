@@ -27,7 +27,7 @@ _FLOATING_DECIMAL = ("decimal", "dec", "numeric")
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SnapshotKey:
     """The columns that tell the rows of a table apart, in the order in which rows are read.
 
     Attributes:
@@ -67,7 +67,9 @@ class KeyRules:
     ignores_case: bool = False
 
 
-def choose_key(table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str] = ()) -> Key:
+def choose_key(
+    table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str] = ()
+) -> SnapshotKey:
     """Return the key of a table: the one that was named, else the best that the catalog shows.
 
     That is the primary key, else the unique index with the fewest columns.
@@ -87,7 +89,9 @@ def choose_key(table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[s
     return found
 
 
-def usable_key(table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str] = ()) -> Key | str:
+def usable_key(
+    table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str] = ()
+) -> SnapshotKey | str:
     """Return what `choose_key` returns, or the reason why there is no such key."""
     why_not: list[str] = []
     for columns in _candidates(keys, named):
@@ -109,48 +113,48 @@ def _candidates(keys: TableKeys, named: Sequence[str]) -> Iterator[tuple[str, ..
     yield from sorted(keys.unique, key=lambda columns: (len(columns), columns))
 
 
-def _key(table: Table, names: Sequence[str], rules: DecodeRules) -> Key:
+def _key(table: Table, names: Sequence[str], rules: DecodeRules) -> SnapshotKey:
     by_name = {column.name: column for column in table.columns}
     columns = tuple(by_name[name] for name in names)
     is_replaced = rules.bad_characters == "replace"
     replaceable = [n for n, each in enumerate(columns) if is_replaced and _kind(each) in _CHARACTERS]
-    return Key(table.name, columns, tuple(replaceable))
+    return SnapshotKey(table.name, columns, tuple(replaceable))
 
 
 def _kind(column: Column) -> str:
     return column.type_text.partition("(")[0]
 
 
-Refusals = Iterator[str]
+_Refusals = Iterator[str]
 
 
-def _not_captured(table: Table, _keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> Refusals:
+def _not_captured(table: Table, _keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> _Refusals:
     captured = {column.name for column in table.columns}
     for name in names:
         if name not in captured:
             yield f"column {quoted(name)} of its key {_listed(names)} is not captured"
 
 
-def _named_twice(_table: Table, _keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> Refusals:
+def _named_twice(_table: Table, _keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> _Refusals:
     if len(set(names)) < len(names):
         yield f"its key {_listed(names)} names a column twice"
 
 
-def _may_be_null(_table: Table, keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> Refusals:
+def _may_be_null(_table: Table, keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> _Refusals:
     """Refuse NULL: no comparison finds such a row, so that no chunk would have it."""
     for name in names:
         if name in keys.nullable and tuple(names) != keys.primary:
             yield f"column {quoted(name)} of its key {_listed(names)} may be NULL"
 
 
-def _of_no_use(table: Table, _keys: TableKeys, rules: KeyRules, names: Sequence[str]) -> Refusals:
+def _of_no_use(table: Table, _keys: TableKeys, rules: KeyRules, names: Sequence[str]) -> _Refusals:
     """Refuse types of which values that differ may look alike, or the other way round."""
     for column in table.columns:
         if column.name in names and (why := _why_not(column, rules)):
             yield f"column {quoted(column.name)} of its key {_listed(names)} {why}"
 
 
-_REFUSALS: tuple[Callable[[Table, TableKeys, KeyRules, Sequence[str]], Refusals], ...] = (
+_REFUSALS: tuple[Callable[[Table, TableKeys, KeyRules, Sequence[str]], _Refusals], ...] = (
     _not_captured,
     _named_twice,
     _may_be_null,

@@ -28,11 +28,11 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.incremental_snapshot.barrier import Barrier, Proof
 from informix_capture_client.incremental_snapshot.chunks import (
     Bounds,
+    ChunkOutcome,
     Collecting,
     Emitted,
     Offered,
-    Outcome,
-    Passed,
+    PassedChunk,
     ThrownAway,
 )
 from informix_capture_client.incremental_snapshot.touched_keys import TouchedKeys
@@ -63,7 +63,7 @@ class Reconciliation:
         self._is_read = False
         self._forgettable = touched.complete_above if touched is not None else 0
         self._collecting: Collecting | None = None
-        self._waiting: deque[Offered | Passed] = deque()
+        self._waiting: deque[Offered | PassedChunk] = deque()
 
     @property
     def is_read(self) -> bool:
@@ -114,16 +114,16 @@ class Reconciliation:
         """
         for place, chunk in enumerate(self._waiting):
             if isinstance(chunk, Offered) and proof.passes(chunk.barrier):
-                self._waiting[place] = Passed(chunk)
-        return bool(self._waiting) and (isinstance(self._waiting[0], Passed) or self._is_lost())
+                self._waiting[place] = PassedChunk(chunk)
+        return bool(self._waiting) and (isinstance(self._waiting[0], PassedChunk) or self._is_lost())
 
-    def emit(self, commit: int) -> Iterator[Outcome]:
+    def emit(self, commit: int) -> Iterator[ChunkOutcome]:
         """Yield what is due at a commit place, the one that the stream has reached in the spool.
 
         Raises:
             BadOption: keys of the table are touched faster than chunks of one row can be read.
         """
-        while self._waiting and not self._is_lost() and isinstance(self._waiting[0], Passed):
+        while self._waiting and not self._is_lost() and isinstance(self._waiting[0], PassedChunk):
             offered = self._waiting[0].offered
             emitted = self._emitted(offered, commit)
             self._waiting.popleft()
@@ -154,7 +154,7 @@ class Reconciliation:
 
     def _unfinished(self) -> Iterator[Collecting]:
         for chunk in self._waiting:
-            yield (chunk.offered if isinstance(chunk, Passed) else chunk).chunk
+            yield (chunk.offered if isinstance(chunk, PassedChunk) else chunk).chunk
         if self._collecting is not None:
             yield self._collecting
 

@@ -21,7 +21,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from informix_capture_client.records import Kind, RecordBlock
+from informix_capture_client.records import RecordBlock, RecordKind
 from informix_capture_client.transactions import NEVER, LastNumbers
 
 
@@ -47,7 +47,7 @@ class Slots:
     def note(self, block: RecordBlock) -> None:
         """Take in the next records of the stream."""
         kinds = block.raw.kinds
-        for kind, last in ((Kind.BEGINTX, self._begins), (Kind.COMMTX, self._commits)):
+        for kind, last in ((RecordKind.BEGINTX, self._begins), (RecordKind.COMMTX, self._commits)):
             places = np.flatnonzero(kinds == kind)
             if len(places):
                 last.raise_to(block.transaction_ids[places], block.sequence_numbers[places])

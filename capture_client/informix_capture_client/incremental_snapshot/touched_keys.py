@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from informix_capture_client.errors import BadOption
-from informix_capture_client.incremental_snapshot.key_choice import Key
+from informix_capture_client.incremental_snapshot.key_choice import SnapshotKey
 from informix_capture_client.records import Bits, Integers
 
 MOST_KEYS = 1_000_000
@@ -42,7 +42,7 @@ class TouchedKeys:
         overflows: how often all keys had to be forgotten.
     """
 
-    def __init__(self, key: Key, commit: int, most_keys: int = MOST_KEYS) -> None:
+    def __init__(self, key: SnapshotKey, commit: int, most_keys: int = MOST_KEYS) -> None:
         self.key = key
         self._most_keys = most_keys
         self._names = [f"key{number}" for number in range(len(key.names))]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.object_readers.contents import NULL, UNREAD, Found, Place
+from informix_capture_client.object_readers.contents import NULL, UNREAD, ContentsByPlace, ObjectPlace
 from informix_capture_client.records import Bits
 from informix_capture_client.values import is_large_object, text_of_code_set
 
@@ -43,9 +43,9 @@ def is_content_type(kind: pa.DataType) -> bool:
 
 
 def contents_of(
-    places: Sequence[Place | None],
+    places: Sequence[ObjectPlace | None],
     wanted: Bits,
-    found: Found,
+    found: ContentsByPlace,
     kind: pa.StructType,
     rules: DecodeRules,
 ) -> pa.StructArray:

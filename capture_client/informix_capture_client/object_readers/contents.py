@@ -32,8 +32,8 @@ _ATTEMPTS = 3  # to read an object that is written into all the time
 # been deleted (finderr): the ISAM code of -9810, or the number itself.
 _GONE = {-12015, -12048, -12097}
 
-IsLate = Callable[[], bool]
-Place = bytes | ByKey  # where an object is: its locator, or the row that has it
+_IsLate = Callable[[], bool]
+ObjectPlace = bytes | ByKey  # where an object is: its locator, or the row that has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Content:
 
 
 UNREAD = Content(NOT_READ)
-Found = Mapping[Place, Content]
+ContentsByPlace = Mapping[ObjectPlace, Content]
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class FoundContents:
             before.
     """
 
-    found: Found = field(default_factory=dict)
+    found: ContentsByPlace = field(default_factory=dict)
     unchanged: dict[tuple[int, str], Sequence[int]] = field(default_factory=dict)
 
 
@@ -78,7 +78,7 @@ class Contents(Protocol):
             committed: the ids of the transactions that have made them; none of rows that were selected.
         """
 
-    def pieces(self, rows: Sequence[Sequence[Place]]) -> Iterator[tuple[int, Found]]:
+    def pieces(self, rows: Sequence[Sequence[ObjectPlace]]) -> Iterator[tuple[int, ContentsByPlace]]:
         """Yield how many rows are done, and what is at their places, some rows at a time.
 
         Raises: what a transport raises; the rows have no contents then.
@@ -86,10 +86,10 @@ class Contents(Protocol):
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenedObject:
     """An object that is open, or of which nothing is to be read."""
 
-    place: Place
+    place: ObjectPlace
     descriptor: int = -1
     size: int = 0
     content: Content | None = None
@@ -101,27 +101,29 @@ class Opened:
         return self.size if self.content is None else self.content.held_bytes
 
 
-def try_open(reader: ObjectReader, place: Place, most_bytes: int) -> Opened:
+def try_open(reader: ObjectReader, place: ObjectPlace, most_bytes: int) -> OpenedObject:
     """Open an object that is to be read; one that is gone, or too large, is settled at once."""
     if isinstance(place, ByKey) and place.is_value:
         return _look_at(reader, place, most_bytes)
     locator = place if isinstance(place, bytes) else _locator_now(reader, place)
     if locator is None:
-        return Opened(place, content=Content(GONE))
+        return OpenedObject(place, content=Content(GONE))
     try:
         descriptor = reader.open(locator)
     except ServerRefused as reason:
         if not _is_gone(reason):
             raise
-        return Opened(place, content=Content(GONE))
+        return OpenedObject(place, content=Content(GONE))
     status = reader.status(descriptor)
     if status.size <= most_bytes:
-        return Opened(place, descriptor, status.size, told=status.told)
+        return OpenedObject(place, descriptor, status.size, told=status.told)
     reader.close(descriptor)
-    return Opened(place, content=Content(TOO_LARGE, status.size))
+    return OpenedObject(place, content=Content(TOO_LARGE, status.size))
 
 
-def read_whole(reader: ObjectReader, opened: Opened, most_bytes: int, is_late: IsLate) -> Content:
+def read_whole(
+    reader: ObjectReader, opened: OpenedObject, most_bytes: int, is_late: _IsLate
+) -> Content:
     """Return what an open object holds, and close it.
 
     One whose status is another afterwards counts as read if a second reading gives the same.
@@ -150,14 +152,14 @@ def read_whole(reader: ObjectReader, opened: Opened, most_bytes: int, is_late: I
     return opened.content or UNREAD
 
 
-def _look_at(reader: ObjectReader, place: ByKey, most_bytes: int) -> Opened:
+def _look_at(reader: ObjectReader, place: ByKey, most_bytes: int) -> OpenedObject:
     """Ask how long a TEXT or BYTE is, and read it if it is short; there is nothing to keep open."""
     found = reader.simple_object(place.statement, place.arguments, min(most_bytes, AT_ONCE_BYTES))
     size = found.size or 0 if found else 0
-    return Opened(place, size=size, content=_settled(found, most_bytes))
+    return OpenedObject(place, size=size, content=_settled(found, most_bytes))
 
 
-def _read_value(reader: ObjectReader, place: ByKey, most_bytes: int, is_late: IsLate) -> Content:
+def _read_value(reader: ObjectReader, place: ByKey, most_bytes: int, is_late: _IsLate) -> Content:
     """Return a TEXT or BYTE as its row has it now; one that is written all the time is not read."""
     for _ in range(_ATTEMPTS):
         if is_late():
@@ -187,7 +189,7 @@ def _locator_now(reader: ObjectReader, place: ByKey) -> bytes | None:
     return found[0] if found else None
 
 
-def _bytes_of(reader: ObjectReader, opened: Opened, is_late: IsLate) -> bytearray | None:
+def _bytes_of(reader: ObjectReader, opened: OpenedObject, is_late: _IsLate) -> bytearray | None:
     """Return bytes up to the size that was told, or to where the object ends; None: it is too late.
 
     One byte more is asked for: an object that has it is longer than was told.

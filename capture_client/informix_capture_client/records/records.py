@@ -32,7 +32,7 @@ from informix_capture_client.records.arrays import Integers, gather, joined_byte
 from informix_capture_client.records.framing import COMMON_HEADER_BYTES, MARGIN_BYTES, RawRecords
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """The twelve records, by the numbers of `syscdcrectypes` on every server seen."""
 
     BEGINTX = 1
@@ -110,21 +110,27 @@ Control = Begin | Commit | Rollback | Discard | TableSchema | Timeout | ServerEr
 
 ROW_HEADER_BYTES = 36
 _YEAR_10000 = 253_402_300_800  # seconds since 1970; no time after it fits a Spark timestamp
-_ROW_KINDS = (Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
+_ROW_KINDS = (
+    RecordKind.INSERT,
+    RecordKind.DELETE,
+    RecordKind.UPDBEF,
+    RecordKind.UPDAFT,
+    RecordKind.TRUNCATE,
+)
 
 _SMALLEST_HEADER: Mapping[int, int] = {
-    Kind.BEGINTX: 40,
-    Kind.COMMTX: 36,
-    Kind.RBTX: 28,
-    Kind.INSERT: ROW_HEADER_BYTES,
-    Kind.DELETE: ROW_HEADER_BYTES,
-    Kind.UPDBEF: ROW_HEADER_BYTES,
-    Kind.UPDAFT: ROW_HEADER_BYTES,
-    Kind.DISCARD: 28,
-    Kind.TRUNCATE: 32,
-    Kind.TABSCHEMA: 36,
-    Kind.TIMEOUT: 24,
-    Kind.ERROR: 24,
+    RecordKind.BEGINTX: 40,
+    RecordKind.COMMTX: 36,
+    RecordKind.RBTX: 28,
+    RecordKind.INSERT: ROW_HEADER_BYTES,
+    RecordKind.DELETE: ROW_HEADER_BYTES,
+    RecordKind.UPDBEF: ROW_HEADER_BYTES,
+    RecordKind.UPDAFT: ROW_HEADER_BYTES,
+    RecordKind.DISCARD: 28,
+    RecordKind.TRUNCATE: 32,
+    RecordKind.TABSCHEMA: 36,
+    RecordKind.TIMEOUT: 24,
+    RecordKind.ERROR: 24,
 }
 _KNOWN_KINDS = max(_SMALLEST_HEADER) + 1
 _SMALLEST = np.full(_KNOWN_KINDS, -1, np.int64)
@@ -132,18 +138,20 @@ for _kind, _size in _SMALLEST_HEADER.items():
     _SMALLEST[_kind] = _size
 
 
-def is_one_of(*kinds: Kind) -> NDArray[np.bool_]:
+def is_one_of(*kinds: RecordKind) -> NDArray[np.bool_]:
     """Return a table to look record numbers up in, whether they are one of `kinds`."""
     table = np.zeros(_KNOWN_KINDS, bool)
     table[list(kinds)] = True
     return table
 
 
-OF_NO_TRANSACTION = is_one_of(Kind.TABSCHEMA, Kind.TIMEOUT, Kind.ERROR)
-OF_A_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
-BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX)
+OF_NO_TRANSACTION = is_one_of(RecordKind.TABSCHEMA, RecordKind.TIMEOUT, RecordKind.ERROR)
+OF_A_TABLE = is_one_of(
+    RecordKind.INSERT, RecordKind.DELETE, RecordKind.UPDBEF, RecordKind.UPDAFT, RecordKind.TRUNCATE
+)
+BOUNDS = is_one_of(RecordKind.BEGINTX, RecordKind.COMMTX)
 _IS_ROW = is_one_of(*_ROW_KINDS)
-_HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
+_HAS_SEQUENCE = ~is_one_of(RecordKind.TABSCHEMA, RecordKind.ERROR)
 
 # What may follow the common header. `transaction` is read where the kind has one, `table` of rows and
 # TRUNCATE, `time` of BEGINTX and COMMTX, `user` of BEGINTX; all others read what follows, unused.
@@ -345,11 +353,11 @@ def _server_error(data: bytes, at: int, _end: int, _size: int) -> ServerError:
 
 # Each takes the bytes, where the record's own header begins, where it ends, and the payload's size.
 _READERS: dict[int, Callable[[bytes, int, int, int], Control]] = {
-    Kind.BEGINTX: _begin,
-    Kind.COMMTX: _commit,
-    Kind.RBTX: _rollback,
-    Kind.DISCARD: _discard,
-    Kind.TABSCHEMA: _table_schema,
-    Kind.TIMEOUT: _timeout,
-    Kind.ERROR: _server_error,
+    RecordKind.BEGINTX: _begin,
+    RecordKind.COMMTX: _commit,
+    RecordKind.RBTX: _rollback,
+    RecordKind.DISCARD: _discard,
+    RecordKind.TABSCHEMA: _table_schema,
+    RecordKind.TIMEOUT: _timeout,
+    RecordKind.ERROR: _server_error,
 }

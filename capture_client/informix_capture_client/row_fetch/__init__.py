@@ -6,14 +6,14 @@ than nearly so is refused.
 
 from __future__ import annotations
 
-from informix_capture_client.row_fetch.base import SELECT_SECONDS, BlockReader, Blocks
+from informix_capture_client.row_fetch.base import SELECT_SECONDS, BlockReader, RowBlocks
 from informix_capture_client.row_fetch.keys import key_argument
 from informix_capture_client.row_fetch.readers import block_reader, in_database_code_set
 
 __all__ = [
     "SELECT_SECONDS",
     "BlockReader",
-    "Blocks",
+    "RowBlocks",
     "block_reader",
     "in_database_code_set",
     "key_argument",

@@ -14,22 +14,22 @@ import pyarrow as pa
 from informix_capture_client.transport import Argument
 from informix_capture_client.values import Column
 
-Texts = tuple[str | None, ...]
-Batch = tuple[pa.RecordBatch, Callable[[], Texts]]  # with what tells its last row
+RowTexts = tuple[str | None, ...]
+FetchedBatch = tuple[pa.RecordBatch, Callable[[], RowTexts]]  # with what tells its last row
 
 
-class Blocks:
+class RowBlocks:
     """Rows in record batches, in the order of the query; closing it, or dropping it, frees the cursor.
 
     Args:
         source: yields each batch with what tells its last row.
     """
 
-    def __init__(self, source: Generator[Batch]) -> None:
+    def __init__(self, source: Generator[FetchedBatch]) -> None:
         self._source = source
-        self._last: Callable[[], Texts] = tuple
+        self._last: Callable[[], RowTexts] = tuple
 
-    def __iter__(self) -> Blocks:
+    def __iter__(self) -> RowBlocks:
         return self
 
     def __next__(self) -> pa.RecordBatch:
@@ -37,7 +37,7 @@ class Blocks:
         return batch
 
     @property
-    def last_row(self) -> Texts:
+    def last_row(self) -> RowTexts:
         """The last row handed out, each value as it was fetched; `key_argument` binds it again.
 
         Bytes that the database's code set does not know are kept (PEP 383), so that nothing is lost on
@@ -66,7 +66,7 @@ class BlockReader(ABC):
         arguments: Sequence[Argument],
         columns: Sequence[Column],
         rows_a_block: int,
-    ) -> Blocks:
+    ) -> RowBlocks:
         """Run a query, when its first block is asked for, and hand out its rows.
 
         Args:
@@ -78,10 +78,10 @@ class BlockReader(ABC):
         Raises, when a block is asked for: as a transport does; `UnsupportedColumn` for a type that no
             capture has; `ProtocolViolation` for a value that cannot be delivered exactly.
         """
-        return Blocks(self._batches(statement, arguments, columns, rows_a_block))
+        return RowBlocks(self._batches(statement, arguments, columns, rows_a_block))
 
     @abstractmethod
     def _batches(
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
-    ) -> Generator[Batch]:
+    ) -> Generator[FetchedBatch]:
         """Yield the rows in batches of at most so many, each with what tells its last row."""

@@ -55,7 +55,9 @@ _OPAQUE = {1: "lvarchar", 5: "boolean", 10: "blob", 11: "clob"}  # by extended i
 _DECIMALS = {"decimal": 255, "dec": 255, "numeric": 255, "money": 2}  # and the scale that they have
 
 
-def require_declared(described: Sequence[sqli.Column], columns: Sequence[Column], table: str) -> None:
+def require_declared(
+    described: Sequence[sqli.SqliColumn], columns: Sequence[Column], table: str
+) -> None:
     """Hold columns as a server describes them to what they are declared as.
 
     Raises:
@@ -107,7 +109,7 @@ def _declared_fields(kind: str, first: str, lead: str | None, last: str, end: st
     return kind, first, last, 0 if first == "fraction" else leading, fraction
 
 
-def described_form(column: sqli.Column) -> Form:
+def described_form(column: sqli.SqliColumn) -> Form:
     """Return the form of a column by a server's numbers for it; `("?",)` is no type of ours."""
     if column.type in (SqliType.DECIMAL, SqliType.MONEY):
         return "decimal", column.length >> 8, column.length & 0xFF
@@ -120,7 +122,7 @@ def described_form(column: sqli.Column) -> Form:
     return (_CODES.get(SqliType(column.type), "?") if column.type in list(SqliType) else "?",)
 
 
-def _described_fields(column: sqli.Column) -> Form:
+def _described_fields(column: sqli.SqliColumn) -> Form:
     kind = "datetime" if column.type == SqliType.DATETIME else "interval"
     try:
         fields = sqli.qualifier(column.length)

@@ -22,10 +22,10 @@ import pyarrow as pa
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption, InformixCdcError, ServerRefused
 from informix_capture_client.records import Integers
-from informix_capture_client.row_fetch.base import Batch, BlockReader, Texts
+from informix_capture_client.row_fetch.base import BlockReader, FetchedBatch, RowTexts
 from informix_capture_client.row_fetch.odbc_columns import (
     BoundColumn,
-    Cells,
+    CellBytes,
     bound_column,
     long_values,
 )
@@ -68,7 +68,7 @@ class OdbcBlocks(BlockReader):
 
     def _batches(
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
-    ) -> Generator[Batch]:
+    ) -> Generator[FetchedBatch]:
         bound = [bound_column(column, self._table, self._rules) for column in columns]
         transport = self._transport
         with transport.door:
@@ -88,13 +88,13 @@ class OdbcBlocks(BlockReader):
         with self._transport.door:
             return source.fetch()
 
-    def _free(self, query: odbc.Query) -> None:
+    def _free(self, query: odbc.OdbcQuery) -> None:
         door = self._transport.door
         if not door.closed and not door.is_foreign:
             with suppress(InformixCdcError), door:
                 self._transport.close_query(query)
 
-    def _require_columns(self, query: odbc.Query, columns: Sequence[Column]) -> None:
+    def _require_columns(self, query: odbc.OdbcQuery, columns: Sequence[Column]) -> None:
         count = ctypes.c_short()
         query.statement.call("SQLNumResultCols", ctypes.byref(count))
         if count.value != len(columns):
@@ -116,7 +116,7 @@ class OdbcBlocks(BlockReader):
         schema = pa.schema([(column.name, column.arrow_type) for column in bound])
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _last(self, bound: Sequence[BoundColumn], source: _Source, rows: int) -> Callable[[], Texts]:
+    def _last(self, bound: Sequence[BoundColumn], source: _Source, rows: int) -> Callable[[], RowTexts]:
         """Keep the last row, before a driver writes over it."""
         kept: list[bytes | None] = []
         for place, column in enumerate(bound):
@@ -131,7 +131,7 @@ class OdbcBlocks(BlockReader):
         )
 
 
-def _refuse_cut(column: BoundColumn, cells: Cells, lengths: Integers) -> None:
+def _refuse_cut(column: BoundColumn, cells: CellBytes, lengths: Integers) -> None:
     room = cells.shape[1] if column.is_long else column.room - (column.c_type == odbc.C_CHAR)
     if column.c_type in (odbc.C_CHAR, odbc.C_BINARY) and (is_cut := lengths > room).any():
         row = int(np.flatnonzero(is_cut)[0])
@@ -148,11 +148,11 @@ class _Source(Protocol):
     def fetch(self) -> int:
         """Fetch the next rows, and return how many; none: there are no more."""
 
-    def column(self, place: int, rows: int) -> tuple[Cells, Integers]:
+    def column(self, place: int, rows: int) -> tuple[CellBytes, Integers]:
         """Return the cells of a column, and their lengths, -1 of a NULL."""
 
 
-def _source(query: odbc.Query, columns: Sequence[BoundColumn], most: int) -> _Source:
+def _source(query: odbc.OdbcQuery, columns: Sequence[BoundColumn], most: int) -> _Source:
     if any(column.is_long for column in columns):
         return _OneByOne(query, columns, most)
     return _Arrays(query, columns, most)
@@ -161,7 +161,7 @@ def _source(query: odbc.Query, columns: Sequence[BoundColumn], most: int) -> _So
 class _Arrays:
     """Columns as arrays, filled by one call for many rows."""
 
-    def __init__(self, query: odbc.Query, columns: Sequence[BoundColumn], most: int) -> None:
+    def __init__(self, query: odbc.OdbcQuery, columns: Sequence[BoundColumn], most: int) -> None:
         width = sum(column.room + np.dtype(np.int64).itemsize for column in columns)
         self._rows = max(1, min(most, _MOST_ROWS, _MOST_BYTES // width))
         self._query = query
@@ -202,14 +202,14 @@ class _Arrays:
             raise statement.failure()
         return rows
 
-    def column(self, place: int, rows: int) -> tuple[Cells, Integers]:
+    def column(self, place: int, rows: int) -> tuple[CellBytes, Integers]:
         """Return what the driver has written."""
         room = self._columns[place].room
         cells = self._cells[place][: rows * room].reshape(rows, room)
         return cells, _lengths(self._lengths[place][:rows], cells)
 
 
-def _lengths(indicators: Integers, cells: Cells) -> Integers:
+def _lengths(indicators: Integers, cells: CellBytes) -> Integers:
     """Return lengths from what a driver may have filled with 4 bytes or with 8.
 
     Raises:
@@ -228,7 +228,7 @@ def _lengths(indicators: Integers, cells: Cells) -> Integers:
 class _OneByOne:
     """A row a fetch, and each of its values by itself: for values that are too long for arrays."""
 
-    def __init__(self, query: odbc.Query, columns: Sequence[BoundColumn], most: int) -> None:
+    def __init__(self, query: odbc.OdbcQuery, columns: Sequence[BoundColumn], most: int) -> None:
         self._query = query
         self._columns = columns
         self._rows = min(most, _MOST_LONG_ROWS)
@@ -251,7 +251,7 @@ class _OneByOne:
                 size += len(value or b"")
         return rows
 
-    def column(self, place: int, rows: int) -> tuple[Cells, Integers]:
+    def column(self, place: int, rows: int) -> tuple[CellBytes, Integers]:
         """Return the values of a column, as if they had been bound."""
         column = self._columns[place]
         cells, lengths = long_values(self._values[place])

@@ -39,9 +39,9 @@ from informix_capture_client.values import (
     refuse,
 )
 
-Cells = NDArray[np.uint8]  # a row of bytes for each row of the block
-Read = Callable[[Cells, Integers], pa.Array]  # the cells and their lengths, -1 of a NULL
-ToText = Callable[[bytes, str], str]
+CellBytes = NDArray[np.uint8]  # a row of bytes for each row of the block
+_Read = Callable[[CellBytes, Integers], pa.Array]  # the cells and their lengths, -1 of a NULL
+_ToText = Callable[[bytes, str], str]
 
 MOST_BOUND_BYTES = 2048  # of a value: of longer ones each is asked for by itself
 _PARTS = ("month", "day", "hour", "minute", "second")
@@ -69,8 +69,8 @@ class BoundColumn:
     arrow_type: pa.DataType
     c_type: int
     room: int
-    read: Read
-    text: ToText
+    read: _Read
+    text: _ToText
     is_long: bool = False
 
 
@@ -92,14 +92,14 @@ def _declared_size(type_text: str) -> int:
     return int(type_text.partition("(")[2].rstrip(")").split(",")[0] or 1)
 
 
-Binding = tuple[int, int, Read, ToText]
+Binding = tuple[int, int, _Read, _ToText]
 
 
 def _integer(kind: FixedType, _form: Form, _rules: DecodeRules) -> Binding:
     native = kind.arrow_type.to_pandas_dtype()
     lowest = np.iinfo(native).min  # stands for NULL, and is no value
 
-    def read(cells: Cells, lengths: Integers) -> pa.Array:
+    def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         nulls = lengths < 0
         values = np.where(nulls, 0, cells.view(np.int64).reshape(-1))
         refuse((values > np.iinfo(native).max) | (values <= lowest), "is beyond its type")
@@ -111,7 +111,7 @@ def _integer(kind: FixedType, _form: Form, _rules: DecodeRules) -> Binding:
 def _real(kind: FixedType, _form: Form, _rules: DecodeRules) -> Binding:
     native = kind.arrow_type.to_pandas_dtype()
 
-    def read(cells: Cells, lengths: Integers) -> pa.Array:
+    def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         values = cells.view(np.float64).reshape(-1).astype(native)
         return fixed_width(kind.arrow_type, values, lengths < 0)
 
@@ -121,7 +121,7 @@ def _real(kind: FixedType, _form: Form, _rules: DecodeRules) -> Binding:
 def _date(kind: FixedType, form: Form, _rules: DecodeRules) -> Binding:
     last, digits = ("day", 0) if form == ("date",) else (str(form[2]), int(str(form[4])))
 
-    def read(cells: Cells, lengths: Integers) -> pa.Array:
+    def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         nulls = lengths < 0
         fields = cells.view(_TIMESTAMP).reshape(-1)
         days = _days(fields, nulls)
@@ -167,7 +167,7 @@ def _moment(raw: bytes, last: str, digits: int) -> str:
 def _texts(from_texts: FromTexts, room: int) -> Binding:
     """Return the binding of a value that is printed in ASCII; blanks around it mean nothing."""
 
-    def read(cells: Cells, lengths: Integers) -> pa.Array:
+    def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         nulls = lengths < 0
         starts = np.arange(len(cells)) * cells.shape[1]
         printed = byte_strings(cells.reshape(-1), starts, np.where(nulls, 0, lengths), nulls)
@@ -202,7 +202,7 @@ def _interval(kind: FixedType, form: Form, _rules: DecodeRules) -> Binding:
 
 
 def _boolean(kind: FixedType, _form: Form, _rules: DecodeRules) -> Binding:
-    def read(cells: Cells, lengths: Integers) -> pa.Array:
+    def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         flags = np.where(lengths < 0, _NULL_BOOLEAN, cells[:, 0].astype(np.uint16))
         return kind.decode(flags.astype(">u2"))
 
@@ -216,7 +216,7 @@ def _as_it_stands(raw: bytes, codec: str) -> str:
 def _char(kind: FixedType, form: Form, _rules: DecodeRules) -> Binding:
     width = int(str(form[1]))
 
-    def read(cells: Cells, lengths: Integers) -> pa.Array:
+    def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         """Fill up with blanks, which a driver may have cut: then it is as in a row of the log."""
         sheet = cells[:, :width].copy()
         sheet[np.arange(width) >= np.maximum(lengths, 0)[:, None]] = _BLANK
@@ -227,7 +227,7 @@ def _char(kind: FixedType, form: Form, _rules: DecodeRules) -> Binding:
 
 
 def _varying(kind: VariableType, _form: Form, _rules: DecodeRules) -> Binding:
-    def read(cells: Cells, lengths: Integers) -> pa.Array:
+    def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         nulls = lengths < 0
         starts = np.arange(len(cells)) * cells.shape[1]
         return kind.content(cells.reshape(-1), starts, np.where(nulls, 0, lengths), nulls)
@@ -235,7 +235,7 @@ def _varying(kind: VariableType, _form: Form, _rules: DecodeRules) -> Binding:
     return odbc.C_CHAR, 0, read, _as_it_stands
 
 
-def long_values(values: Sequence[bytes | None]) -> tuple[Cells, Integers]:
+def long_values(values: Sequence[bytes | None]) -> tuple[CellBytes, Integers]:
     """Return values that came one by one as those that were bound have come."""
     lengths = np.array([-1 if value is None else len(value) for value in values], np.int64)
     width = max(int(lengths.max(initial=0)), 1)
@@ -244,7 +244,7 @@ def long_values(values: Sequence[bytes | None]) -> tuple[Cells, Integers]:
 
 
 def _handle(kind: FixedType, _form: Form, _rules: DecodeRules) -> Binding:
-    def read(cells: Cells, lengths: Integers) -> pa.Array:
+    def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         is_cut = (lengths >= 0) & (lengths != _LOCATOR_BYTES)
         refuse(is_cut, f"is no large object's locator of {_LOCATOR_BYTES} bytes")
         handles = np.zeros((len(cells), _HANDLE_BYTES), np.uint8)

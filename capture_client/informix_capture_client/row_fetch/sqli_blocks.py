@@ -10,11 +10,11 @@ import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.row_fetch.base import SELECT_SECONDS, Batch, BlockReader, Texts
+from informix_capture_client.row_fetch.base import SELECT_SECONDS, BlockReader, FetchedBatch, RowTexts
 from informix_capture_client.row_fetch.declared import require_declared
 from informix_capture_client.row_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.transport import Argument, SqliTransport
-from informix_capture_client.transport.sqli import RowReader, Tuples
+from informix_capture_client.transport.sqli import SqliRowReader, Tuples
 from informix_capture_client.values import Column
 
 # Of one answer. IBM's driver asks for 4,096 unless FET_BUF_SIZE says more, which may be 2 GB.
@@ -38,14 +38,14 @@ class SqliBlocks(BlockReader):
 
     def _batches(
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
-    ) -> Generator[Batch]:
+    ) -> Generator[FetchedBatch]:
         decoder = TupleDecoder(columns, self._table, self._rules)
         # What is prepared is answered at once: a connection that is dead shows here.
         with contextlib.closing(
             self._transport.open_tuples(statement, arguments, ROOM_BYTES)
         ) as cursor:
             require_declared(cursor.columns, columns, self._table)
-            reader = RowReader(cursor.columns, self._rules.codec, "surrogateescape")
+            reader = SqliRowReader(cursor.columns, self._rules.codec, "surrogateescape")
             with (
                 self._transport.waiting_at_most(SELECT_SECONDS),
                 contextlib.closing(cursor.fetched()) as rows,
@@ -58,7 +58,7 @@ class SqliBlocks(BlockReader):
         self._transport.abandon()
 
 
-def _last(reader: RowReader, tuples: Tuples) -> Callable[[], Texts]:
+def _last(reader: SqliRowReader, tuples: Tuples) -> Callable[[], RowTexts]:
     begin, length = int(tuples.starts[-1]), int(tuples.lengths[-1])
     row = tuples.data[begin : begin + length]  # not the block, which may be gone by then
     return lambda: reader.row(row)

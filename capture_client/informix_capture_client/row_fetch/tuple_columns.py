@@ -38,7 +38,7 @@ from informix_capture_client.values import (
     compile_type,
 )
 
-Bytes = NDArray[np.uint8]
+_Bytes = NDArray[np.uint8]
 
 _STRETCH_BYTES = 128  # as of rows of the log: it stays in the cache of a core
 _HEAD = np.dtype([("flag", "u1"), ("length", ">u4")])
@@ -55,7 +55,7 @@ class _Rows:
     ends: Integers
 
     @property
-    def octets(self) -> Bytes:
+    def octets(self) -> _Bytes:
         """The bytes as numbers."""
         return np.frombuffer(self.data, np.uint8)
 
@@ -70,7 +70,7 @@ class _Rows:
             raise BadValue(int(np.flatnonzero(short)[0]), "reaches beyond the end of its row")
 
 
-Read = Callable[[_Rows], pa.Array]
+_Read = Callable[[_Rows], pa.Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ class _Headed:
     """A column whose values have a head in front, or vary in size."""
 
     name: str
-    read: Read
+    read: _Read
 
 
 class TupleDecoder:
@@ -170,7 +170,7 @@ def _joined(tuples: Sequence[Tuples]) -> _Rows:
 def _parts(
     names: Sequence[str],
     kinds: Sequence[FixedType | VariableType],
-    heads: Sequence[Callable[[Any], Read] | None],
+    heads: Sequence[Callable[[Any], _Read] | None],
 ) -> Iterator[_Stretch | _Headed]:
     chosen, width = list[tuple[str, FixedType]](), 0
     for name, kind, head in zip(names, kinds, heads, strict=True):
@@ -192,7 +192,7 @@ def _stretch(kinds: list[tuple[str, FixedType]]) -> _Stretch:
     return _Stretch(layout, kinds)
 
 
-def _varchar(kind: VariableType) -> Read:
+def _varchar(kind: VariableType) -> _Read:
     def read(rows: _Rows) -> pa.Array:
         rows.need(1)
         begins, sizes = rows.at, rows.octets[rows.at].astype(np.int64) + 1
@@ -218,7 +218,7 @@ def _content(rows: _Rows) -> tuple[Integers, Integers, Bits]:
     return begins, np.where(nulls, 0, lengths), nulls
 
 
-def _lvarchar(kind: VariableType) -> Read:
+def _lvarchar(kind: VariableType) -> _Read:
     return lambda rows: kind.content(rows.octets, *_content(rows))
 
 
@@ -228,7 +228,7 @@ def _require_length(lengths: Integers, nulls: Bits, due: int, what: str) -> None
         raise BadValue(row, f"is {what} of {int(lengths[row])} bytes, not {due}")
 
 
-def _boolean(kind: FixedType) -> Read:
+def _boolean(kind: FixedType) -> _Read:
     def read(rows: _Rows) -> pa.Array:
         begins, lengths, nulls = _content(rows)
         _require_length(lengths, nulls, 1, "a BOOLEAN")
@@ -239,7 +239,7 @@ def _boolean(kind: FixedType) -> Read:
     return read
 
 
-def _handle(kind: FixedType) -> Read:
+def _handle(kind: FixedType) -> _Read:
     def read(rows: _Rows) -> pa.Array:
         begins, lengths, nulls = _content(rows)
         _require_length(lengths, nulls, _LOCATOR_BYTES, "a large object's locator")
@@ -253,7 +253,7 @@ def _handle(kind: FixedType) -> Read:
     return read
 
 
-_HEADED: dict[str, Callable[[Any], Read]] = {
+_HEADED: dict[str, Callable[[Any], _Read]] = {
     "varchar": _varchar,
     "lvarchar": _lvarchar,
     "boolean": _boolean,

@@ -19,7 +19,7 @@ from informix_capture_client.dialects import INFORMIX, Dialect
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
 from informix_capture_client.log_events import SESSION_CLOSE_REFUSED, SESSION_OPENED
 from informix_capture_client.positions import show
-from informix_capture_client.records import Kind, RecordBlock, ServerError
+from informix_capture_client.records import RecordBlock, RecordKind, ServerError
 from informix_capture_client.session.error_codes import PENDING_ALTER, ErrorCodes
 from informix_capture_client.sql_names import quoted
 from informix_capture_client.transport import Transport, checked_rows, integer, integers
@@ -118,7 +118,7 @@ class CaptureSession:
 
     def raise_errors_of(self, block: RecordBlock) -> None:
         """Raise what the first ERROR record of a block says, for who reads without an assembler."""
-        for place in np.flatnonzero(block.raw.kinds == Kind.ERROR).tolist():
+        for place in np.flatnonzero(block.raw.kinds == RecordKind.ERROR).tolist():
             error = block.control(place)
             assert isinstance(error, ServerError)
             raise self.codes.error("capture", error.error_code)
@@ -198,15 +198,15 @@ def _require_api_version(transport: Transport, dialect: Dialect) -> None:
         )
 
 
-def _record_kinds(transport: Transport) -> dict[int, Kind]:
+def _record_kinds(transport: Transport) -> dict[int, RecordKind]:
     """Return our kind for each record number of this server."""
-    by_name = {f"CDC_REC_{kind.name}"[:_NAME_LENGTH]: kind for kind in Kind}
-    kinds: dict[int, Kind] = {}
+    by_name = {f"CDC_REC_{kind.name}"[:_NAME_LENGTH]: kind for kind in RecordKind}
+    kinds: dict[int, RecordKind] = {}
     for number, name in checked_rows(transport, statements.RECORD_TYPES):
         if (kind := by_name.get((name or "").strip()[:_NAME_LENGTH])) is not None:
             kinds[integer(number, statements.RECORD_TYPES, "recnum")] = kind
-    if missing := sorted(set(Kind) - set(kinds.values())):
-        names = ", ".join(f"CDC_REC_{Kind(kind).name}" for kind in missing)
+    if missing := sorted(set(RecordKind) - set(kinds.values())):
+        names = ", ".join(f"CDC_REC_{RecordKind(kind).name}" for kind in missing)
         raise ProtocolViolation(
             f"syscdcrectypes does not know {names}.", "The server speaks another protocol."
         )

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.grouped_form import GroupedForm
@@ -75,5 +75,5 @@ class ArrowShape:
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
-        images = changes.only(changes.kinds != Kind.TRUNCATE)
+        images = changes.only(changes.kinds != RecordKind.TRUNCATE)
         return self._form.batch(self._metadata.coded(changes), changes, images)

@@ -20,7 +20,7 @@ from informix_capture_client.object_readers import (
     LOCATOR_BYTES,
     NOWHERE,
     FoundContents,
-    Place,
+    ObjectPlace,
     Reselecting,
     contents_of,
     delivered_schema,
@@ -31,25 +31,27 @@ from informix_capture_client.records import (
     BOUNDS,
     ROW_HEADER_BYTES,
     Bits,
-    Kind,
+    RecordKind,
     TableSchema,
     is_one_of,
 )
 from informix_capture_client.shapes.change_columns import Changes, ChunkRows, KeyObserver
 from informix_capture_client.values import (
     BadValue,
-    Cells,
     Column,
     MixedRows,
     TableDecoder,
     TablesDecoder,
+    TypedCells,
     bad_value,
     compile_type,
     parse_columns,
     payloads,
 )
 
-_WITH_CONTENTS = is_one_of(Kind.INSERT, Kind.UPDAFT)  # rows whose objects may be there still
+_WITH_CONTENTS = is_one_of(
+    RecordKind.INSERT, RecordKind.UPDAFT
+)  # rows whose objects may be there still
 
 
 class CapturedTables:
@@ -151,7 +153,7 @@ class CapturedTables:
 
     def rows_of(self, table_id: int, changes: Changes) -> Bits:
         """Return which records hold a row of a table; a TRUNCATE does not."""
-        mine: Bits = (changes.table_ids == table_id) & (changes.kinds != Kind.TRUNCATE)
+        mine: Bits = (changes.table_ids == table_id) & (changes.kinds != RecordKind.TRUNCATE)
         return mine
 
     def columns_of(self, table_id: int, changes: Changes, wanted: Bits) -> list[pa.Array]:
@@ -204,7 +206,7 @@ class CapturedTables:
 
     def _object_places(
         self, number: int, name: str, handles: pa.Array | None, rows: Changes
-    ) -> Sequence[Place | None]:
+    ) -> Sequence[ObjectPlace | None]:
         """Return where the objects of rows are: behind their handles, or in the rows of their keys."""
         again = self.reselecting.get(number)
         if handles is None:
@@ -217,13 +219,13 @@ class CapturedTables:
         by_key = again.of_rows(name, self._only(number, again.key, rows))
         return [handle and place for handle, place in zip(found, by_key, strict=True)]
 
-    def objects(self, changes: Changes, *, skips_unchanged: bool) -> list[list[Place]]:
+    def objects(self, changes: Changes, *, skips_unchanged: bool) -> list[list[ObjectPlace]]:
         """Return which objects are to be read for each record, and take down which are not.
 
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
-        found: list[list[Place]] = [[] for _ in range(len(changes))]
+        found: list[list[ObjectPlace]] = [[] for _ in range(len(changes))]
         self.contents = FoundContents()
         for number, names in self._content_names.items():
             if not len(where := np.flatnonzero(self.rows_of(number, changes))):
@@ -291,11 +293,13 @@ class CapturedTables:
                 decoder, where = self._decoder(number, mine), mine.where
                 rows = payloads(_mixed_rows(mine), decoder, where)
                 observer.touch(number, decoder.decode_only(names, rows, where), mine.commits)
-            truncates = changes.only((changes.table_ids == number) & (changes.kinds == Kind.TRUNCATE))
+            truncates = changes.only(
+                (changes.table_ids == number) & (changes.kinds == RecordKind.TRUNCATE)
+            )
             if len(truncates):
                 observer.truncate(number, int(truncates.commits.max()))
 
-    def cells(self, images: Changes) -> Iterator[Cells]:
+    def cells(self, images: Changes) -> Iterator[TypedCells]:
         """Yield the cells of all rows, type by type; each record is to hold a row.
 
         Raises:
@@ -307,16 +311,18 @@ class CapturedTables:
             for place, (_, column) in enumerate(table.reselected, len(table.columns)):
                 yield from self._cells_beside(number, place, column.name, images)
 
-    def _cells_beside(self, number: int, place: int, name: str, images: Changes) -> Iterator[Cells]:
+    def _cells_beside(
+        self, number: int, place: int, name: str, images: Changes
+    ) -> Iterator[TypedCells]:
         """Yield the cells of a TEXT or BYTE, which the stream does not have."""
         where = np.flatnonzero(images.table_ids == number)
         if len(where):
             declared = self.schemas[number].field(name)
             values = self._contents_of(number, declared, None, images.only(where))
             slot = np.array([number]), np.array([place])
-            yield Cells(values, where, *slot, np.array([0, len(where)]))
+            yield TypedCells(values, where, *slot, np.array([0, len(where)]))
 
-    def _cells_filled(self, cells: Cells, images: Changes) -> Cells:
+    def _cells_filled(self, cells: TypedCells, images: Changes) -> TypedCells:
         """Return cells with contents in the place of handles; all of them are of one type."""
         # Of the first one alone: with hundreds of tables each type has thousands of columns.
         if not is_content_type(self._field(int(cells.tables[0]), int(cells.columns[0])).type):
@@ -381,7 +387,7 @@ def table_schema(table: Table, rules: DecodeRules) -> pa.Schema:
 
 def _unchanged(handles: Sequence[bytes | None], rows: Changes) -> set[int]:
     """Return which rows are images after an update that have the handle of the image before."""
-    after = np.flatnonzero(rows.kinds == Kind.UPDAFT).tolist()
+    after = np.flatnonzero(rows.kinds == RecordKind.UPDAFT).tolist()
     return {row for row in after if row and handles[row] == handles[row - 1]}
 
 

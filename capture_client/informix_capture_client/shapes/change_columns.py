@@ -17,8 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from informix_capture_client.positions import show
-from informix_capture_client.records import Bits, Integers, Kind, RecordBlock
-from informix_capture_client.transactions import Piece, RowRecords, Transactions
+from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind
+from informix_capture_client.transactions import CommittedTransactions, Piece, RowRecords
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 8 << 20  # of wide rows fewer make a batch
@@ -53,7 +53,7 @@ class ChunkRows:
     commit: int
     first_ordinal: int
     read_at: int
-    kind: Kind = Kind.INSERT
+    kind: RecordKind = RecordKind.INSERT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,10 +130,10 @@ class TransactionColumns:
     record_counts: Integers
 
     @classmethod
-    def of(cls, batches: Sequence[Transactions]) -> TransactionColumns:
+    def of(cls, batches: Sequence[CommittedTransactions]) -> TransactionColumns:
         """Put several batches of transactions into one."""
 
-        def joined(pick: Callable[[Transactions], Integers]) -> Integers:
+        def joined(pick: Callable[[CommittedTransactions], Integers]) -> Integers:
             return np.concatenate([pick(batch) for batch in batches])
 
         return cls(
@@ -152,7 +152,7 @@ class TransactionColumns:
         return TransactionColumns(*arrays)
 
 
-def tables_in(batches: Sequence[Transactions], count: int) -> list[int]:
+def tables_in(batches: Sequence[CommittedTransactions], count: int) -> list[int]:
     """Return which of `count` tables the records of transactions belong to; nothing is read back."""
     found = np.zeros(count, bool)
     for piece in (piece for batch in batches for piece in batch.rows):
@@ -162,7 +162,7 @@ def tables_in(batches: Sequence[Transactions], count: int) -> list[int]:
 
 
 def lined_up(
-    batches: Sequence[Transactions], limits: tuple[int, int] | None = None
+    batches: Sequence[CommittedTransactions], limits: tuple[int, int] | None = None
 ) -> Iterator[Changes]:
     """Yield all records of whole transactions, in their order.
 
@@ -226,7 +226,7 @@ def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterato
 def _without_half_update(group: list[RowRecords]) -> tuple[list[RowRecords], list[RowRecords]]:
     """Return a group without, and with nothing but, a first image that its second one must follow."""
     last = group[-1]
-    if last.block.raw.kinds[last.places[-1]] != Kind.UPDBEF:
+    if last.block.raw.kinds[last.places[-1]] != RecordKind.UPDBEF:
         return group, []
     end = len(last) - 1
     return [*group[:-1], last.part(0, end)], [last.part(end, end + 1)]

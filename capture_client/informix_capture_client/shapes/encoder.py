@@ -19,7 +19,7 @@ from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import NEW_STREAM, BadOption, DataLoss, InformixCdcError
 from informix_capture_client.object_readers import Contents, Reselecting
 from informix_capture_client.positions import show
-from informix_capture_client.records import BOUNDS, Kind, TableSchema
+from informix_capture_client.records import BOUNDS, RecordKind, TableSchema
 from informix_capture_client.shapes.arrow_shape import ArrowShape
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import (
@@ -36,10 +36,10 @@ from informix_capture_client.shapes.json_shape import JsonShape
 from informix_capture_client.shapes.numbering import Numbering
 from informix_capture_client.shapes.raw_shape import RawShape
 from informix_capture_client.shapes.row_shape import RowShape
-from informix_capture_client.transactions import Transactions
+from informix_capture_client.transactions import CommittedTransactions
 
 
-class Shape(Protocol):
+class ChangeShape(Protocol):
     """How changes become rows; `stored_schema` is `schema` and what the spool needs beside it.
 
     Attributes:
@@ -61,11 +61,11 @@ class Shape(Protocol):
         """Return changes as rows of `stored_schema`."""
 
 
-def _shape(tables: CapturedTables, row_form: RowForm) -> Shape:
+def _shape(tables: CapturedTables, row_form: RowForm) -> ChangeShape:
     return _SHAPES[row_form.shape](tables, row_form)
 
 
-_SHAPES: dict[str, Callable[[CapturedTables, RowForm], Shape]] = {
+_SHAPES: dict[str, Callable[[CapturedTables, RowForm], ChangeShape]] = {
     "rows": lambda tables, form: RowShape(tables, form.metadata),
     "envelope": lambda tables, form: EnvelopeShape(tables, form.server, form.before_image),
     "raw": lambda tables, _: RawShape(tables),
@@ -175,7 +175,7 @@ class ChangeEncoder:
         """
         self._tables.announce(announced)
 
-    def encode(self, transactions: Sequence[Transactions]) -> EncodedRows:
+    def encode(self, transactions: Sequence[CommittedTransactions]) -> EncodedRows:
         """Return the rows of whole transactions, in commit order; what was returned before is over.
 
         Raises, while they are iterated over:
@@ -234,11 +234,13 @@ class ChangeEncoder:
         The snapshot shows all rows that are there, and nothing of those that a sink has from before.
         """
         nothing = self._tables.row_of_nulls(number)
-        return self.encode_chunk(ChunkRows(number, nothing, commit, ordinal, read_at, Kind.TRUNCATE))
+        return self.encode_chunk(
+            ChunkRows(number, nothing, commit, ordinal, read_at, RecordKind.TRUNCATE)
+        )
 
     def _batches(
         self,
-        transactions: Sequence[Transactions],
+        transactions: Sequence[CommittedTransactions],
         left_out: _LeftOut,
         limits: tuple[int, int] | None,
     ) -> Iterator[pa.RecordBatch]:
@@ -267,7 +269,7 @@ class ChangeEncoder:
             yield changes
             return
         wanted = self._tables.objects(changes, skips_unchanged=self._contents.skips_unchanged)
-        begins = np.flatnonzero(changes.kinds != Kind.UPDAFT).tolist()
+        begins = np.flatnonzero(changes.kinds != RecordKind.UPDAFT).tolist()
         begins[:1] = [0]  # an update without its first image is refused later
         bounds = [*begins, len(changes)]
         units = [
@@ -292,9 +294,9 @@ class ChangeEncoder:
         is_early = commits <= since
         return changes.only(~is_early) if is_early.any() else changes
 
-    def sound_part(self, transactions: Sequence[Transactions]) -> list[Transactions]:
+    def sound_part(self, transactions: Sequence[CommittedTransactions]) -> list[CommittedTransactions]:
         """Return the transactions before the first that cannot be encoded."""
-        sound: list[Transactions] = []
+        sound: list[CommittedTransactions] = []
         for one in [one for batch in transactions for one in batch.each()]:
             try:
                 for _ in self.encode([one]):
@@ -309,7 +311,7 @@ class ChangeEncoder:
         if not len(changes):
             return changes
         _require_pairs(changes)
-        is_before = changes.kinds == Kind.UPDBEF
+        is_before = changes.kinds == RecordKind.UPDBEF
         if self._renumbers:
             counted = ~is_before if self._one_row_per_update else np.ones(len(changes), bool)
             changes = replace(changes, ordinals=numbering.number(changes, counted))
@@ -317,7 +319,7 @@ class ChangeEncoder:
 
     def _without_truncates(self, changes: Changes) -> Changes:
         """Apply the policy for TRUNCATE."""
-        truncates = changes.kinds == Kind.TRUNCATE
+        truncates = changes.kinds == RecordKind.TRUNCATE
         if self._row_form.truncate == "emit" or not truncates.any():
             return changes
         if self._row_form.truncate == "ignore":
@@ -335,7 +337,7 @@ class ChangeEncoder:
 
 def _require_pairs(changes: Changes) -> None:
     """Refuse an update of which one image is missing (servers emit such: APAR IT07378)."""
-    before, after = changes.kinds == Kind.UPDBEF, changes.kinds == Kind.UPDAFT
+    before, after = changes.kinds == RecordKind.UPDBEF, changes.kinds == RecordKind.UPDAFT
     follows = np.zeros(len(changes), bool)
     follows[1:] = (
         before[:-1]

@@ -26,13 +26,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.records import Bits, Integers, Kind, is_one_of
+from informix_capture_client.records import Bits, Integers, RecordKind, is_one_of
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.grouped_form import CODE, GroupedForm, GroupedShape, codes_of
 from informix_capture_client.shapes.numbering import OrdersInTable
 from informix_capture_client.shapes.row_shape import struct_names, table_fields
-from informix_capture_client.shapes.stored_form import StoredForm, Texts, shared_names
+from informix_capture_client.shapes.stored_form import RepeatedTexts, StoredForm, shared_names
 from informix_capture_client.values import fixed_width, pick
 
 _SOURCE = pa.struct(
@@ -60,9 +60,14 @@ _ABOUT_THE_CHANGE = [
     ("transaction", _TRANSACTION),
 ]
 
-_BEFORE_IMAGES = is_one_of(Kind.DELETE, Kind.UPDBEF)
-_AFTER_IMAGES = is_one_of(Kind.INSERT, Kind.UPDAFT)
-_OPERATIONS = {Kind.INSERT: "c", Kind.UPDAFT: "u", Kind.DELETE: "d", Kind.TRUNCATE: "t"}
+_BEFORE_IMAGES = is_one_of(RecordKind.DELETE, RecordKind.UPDBEF)
+_AFTER_IMAGES = is_one_of(RecordKind.INSERT, RecordKind.UPDAFT)
+_OPERATIONS = {
+    RecordKind.INSERT: "c",
+    RecordKind.UPDAFT: "u",
+    RecordKind.DELETE: "d",
+    RecordKind.TRUNCATE: "t",
+}
 _TEXTS = [*_OPERATIONS.values(), "r"]
 _READ = len(_OPERATIONS)  # the code of "r", which is no record's
 
@@ -86,7 +91,7 @@ class EnvelopeShape:
 
     def __init__(self, tables: CapturedTables, server: str, before_image: bool) -> None:
         self._tables = tables
-        self._images = (_BEFORE_IMAGES if before_image else is_one_of(Kind.DELETE), _AFTER_IMAGES)
+        self._images = (_BEFORE_IMAGES if before_image else is_one_of(RecordKind.DELETE), _AFTER_IMAGES)
         fields = list(tables.schemas[0]) if len(tables) == 1 else table_fields(tables)
         self._row = pa.struct(fields)
         images = [("before", self._row), ("after", self._row)]
@@ -95,12 +100,12 @@ class EnvelopeShape:
         self._plain = StoredForm(self.schema, texts=("op",))
         self._grouped = GroupedForm(_grouped(before_image), tables, struct_names(tables.tables))
         names = [table.name for table in tables.tables]
-        self._constants = [Texts([text]) for text in ("informix", server)]
-        self._snapshot = Texts(["false", "true"])
-        self._database = Texts([name.database for name in names])
-        self._owners = Texts([name.owner for name in names])
-        self._names = Texts([name.table for name in names])
-        self._operations = Texts(_TEXTS)
+        self._constants = [RepeatedTexts([text]) for text in ("informix", server)]
+        self._snapshot = RepeatedTexts(["false", "true"])
+        self._database = RepeatedTexts([name.database for name in names])
+        self._owners = RepeatedTexts([name.owner for name in names])
+        self._names = RepeatedTexts([name.table for name in names])
+        self._operations = RepeatedTexts(_TEXTS)
         self._codes = np.zeros(max(_OPERATIONS) + 1, np.int64)
         self._codes[list(_OPERATIONS)] = np.arange(len(_OPERATIONS))
 
@@ -121,10 +126,10 @@ class EnvelopeShape:
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
-        is_event = changes.kinds != Kind.UPDBEF
+        is_event = changes.kinds != RecordKind.UPDBEF
         orders = self._orders.number(changes, is_event)[is_event]
         events = changes.only(is_event)
-        is_read = events.unknown() & (events.kinds == Kind.INSERT)
+        is_read = events.unknown() & (events.kinds == RecordKind.INSERT)
         codes = np.where(is_read, _READ, self._codes[events.kinds])
         times = _integers(events.of.commit_times.take(events.transactions) // 1000)
         source, transaction = self._source(events, times), self._transaction(events, orders)
@@ -151,8 +156,8 @@ class EnvelopeShape:
 
     def _where(self, events: Changes, delivered: Bits) -> Bits:
         """Return which events have such an image: an update, whose first record is no event, too."""
-        is_update = events.kinds == Kind.UPDAFT
-        where: Bits = delivered[events.kinds] | (is_update & delivered[Kind.UPDBEF])
+        is_update = events.kinds == RecordKind.UPDAFT
+        where: Bits = delivered[events.kinds] | (is_update & delivered[RecordKind.UPDBEF])
         return where
 
     def _source(self, events: Changes, times: pa.Array) -> pa.StructArray:

@@ -21,7 +21,7 @@ from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.json_texts import JsonTexts, joined, laid
 from informix_capture_client.shapes.json_values import json_kind
-from informix_capture_client.values import Cells
+from informix_capture_client.values import TypedCells
 
 _CELLS_AT_ONCE = 1 << 19
 _NULL, _NOTHING, _QUOTE, _END, _CONSTANTS = range(5)
@@ -116,7 +116,7 @@ class JsonRows:
         if is_quoted:
             order[at + 2] = quotes
 
-    def _columns_of(self, cells: Cells) -> Integers:
+    def _columns_of(self, cells: TypedCells) -> Integers:
         """Return the number of each slot's column, among all columns in table order."""
         if self._announcements != self._tables.announcements:
             self._announcements = self._tables.announcements

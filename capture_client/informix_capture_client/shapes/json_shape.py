@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records import Integers, Kind, is_one_of
+from informix_capture_client.records import Integers, RecordKind, is_one_of
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.json_rows import JsonRows
@@ -23,12 +23,12 @@ from informix_capture_client.shapes.stored_form import StoredForm
 
 _IMAGES = pa.schema([("before", pa.string()), ("after", pa.string())])
 _CHANGE_TYPES = {
-    Kind.INSERT: "insert",
-    Kind.DELETE: "delete",
-    Kind.UPDAFT: "update",
-    Kind.TRUNCATE: "truncate",
+    RecordKind.INSERT: "insert",
+    RecordKind.DELETE: "delete",
+    RecordKind.UPDAFT: "update",
+    RecordKind.TRUNCATE: "truncate",
 }
-_AFTER_IMAGES = is_one_of(Kind.INSERT, Kind.UPDAFT)
+_AFTER_IMAGES = is_one_of(RecordKind.INSERT, RecordKind.UPDAFT)
 _ANY_NUMBER = 2  # of tables: `_table` is there for one as well, so that a second changes no schema
 
 
@@ -45,8 +45,8 @@ class JsonShape:
         self._form = StoredForm(self.schema, self._metadata.texts, self._metadata.shared)
         self.stored_schema = self._form.schema
         self._rows = JsonRows(tables)
-        self._of_before = is_one_of(Kind.DELETE, *([Kind.UPDBEF] if before_image else []))
-        self._has_before = is_one_of(Kind.DELETE, *([Kind.UPDAFT] if before_image else []))
+        self._of_before = is_one_of(RecordKind.DELETE, *([RecordKind.UPDBEF] if before_image else []))
+        self._has_before = is_one_of(RecordKind.DELETE, *([RecordKind.UPDAFT] if before_image else []))
 
     def begin(self, present: Sequence[int]) -> None:
         """Begin with the records of another sequence of transactions, all of these tables."""
@@ -57,7 +57,7 @@ class JsonShape:
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
-        events = changes.only(changes.kinds != Kind.UPDBEF)
+        events = changes.only(changes.kinds != RecordKind.UPDBEF)
         before, after = (_places(of[changes.kinds]) for of in (self._of_before, _AFTER_IMAGES))
         # Both images at once: a call for each type of their columns, not two.
         texts = self._rows.texts(changes.only(np.concatenate([before, after])))

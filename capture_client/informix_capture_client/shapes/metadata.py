@@ -11,11 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.grouped_form import CODE, codes_of
-from informix_capture_client.shapes.stored_form import Texts
+from informix_capture_client.shapes.stored_form import RepeatedTexts
 from informix_capture_client.values import booleans, fixed_width
 
 _INSTANT = pa.timestamp("us", "UTC")
@@ -60,7 +60,7 @@ class ChangeMetadata:
     """
 
     def __init__(
-        self, tables: CapturedTables, change_types: Mapping[Kind, str], chosen: pa.Schema
+        self, tables: CapturedTables, change_types: Mapping[RecordKind, str], chosen: pa.Schema
     ) -> None:
         self.schema = chosen
         self.texts = [name for name in _TEXTS if name in chosen.names]
@@ -71,8 +71,8 @@ class ChangeMetadata:
             pa.field("_change_type", CODE),
             *(chosen.field(name) for name in self._own if name not in _TEXTS),
         ]
-        self._names = Texts([str(table.name) for table in tables.tables])
-        self._change_types = Texts(list(change_types.values()))
+        self._names = RepeatedTexts([str(table.name) for table in tables.tables])
+        self._change_types = RepeatedTexts(list(change_types.values()))
         self._codes = np.zeros(max(change_types) + 1, np.int64)
         self._codes[list(change_types)] = np.arange(len(change_types))
 

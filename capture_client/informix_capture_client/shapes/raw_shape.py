@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records import BOUNDS, Integers, Kind
+from informix_capture_client.records import BOUNDS, Integers, RecordKind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
-from informix_capture_client.shapes.stored_form import StoredForm, Texts
+from informix_capture_client.shapes.stored_form import RepeatedTexts, StoredForm
 from informix_capture_client.values import byte_strings, fixed_width
 
 _NO_TABLE = 0
@@ -41,10 +41,10 @@ class RawShape:
     stored_schema = _form.schema
 
     def __init__(self, tables: CapturedTables) -> None:
-        self._tables = Texts([None, *(str(table.name) for table in tables.tables)])
-        self._kinds = Texts([f"CDC_REC_{kind.name}" for kind in Kind])
-        self._codes = np.zeros(max(Kind) + 1, np.int64)
-        self._codes[list(Kind)] = np.arange(len(Kind))
+        self._tables = RepeatedTexts([None, *(str(table.name) for table in tables.tables)])
+        self._kinds = RepeatedTexts([f"CDC_REC_{kind.name}" for kind in RecordKind])
+        self._codes = np.zeros(max(RecordKind) + 1, np.int64)
+        self._codes[list(RecordKind)] = np.arange(len(RecordKind))
 
     def begin(self, present: Sequence[int]) -> None:
         """Begin with the records of another sequence of transactions."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.grouped_form import GroupedForm, GroupedShape
@@ -20,11 +20,11 @@ from informix_capture_client.shapes.metadata import ChangeMetadata, metadata_sch
 from informix_capture_client.shapes.stored_form import StoredForm, shared_names
 
 CHANGE_TYPES = {
-    Kind.INSERT: "insert",
-    Kind.DELETE: "delete",
-    Kind.UPDBEF: "update_preimage",
-    Kind.UPDAFT: "update_postimage",
-    Kind.TRUNCATE: "truncate",
+    RecordKind.INSERT: "insert",
+    RecordKind.DELETE: "delete",
+    RecordKind.UPDBEF: "update_preimage",
+    RecordKind.UPDAFT: "update_postimage",
+    RecordKind.TRUNCATE: "truncate",
 }
 
 
@@ -36,7 +36,7 @@ def grouped_rows(metadata: ChangeMetadata) -> GroupedShape:
         shared=shared_names(metadata.shared),
         codes={"_change_type": metadata.names},
         kind="_change_type",
-        images=[[] if kind == Kind.TRUNCATE else [""] for kind in CHANGE_TYPES],
+        images=[[] if kind == RecordKind.TRUNCATE else [""] for kind in CHANGE_TYPES],
         named="_table",
     )
 
@@ -77,7 +77,7 @@ class RowShape:
             ProtocolViolation: a row cannot be decoded.
         """
         if self.is_grouped:
-            images = changes.only(changes.kinds != Kind.TRUNCATE)
+            images = changes.only(changes.kinds != RecordKind.TRUNCATE)
             return self._grouped.batch(self._metadata.coded(changes), changes, images)
         rows = self._tables.columns_of(0, changes, self._tables.rows_of(0, changes))
         return self._plain.batch([*rows, *self._metadata.columns(changes)], changes)

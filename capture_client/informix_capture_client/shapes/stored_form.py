@@ -89,7 +89,7 @@ class StoredForm:
         )
 
 
-class Texts:
+class RepeatedTexts:
     """A column of few different texts."""
 
     def __init__(self, texts: Sequence[str | None]) -> None:

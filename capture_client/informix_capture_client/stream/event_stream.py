@@ -25,10 +25,10 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.records import (
     BOUNDS,
     OF_A_TABLE,
-    Kind,
     RawRecords,
     RecordBlock,
     RecordCutter,
+    RecordKind,
     ServerError,
     TableSchema,
     is_one_of,
@@ -37,14 +37,14 @@ from informix_capture_client.records import (
 from informix_capture_client.session import CaptureSession, ReadAhead
 from informix_capture_client.stream.former_tables import FormerTables
 from informix_capture_client.transactions import (
-    Event,
+    CommittedTransactions,
     StreamCounters,
+    StreamEvent,
     TransactionAssembler,
-    Transactions,
 )
 
-_HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
-_TIMEOUT = int(Kind.TIMEOUT)
+_HAS_SEQUENCE = ~is_one_of(RecordKind.TABSCHEMA, RecordKind.ERROR)
+_TIMEOUT = int(RecordKind.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Read:
             `events` may not be all that they say.
     """
 
-    events: Sequence[Event]
+    events: Sequence[StreamEvent]
     reached: int
     latest_time: int
     assembler: TransactionAssembler
@@ -101,7 +101,7 @@ class Read:
 Answer = Starting | Silence | Read
 
 
-class Reader(Protocol):
+class SessionReader(Protocol):
     """Hands over the bytes of a session; `ReadAhead` does so from a thread of its own."""
 
     def take(self, timeout_seconds: float) -> list[bytes] | None:
@@ -111,7 +111,7 @@ class Reader(Protocol):
         """Close the session; return whether that happened in time."""
 
 
-MakeReader = Callable[[Callable[[], CaptureSession], Callable[[], None]], Reader]
+MakeReader = Callable[[Callable[[], CaptureSession], Callable[[], None]], SessionReader]
 
 
 class ChangeStream:
@@ -164,7 +164,7 @@ class ChangeStream:
             return Silence()
         if not any(chunks):
             return Silence(len(chunks))
-        events: list[Event] = []
+        events: list[StreamEvent] = []
         self._block = None
         try:
             events.extend(self._events_of(chunks, begun))
@@ -174,7 +174,7 @@ class ChangeStream:
                 raise
         return Read(events, self._reached, self._latest_time, begun.assembler, self._block)
 
-    def _events_of(self, chunks: list[bytes], begun: Begun) -> Iterator[Event]:
+    def _events_of(self, chunks: list[bytes], begun: Begun) -> Iterator[StreamEvent]:
         """Cut, parse and assemble; an error is raised after the events of all records before it."""
         self._counters.received_bytes += sum(map(len, chunks))
         if (raw := self._cutter.feed(*chunks)) is None:
@@ -189,7 +189,7 @@ class ChangeStream:
                 continue
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)
-            if isinstance(event, Transactions):
+            if isinstance(event, CommittedTransactions):
                 yield from begun.former.without_their_rows(event, self._counters)
             else:
                 yield event
@@ -227,7 +227,7 @@ def _without(table_id: int | None, block: RecordBlock) -> RecordBlock | None:
 
 
 def _sound_part(
-    raw: RawRecords, kinds: Mapping[int, Kind]
+    raw: RawRecords, kinds: Mapping[int, RecordKind]
 ) -> tuple[RecordBlock | None, ProtocolViolation | None]:
     """Parse records up to the first that makes no sense; return what is wrong with that one."""
     failure = None
@@ -241,7 +241,7 @@ def _sound_part(
             raw = raw.only(reason.record)
 
 
-def in_our_numbers(raw: RawRecords, kinds: Mapping[int, Kind]) -> RawRecords:
+def in_our_numbers(raw: RawRecords, kinds: Mapping[int, RecordKind]) -> RawRecords:
     """Return records with the server's record numbers replaced by ours: names decide, not numbers.
 
     Raises:

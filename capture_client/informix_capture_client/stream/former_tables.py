@@ -17,12 +17,12 @@ import numpy as np
 
 from informix_capture_client.records import OF_A_TABLE
 from informix_capture_client.transactions import (
+    CommittedTransactions,
     FormerRows,
-    Passed,
     Piece,
+    PositionPassed,
     RowRecords,
     StreamCounters,
-    Transactions,
 )
 
 
@@ -41,8 +41,8 @@ class FormerTables:
     _noted: set[int] = field(default_factory=set)
 
     def without_their_rows(
-        self, event: Transactions, counters: StreamCounters
-    ) -> Iterator[Transactions | Passed]:
+        self, event: CommittedTransactions, counters: StreamCounters
+    ) -> Iterator[CommittedTransactions | PositionPassed]:
         """Yield an event without rows of former tables; a pair alone where nothing else is left.
 
         The first rows that are left out of each table are noted in `counters`.
@@ -54,7 +54,9 @@ class FormerTables:
         for one in event.each():
             yield self._of_one(one, counters)
 
-    def _of_one(self, one: Transactions, counters: StreamCounters) -> Transactions | Passed:
+    def _of_one(
+        self, one: CommittedTransactions, counters: StreamCounters
+    ) -> CommittedTransactions | PositionPassed:
         begun = int(one.begin_times[0])
         former = [number for number, created in enumerate(self.tables) if begun <= created.time]
         kept, rows_left = list[Piece](), 0
@@ -76,6 +78,6 @@ class FormerTables:
             rows_left += int(np.count_nonzero(is_row & ~is_former))
             kept.append(RowRecords(rows.block, rows.places[~is_former]) if is_former.any() else piece)
         if not rows_left:
-            return Passed(one.position, is_timeout=False)
+            return PositionPassed(one.position, is_timeout=False)
         pieces = tuple(rows for rows in kept if len(rows))
         return replace(one, rows=pieces, record_counts=np.array([sum(map(len, pieces))]))

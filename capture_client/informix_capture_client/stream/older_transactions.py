@@ -14,9 +14,9 @@ import numpy as np
 from informix_capture_client.records import (
     BOUNDS,
     OF_NO_TRANSACTION,
-    Kind,
     RecordBlock,
     RecordCutter,
+    RecordKind,
     parse_block,
 )
 from informix_capture_client.session import CaptureSession
@@ -57,8 +57,8 @@ class _Search:
         self._session.raise_errors_of(block)
         mine = np.flatnonzero(~OF_NO_TRANSACTION[kinds])
         ids, firsts = np.unique(block.transaction_ids[mine], return_index=True)
-        begins = kinds[mine][firsts] == Kind.BEGINTX
+        begins = kinds[mine][firsts] == RecordKind.BEGINTX
         self.older |= set(ids[~begins].tolist()) - self._begun
-        self._begun |= set(block.transaction_ids[kinds == Kind.BEGINTX].tolist())
+        self._begun |= set(block.transaction_ids[kinds == RecordKind.BEGINTX].tolist())
         passes_end = BOUNDS[kinds] & (block.sequence_numbers >= self._upto)
-        self.is_done |= bool((passes_end | (kinds == Kind.TIMEOUT)).any())
+        self.is_done |= bool((passes_end | (kinds == RecordKind.TIMEOUT)).any())

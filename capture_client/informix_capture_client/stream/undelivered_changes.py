@@ -15,14 +15,27 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind, RecordBlock, RecordCutter, is_one_of, parse_block
+from informix_capture_client.records import (
+    RecordBlock,
+    RecordCutter,
+    RecordKind,
+    is_one_of,
+    parse_block,
+)
 from informix_capture_client.session import CaptureSession
 from informix_capture_client.stream.event_stream import in_our_numbers
 
 _QUIET_TIMEOUTS = 3  # at least, in a row, however short the time of silence is
-_CHANGES = (Kind.INSERT, Kind.DELETE, Kind.UPDAFT, Kind.TRUNCATE)  # an update is one change
-_COUNTED = is_one_of(*_CHANGES, Kind.BEGINTX, Kind.COMMTX, Kind.RBTX, Kind.DISCARD)
-_HAS_PLACE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
+_CHANGES = (
+    RecordKind.INSERT,
+    RecordKind.DELETE,
+    RecordKind.UPDAFT,
+    RecordKind.TRUNCATE,
+)  # an update is one change
+_COUNTED = is_one_of(
+    *_CHANGES, RecordKind.BEGINTX, RecordKind.COMMTX, RecordKind.RBTX, RecordKind.DISCARD
+)
+_HAS_PLACE = ~is_one_of(RecordKind.TABSCHEMA, RecordKind.ERROR)
 
 
 @dataclass(slots=True)
@@ -141,7 +154,7 @@ class _Counting:
         placed = block.sequence_numbers[_HAS_PLACE[kinds]]
         self._reached = max(self._reached, int(placed.max(initial=0)))
         counted = np.flatnonzero(_COUNTED[kinds])
-        self._timeouts += int((kinds == Kind.TIMEOUT).sum())
+        self._timeouts += int((kinds == RecordKind.TIMEOUT).sum())
         if len(counted):
             self._timeouts, self._heard_at = 0, self._clock()
         columns = (kinds, block.transaction_ids, block.sequence_numbers, block.table_ids)
@@ -174,8 +187,8 @@ class _Counting:
 
 _COUNT_RECORD: dict[int, Callable[[_Counting, int, int, int], None]] = {
     **dict.fromkeys(_CHANGES, _Counting._change),
-    Kind.BEGINTX: _Counting._begin,
-    Kind.DISCARD: _Counting._discard,
-    Kind.COMMTX: _Counting._commit,
-    Kind.RBTX: _Counting._roll_back,
+    RecordKind.BEGINTX: _Counting._begin,
+    RecordKind.DISCARD: _Counting._discard,
+    RecordKind.COMMTX: _Counting._commit,
+    RecordKind.RBTX: _Counting._roll_back,
 }

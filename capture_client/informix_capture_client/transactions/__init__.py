@@ -51,7 +51,11 @@ from __future__ import annotations
 
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.counters import AssemblyCounters, FormerRows, StreamCounters
-from informix_capture_client.transactions.events import Event, Passed, Transactions
+from informix_capture_client.transactions.events import (
+    CommittedTransactions,
+    PositionPassed,
+    StreamEvent,
+)
 from informix_capture_client.transactions.last_numbers import NEVER, LastNumbers, ends_of
 from informix_capture_client.transactions.long_records import Piece, RowRecords
 from informix_capture_client.transactions.replay import other_log, replay_failed
@@ -60,16 +64,16 @@ from informix_capture_client.transactions.spilling import MemoryLimit
 __all__ = [
     "NEVER",
     "AssemblyCounters",
-    "Event",
+    "CommittedTransactions",
     "FormerRows",
     "LastNumbers",
     "MemoryLimit",
-    "Passed",
     "Piece",
+    "PositionPassed",
     "RowRecords",
     "StreamCounters",
+    "StreamEvent",
     "TransactionAssembler",
-    "Transactions",
     "ends_of",
     "other_log",
     "replay_failed",

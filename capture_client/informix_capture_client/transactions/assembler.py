@@ -31,7 +31,7 @@ from informix_capture_client.records import (
     Timeout,
 )
 from informix_capture_client.transactions.counters import AssemblyCounters
-from informix_capture_client.transactions.events import Event, Passed
+from informix_capture_client.transactions.events import PositionPassed, StreamEvent
 from informix_capture_client.transactions.long_records import RowRecords
 from informix_capture_client.transactions.long_transactions import OpenTransaction, OpenTransactions
 from informix_capture_client.transactions.order_errors import OrderCheck, beginning_lost, out_of_order
@@ -137,7 +137,7 @@ class TransactionAssembler:
         """Let the anchor be found although transactions older than the stream are still open."""
         self._waits_for_unseen = False
 
-    def feed(self, block: RecordBlock) -> Iterator[Event]:
+    def feed(self, block: RecordBlock) -> Iterator[StreamEvent]:
         """Assemble the next records and yield what they complete.
 
         Raises:
@@ -184,7 +184,7 @@ class TransactionAssembler:
             return end
         return self._unseen.first_bound(block, first + 1, end)
 
-    def _session_event(self, block: RecordBlock, place: int) -> Event | None:
+    def _session_event(self, block: RecordBlock, place: int) -> StreamEvent | None:
         """Return what a record of no transaction means; of these only TIMEOUT moves the position."""
         record = block.control(place)
         if isinstance(record, TableSchema | ServerError):
@@ -200,13 +200,15 @@ class TransactionAssembler:
             is_caught_up = has_read or self._log_end.position <= page_after(self._position.restart)
             return self._anchor_at(record.sequence_number, is_caught_up)
         if self._witness.awaited is not None:
-            return Passed(self._position, is_timeout=True)  # it may be another log: nothing moves
+            return PositionPassed(
+                self._position, is_timeout=True
+            )  # it may be another log: nothing moves
         # The log moves on although nothing captured changes. A restart position that stayed behind
         # would be overwritten one day (docs/design.md, section 5, "A quiet table keeps its place").
         self._form_pair(self._position.commit, record.sequence_number)
-        return Passed(self._position, is_timeout=True)
+        return PositionPassed(self._position, is_timeout=True)
 
-    def _assemble(self, block: RecordBlock, first: int, end: int) -> Iterator[Event]:
+    def _assemble(self, block: RecordBlock, first: int, end: int) -> Iterator[StreamEvent]:
         """Yield what a stretch completes; on a failure, what ends before it and then raise."""
         if self._unseen.is_in_doubt:
             block, first, end = self._unseen.without_begins_before_the_stream(block, first, end)
@@ -342,7 +344,7 @@ class TransactionAssembler:
 
     # what has ended
 
-    def _seek_anchor(self, ends: Ends) -> Iterator[Passed]:
+    def _seek_anchor(self, ends: Ends) -> Iterator[PositionPassed]:
         """Judge the one end of a stretch, if it has one, of a stream that has not yet begun.
 
         On a busy server no TIMEOUT may come for long. A COMMTX later than the server's clock was, or
@@ -358,7 +360,7 @@ class TransactionAssembler:
             if (passed := self._anchor_at(sequence_number, is_caught_up)) is not None:
                 yield passed
 
-    def _deliver(self, ends: Ends) -> Iterator[Event]:
+    def _deliver(self, ends: Ends) -> Iterator[StreamEvent]:
         """Yield the transactions that end, and the last pair if it is not that of one of them.
 
         An end without rows moves the pair too (decision 0003), but each pair is valid by itself: only
@@ -383,7 +385,7 @@ class TransactionAssembler:
         if transactions is not None:
             yield transactions
         if len(delivered) == 0 or delivered[-1] != count - 1:
-            yield Passed(self._position, is_timeout=False)
+            yield PositionPassed(self._position, is_timeout=False)
 
     def _delivered(self, ends: Ends, count: int) -> Integers:
         """Return which of the first `count` ends are transactions to deliver; count the others."""
@@ -396,13 +398,13 @@ class TransactionAssembler:
 
     # positions
 
-    def _anchor_at(self, sequence_number: int, is_caught_up: bool) -> Passed | None:
+    def _anchor_at(self, sequence_number: int, is_caught_up: bool) -> PositionPassed | None:
         """Begin the stream here if all that is older than it has been read, and has ended."""
         if not is_caught_up or (self._unseen and self._waits_for_unseen):
             return None
         self._form_pair(sequence_number, sequence_number)
         self.anchor = self._position
-        return Passed(self._position, is_timeout=False)
+        return PositionPassed(self._position, is_timeout=False)
 
     def _form_pair(self, commit: int, passed: int) -> None:
         """Form the pair valid at a record that is no end of the stream: the anchor, or a TIMEOUT.
@@ -425,7 +427,7 @@ class TransactionAssembler:
         """Whether the restart position lies below what the stream has shown, by the bound."""
         return self._shown_restart > self._position.restart
 
-    def raise_restart_bound(self, bound: int) -> Passed | None:
+    def raise_restart_bound(self, bound: int) -> PositionPassed | None:
         """Let restart positions go as far as `bound`; return the pair that is valid if that moves it.
 
         While a planned batch is replayed, or the log may be another one, no position moves.
@@ -436,7 +438,7 @@ class TransactionAssembler:
         if is_held or restart <= self._position.restart:
             return None
         self._position = replace(self._position, restart=restart)
-        return Passed(self._position, is_timeout=False)
+        return PositionPassed(self._position, is_timeout=False)
 
     def lowest_open(self) -> int | None:
         """Return the lowest BEGINTX sequence number of the transactions now open."""

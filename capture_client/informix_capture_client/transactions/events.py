@@ -16,7 +16,7 @@ from informix_capture_client.records import Integers, ServerError, TableSchema
 from informix_capture_client.transactions.long_records import Piece, RowRecords, SpilledRows
 
 
-class Passed(NamedTuple):
+class PositionPassed(NamedTuple):
     """A COMMTX, RBTX or TIMEOUT without rows to deliver; `position` is the pair valid there."""
 
     position: Position
@@ -24,7 +24,7 @@ class Passed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Transactions:
+class CommittedTransactions:
     """Transactions of the stream, in commit order, with the rows that are to be delivered.
 
     Attributes:
@@ -80,14 +80,14 @@ class Transactions:
         last = (self.begin_sequence_numbers, self.commit_sequence_numbers, self.commit_times)
         return Witness(*(int(numbers[-1]) for numbers in last))
 
-    def each(self) -> list[Transactions]:
+    def each(self) -> list[CommittedTransactions]:
         """Return every transaction as a value of its own."""
         counts = self.record_counts.tolist()
         return [self._only(n, rows) for n, rows in enumerate(_shared_out(self.rows, counts))]
 
-    def _only(self, number: int, rows: list[Piece]) -> Transactions:
+    def _only(self, number: int, rows: list[Piece]) -> CommittedTransactions:
         one = slice(number, number + 1)
-        return Transactions(
+        return CommittedTransactions(
             self.transaction_ids[one],
             self.user_ids[one],
             self.begin_sequence_numbers[one],
@@ -116,4 +116,4 @@ def _shared_out(rows: Sequence[Piece], counts: Sequence[int]) -> Iterator[list[P
         yield found
 
 
-Event = Transactions | Passed | TableSchema | ServerError
+StreamEvent = CommittedTransactions | PositionPassed | TableSchema | ServerError

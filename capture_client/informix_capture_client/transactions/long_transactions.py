@@ -15,7 +15,7 @@ import numpy as np
 
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import show
-from informix_capture_client.records import Begin, Integers, Kind, RecordBlock
+from informix_capture_client.records import Begin, Integers, RecordBlock, RecordKind
 from informix_capture_client.transactions.long_records import (
     Piece,
     RowRecords,
@@ -25,7 +25,7 @@ from informix_capture_client.transactions.long_records import (
     spilled,
 )
 
-_DISCARD = int(Kind.DISCARD)
+_DISCARD = int(RecordKind.DISCARD)
 _SPARE_BEGINS = 1024
 
 

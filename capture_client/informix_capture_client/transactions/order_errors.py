@@ -9,11 +9,11 @@ import numpy as np
 
 from informix_capture_client.errors import NEW_STREAM, DataLoss, ProtocolViolation
 from informix_capture_client.positions import show
-from informix_capture_client.records import Kind, RecordBlock
+from informix_capture_client.records import RecordBlock, RecordKind
 from informix_capture_client.transactions.spans import first_low_record
 from informix_capture_client.transactions.transaction_ends import Ends
 
-_BEGINTX, _COMMTX = int(Kind.BEGINTX), int(Kind.COMMTX)
+_BEGINTX, _COMMTX = int(RecordKind.BEGINTX), int(RecordKind.COMMTX)
 
 
 class LateBegin(NamedTuple):

@@ -19,7 +19,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from informix_capture_client.records import Bits, Integers, Kind, RecordBlock, is_one_of, ragged_places
+from informix_capture_client.records import (
+    Bits,
+    Integers,
+    RecordBlock,
+    RecordKind,
+    is_one_of,
+    ragged_places,
+)
 from informix_capture_client.transactions.long_transactions import OpenTransaction
 from informix_capture_client.transactions.short_records import RECORD_BYTES, RecordTable, grown
 from informix_capture_client.transactions.spans import Spans
@@ -33,7 +40,7 @@ SHARE_OF_LIMIT = 1 / 8  # and at most so much of the memory of open transactions
 # Ids are slots of the server, so that their last bits find an owner; who shares them is not carried.
 LAST_BITS = (1 << 16) - 1
 LEAST_SWEPT_BYTES = 256 << 10
-_JUDGED = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX, Kind.DISCARD)
+_JUDGED = is_one_of(RecordKind.BEGINTX, RecordKind.COMMTX, RecordKind.RBTX, RecordKind.DISCARD)
 _OWNER = np.dtype(
     [
         ("id", np.int64),

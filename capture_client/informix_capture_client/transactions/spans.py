@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from informix_capture_client.records import Bits, Integers, Kind, RecordBlock, is_one_of
+from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind, is_one_of
 
 # Members of an enumeration take as long to look up as to compare a hundred of them.
-_BEGINTX, _DISCARD = int(Kind.BEGINTX), int(Kind.DISCARD)
-ENDS = is_one_of(Kind.COMMTX, Kind.RBTX)
+_BEGINTX, _DISCARD = int(RecordKind.BEGINTX), int(RecordKind.DISCARD)
+ENDS = is_one_of(RecordKind.COMMTX, RecordKind.RBTX)
 _FEW_IDS = 1 << 16  # NumPy sorts 16-bit numbers by radix, in linear time
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from informix_capture_client.positions import Position, Witness
-from informix_capture_client.records import Bits, Integers, Kind, RecordBlock, ragged_places
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind, ragged_places
+from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.transactions.long_records import Piece, RowRecords
 from informix_capture_client.transactions.long_transactions import OpenTransaction
 from informix_capture_client.transactions.spans import Spans
 
-_COMMTX = int(Kind.COMMTX)
+_COMMTX = int(RecordKind.COMMTX)
 _NEVER = np.iinfo(np.int64).max  # above every sequence number
 
 
@@ -153,9 +153,9 @@ class Ends:
 
     def transactions(
         self, delivered: Integers, unseen: tuple[int, ...], with_bounds: bool
-    ) -> Transactions:
+    ) -> CommittedTransactions:
         """Return the transactions of some of the ends, all of them commits, with their rows."""
-        return Transactions(
+        return CommittedTransactions(
             self.transaction_ids[delivered],
             self.user_ids[delivered],
             self.begin_sequence_numbers[delivered],

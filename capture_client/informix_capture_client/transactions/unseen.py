@@ -12,10 +12,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from informix_capture_client.positions import UNKNOWN_END, LogEnd
-from informix_capture_client.records import Bits, Integers, Kind, RecordBlock, is_one_of
+from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind, is_one_of
 
-_BEGINTX = int(Kind.BEGINTX)
-_BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
+_BEGINTX = int(RecordKind.BEGINTX)
+_BOUNDS = is_one_of(RecordKind.BEGINTX, RecordKind.COMMTX, RecordKind.RBTX)
 
 
 class UnseenTransactions:

@@ -33,7 +33,12 @@ from informix_capture_client.transport.odbc.library import (
     load_driver,
 )
 from informix_capture_client.transport.odbc.transport import OdbcTransport
-from informix_capture_client.transport.recorder import FORMAT, VERSION, Event, RecordingTransport
+from informix_capture_client.transport.recorder import (
+    FORMAT,
+    VERSION,
+    RecordedEvent,
+    RecordingTransport,
+)
 from informix_capture_client.transport.sqli.cursor import TupleCursor
 from informix_capture_client.transport.sqli.transport import SqliTransport
 
@@ -49,9 +54,9 @@ __all__ = [
     "VERSION",
     "Argument",
     "ConnectionSettings",
-    "Event",
     "Keyword",
     "OdbcTransport",
+    "RecordedEvent",
     "RecordingTransport",
     "Row",
     "SqliTransport",

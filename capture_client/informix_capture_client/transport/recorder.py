@@ -22,9 +22,9 @@ from informix_capture_client.transport.base import (
 FORMAT = "informix-cdc recording"
 VERSION = 1
 
-Answer = TypeVar("Answer")
-Event = dict[str, Any]
-Sink = Callable[[Event], None]
+_Answer = TypeVar("_Answer")
+RecordedEvent = dict[str, Any]
+Sink = Callable[[RecordedEvent], None]
 
 
 class RecordingTransport:
@@ -75,7 +75,7 @@ class RecordingTransport:
             self._is_open = False
             self._tell(what="close")
 
-    def _statement(self, statement: str, arguments: tuple[Argument, ...]) -> Event:
+    def _statement(self, statement: str, arguments: tuple[Argument, ...]) -> RecordedEvent:
         # as the server is sent it: two products differ in words
         return {
             "what": "statement",
@@ -83,7 +83,7 @@ class RecordingTransport:
             "arguments": [str(argument) for argument in arguments],
         }
 
-    def _answered(self, event: Event, ask: Callable[[], Answer]) -> Answer:
+    def _answered(self, event: RecordedEvent, ask: Callable[[], _Answer]) -> _Answer:
         try:
             return ask()
         except InformixCdcError as error:
@@ -94,7 +94,7 @@ class RecordingTransport:
         self._sink({"connection": self._connection, **event})
 
 
-def _described(error: InformixCdcError) -> Event:
+def _described(error: InformixCdcError) -> RecordedEvent:
     """Return what the driver said; an error of ours has no words of a driver."""
     answer = error.answer or DriverAnswer("HY000", 0)
     text = answer.diagnostics[0][2] if answer.diagnostics else error.message

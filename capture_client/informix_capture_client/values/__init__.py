@@ -31,19 +31,19 @@ from informix_capture_client.values.table_decoder import (
     bad_value,
     decode_payloads,
 )
-from informix_capture_client.values.tables_decoder import Cells, MixedRows, TablesDecoder, payloads
+from informix_capture_client.values.tables_decoder import MixedRows, TablesDecoder, TypedCells, payloads
 from informix_capture_client.values.text import text_of_code_set
 
 __all__ = [
     "TWO_DIGITS",
     "BadValue",
-    "Cells",
     "Column",
     "FixedType",
     "MixedRows",
     "Payloads",
     "TableDecoder",
     "TablesDecoder",
+    "TypedCells",
     "VariableType",
     "bad_value",
     "booleans",

@@ -82,7 +82,7 @@ class VariableType:
 
 ColumnType = FixedType | VariableType
 Make = Callable[..., ColumnType]
-Read = Callable[..., pa.Array]
+_Read = Callable[..., pa.Array]
 
 _TYPE = re.compile(r"([a-z0-9_ ]*?[a-z0-9_])(?:\((\d+)(?:,(\d+))?\))?")
 _QUALIFIED = re.compile(
@@ -205,7 +205,7 @@ def _code_set(rules: DecodeRules) -> CodeSet:
     return CodeSet(rules.codec, rules.bad_characters)
 
 
-def _datetime(qualifier: Qualifier, rules: DecodeRules) -> tuple[pa.DataType, Read]:
+def _datetime(qualifier: Qualifier, rules: DecodeRules) -> tuple[pa.DataType, _Read]:
     if qualifier.first != "year" or qualifier.last in ("year", "month"):
         return pa.string(), decode_field_text
     if qualifier.last == "day":
@@ -213,7 +213,7 @@ def _datetime(qualifier: Qualifier, rules: DecodeRules) -> tuple[pa.DataType, Re
     return pa.timestamp("us"), decode_timestamp
 
 
-def _interval(qualifier: Qualifier, rules: DecodeRules) -> tuple[pa.DataType, Read]:
+def _interval(qualifier: Qualifier, rules: DecodeRules) -> tuple[pa.DataType, _Read]:
     if rules.intervals == "string":
         return pa.string(), decode_interval_text
     if qualifier.first in ("year", "month"):

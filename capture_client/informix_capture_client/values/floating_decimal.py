@@ -21,8 +21,8 @@ from informix_capture_client.values.field_text import TWO_DIGITS
 from informix_capture_client.values.packed_words import (
     PAIRS,
     Number,
+    PackedWords,
     Packing,
-    Words,
     aligned,
     last_digit,
     pair,
@@ -53,7 +53,7 @@ def decode_floating(raw: NDArray[Any], packing: Packing) -> pa.Array:
     return byte_strings(sheet.reshape(-1), starts, lengths, number.nulls, pa.string())
 
 
-def _sheet(words: tuple[Words, ...], whole: int, fraction: int) -> NDArray[np.uint8]:
+def _sheet(words: tuple[PackedWords, ...], whole: int, fraction: int) -> NDArray[np.uint8]:
     """Write every digit, with a column for the sign in front."""
     sheet = np.empty((len(words[0]), 2 * (whole + fraction) + 2), np.uint8)
     point = 2 * whole + 1

@@ -16,8 +16,8 @@ from informix_capture_client.values.arrow_arrays import fixed_width, refuse
 from informix_capture_client.values.packed_words import (
     PAIRS,
     WORD_UNIT,
+    PackedWords,
     Packing,
-    Words,
     aligned,
     joined,
 )
@@ -44,14 +44,14 @@ def decode_decimal(raw: NDArray[Any], packing: Packing, precision: int, scale: i
     return fixed_width(pa.decimal128(precision, scale), values, number.nulls)
 
 
-def _tenth(limb: Words, scale: int) -> Words:
+def _tenth(limb: PackedWords, scale: int) -> PackedWords:
     ten = np.uint64(10)
-    tenth: Words = limb // ten
+    tenth: PackedWords = limb // ten
     refuse(tenth * ten != limb, f"has more than {scale} digits after the point")
     return tenth
 
 
-def _from_one(limbs: list[Words], unit: int, precision: int, negative: Bits) -> Integers:
+def _from_one(limbs: list[PackedWords], unit: int, precision: int, negative: Bits) -> Integers:
     """Return 128-bit integers as pairs of 64-bit words, the lower one first."""
     value = limbs[0].view(np.int64)
     if 10**precision < unit:
@@ -63,7 +63,7 @@ def _from_one(limbs: list[Words], unit: int, precision: int, negative: Bits) -> 
     return words
 
 
-def _from_several(limbs: list[Words], unit: int, precision: int, negative: Bits) -> Words:
+def _from_several(limbs: list[PackedWords], unit: int, precision: int, negative: Bits) -> PackedWords:
     too_large = f"has more than {precision} digits"
     first, *middle, last = limbs
     # So much is certain before anything is multiplied: nothing below can leave 128 bits.
@@ -82,7 +82,7 @@ def _from_several(limbs: list[Words], unit: int, precision: int, negative: Bits)
     return words
 
 
-def _product(value: Words, factor: int, added: Words) -> tuple[Words, Words]:
+def _product(value: PackedWords, factor: int, added: PackedWords) -> tuple[PackedWords, PackedWords]:
     """Return value * factor + added as its higher and its lower 64 bits."""
     f1, f0 = np.uint64(factor >> 32), np.uint64(factor & 0xFFFFFFFF)
     v1, v0 = value >> _HALF_BITS, value & _HALF

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from informix_capture_client.records import Bits, Integers
 from informix_capture_client.values.arrow_arrays import refuse
 
-Words = NDArray[np.uint64]
+PackedWords = NDArray[np.uint64]
 
 PAIRS = 8  # base-100 digits in a word, the first one in its highest byte
 WORD_UNIT = 100**PAIRS
@@ -64,7 +64,7 @@ class Number:
     empty: Bits
     negative: Bits
     heads: NDArray[np.uint8]
-    words: tuple[Words, ...]
+    words: tuple[PackedWords, ...]
 
     def exponents(self) -> Integers:
         """Return how many base-100 digits are before each point."""
@@ -109,7 +109,7 @@ class Packing:
         return Number(nulls, empty, negative, heads, words)
 
 
-def _joined(raw: NDArray[Any], pieces: tuple[tuple[str, np.uint64], ...]) -> Words:
+def _joined(raw: NDArray[Any], pieces: tuple[tuple[str, np.uint64], ...]) -> PackedWords:
     word = np.zeros(0, np.uint64)
     for number, (name, shift) in enumerate(pieces):
         piece = raw[name].astype(np.uint64)
@@ -119,7 +119,7 @@ def _joined(raw: NDArray[Any], pieces: tuple[tuple[str, np.uint64], ...]) -> Wor
     return word
 
 
-def _any_top_bit(words: list[Words]) -> Bits:
+def _any_top_bit(words: list[PackedWords]) -> Bits:
     found = np.zeros(len(words[0]), np.bool_)
     for word in words:
         found |= word & TOP_BITS != 0
@@ -156,10 +156,10 @@ def _pieces(size: int, first: int) -> Iterator[tuple[int, int, int]]:
         yield size - width, width, 8 * (PAIRS - count)
 
 
-def _uncomplemented(words: tuple[Words, ...], negative: Bits) -> tuple[Words, ...]:
+def _uncomplemented(words: tuple[PackedWords, ...], negative: Bits) -> tuple[PackedWords, ...]:
     """Return the true digits of negative numbers, the other ones as they are."""
     chosen = -negative.astype(np.uint64)  # all ones or none: cheaper than a branch per row
-    true: list[Words] = []
+    true: list[PackedWords] = []
     ended = np.zeros(len(negative), np.bool_)  # whether a later word has the last non-zero digit
     for word in reversed(words):
         filled = (word + _SEVEN_ONES) & TOP_BITS
@@ -172,7 +172,7 @@ def _uncomplemented(words: tuple[Words, ...], negative: Bits) -> tuple[Words, ..
     return tuple(true)
 
 
-def aligned(number: Number, whole_pairs: int, word_count: int) -> tuple[Words, ...]:
+def aligned(number: Number, whole_pairs: int, word_count: int) -> tuple[PackedWords, ...]:
     """Return the digits with every point after `whole_pairs` base-100 digits, in `word_count` words.
 
     Raises:
@@ -196,7 +196,7 @@ def aligned(number: Number, whole_pairs: int, word_count: int) -> tuple[Words, .
     return moved
 
 
-def _right(words: tuple[Words, ...], pairs: Words) -> tuple[Words, ...]:
+def _right(words: tuple[PackedWords, ...], pairs: PackedWords) -> tuple[PackedWords, ...]:
     """Move digits to the right; those that leave the last word are lost."""
     none = np.zeros(1, np.uint64)
     for _ in words[1:]:
@@ -212,7 +212,7 @@ def _right(words: tuple[Words, ...], pairs: Words) -> tuple[Words, ...]:
     return tuple(moved)
 
 
-def _left(words: tuple[Words, ...], pairs: Words) -> tuple[Words, ...]:
+def _left(words: tuple[PackedWords, ...], pairs: PackedWords) -> tuple[PackedWords, ...]:
     """Move digits to the left; those that leave the first word are lost."""
     none = np.zeros(1, np.uint64)
     for _ in words[1:]:
@@ -228,14 +228,14 @@ def _left(words: tuple[Words, ...], pairs: Words) -> tuple[Words, ...]:
     return tuple(moved)
 
 
-def _differ(these: tuple[Words, ...], those: tuple[Words, ...]) -> Bits:
+def _differ(these: tuple[PackedWords, ...], those: tuple[PackedWords, ...]) -> Bits:
     found: Bits = these[0] != those[0]
     for one, other in zip(these[1:], those[1:], strict=True):
         found |= one != other
     return found
 
 
-def joined(word: Words) -> Words:
+def joined(word: PackedWords) -> PackedWords:
     """Read the eight base-100 digits of a word as one integer.
 
     Neighbouring lanes become one of twice the width: `high << bits | low` is made `high * unit + low`
@@ -246,14 +246,14 @@ def joined(word: Words) -> Words:
     return word
 
 
-def pair(words: tuple[Words, ...], place: int) -> Integers:
+def pair(words: tuple[PackedWords, ...], place: int) -> Integers:
     """Return one base-100 digit of every number."""
     word, within = divmod(place, PAIRS)
     digit: Integers = ((words[word] >> _PAIR_SHIFTS[within]) & _LAST_BYTE).view(np.int64)
     return digit
 
 
-def last_digit(words: tuple[Words, ...]) -> tuple[Integers, Integers]:
+def last_digit(words: tuple[PackedWords, ...]) -> tuple[Integers, Integers]:
     """Return how many base-100 digits there are up to the last that is not zero, and that one."""
     count = np.zeros(len(words[0]), np.int64)
     digit = np.zeros(len(words[0]), np.int64)

@@ -25,8 +25,8 @@ from informix_capture_client.values.packed_words import (
     PAIRS,
     TOP_BITS,
     Number,
+    PackedWords,
     Packing,
-    Words,
     aligned,
     every_byte,
     packing,
@@ -169,7 +169,7 @@ class FieldReader:
             refuse(number.negative, "is a negative DATETIME")
         return number, values
 
-    def _value(self, words: tuple[Words, ...], name: str) -> Integers:
+    def _value(self, words: tuple[PackedWords, ...], name: str) -> Integers:
         """Return a field's values, a FRACTION in microseconds."""
         first, *rest = self._places[name]
         value = pair(words, first)
@@ -186,7 +186,7 @@ class FieldReader:
             surplus = fraction // 10 * 10 != fraction
             refuse(surplus, f"has more than {self.qualifier.fraction_digits} decimals")
 
-    def _is_outside(self, words: tuple[Words, ...]) -> bool:
+    def _is_outside(self, words: tuple[PackedWords, ...]) -> bool:
         """Tell whether any digit is below or above what its place allows, eight places at once."""
         for word, low, room in zip(words, self._lowest, self._room, strict=True):
             above = np.bitwise_or.reduce(word + room)
@@ -196,7 +196,7 @@ class FieldReader:
         return False
 
     def _name_what_is_outside(
-        self, words: tuple[Words, ...], values: Mapping[str, Integers], nulls: Bits
+        self, words: tuple[PackedWords, ...], values: Mapping[str, Integers], nulls: Bits
     ) -> None:
         for name, (lowest, highest) in self._ranges.items():
             bad = (values[name] < lowest) | (values[name] > highest)

@@ -26,7 +26,7 @@ from informix_capture_client.values.arrow_arrays import BadValue, byte_strings
 from informix_capture_client.values.column_types import ColumnType, FixedType
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder
 
-Where = Callable[[int], str]
+_Where = Callable[[int], str]
 
 _SIZE = np.dtype(">u4")  # of a variable value, as the header of its record states it
 _AT_ONCE = 8192  # rows: what they need stays in the cache of a core
@@ -59,7 +59,7 @@ class MixedRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class TypedCells:
     """All cells of one type, slot after slot.
 
     Attributes:
@@ -120,7 +120,7 @@ class TablesDecoder:
             self._variable_counts[number] = decoder.variable_count
         self._slots = list(_slots(self._decoders))
 
-    def by_table(self, rows: MixedRows, where: Where) -> dict[int, list[pa.Array]]:
+    def by_table(self, rows: MixedRows, where: _Where) -> dict[int, list[pa.Array]]:
         """Return the columns of each table that has rows here, in TABSCHEMA order.
 
         Raises:
@@ -155,7 +155,7 @@ class TablesDecoder:
             at, taken = at + count, 0 if is_alone else taken + count
         return [*bounds, at] if taken else bounds
 
-    def _columns(self, rows: MixedRows, where: Where) -> Iterator[tuple[int, list[pa.Array]]]:
+    def _columns(self, rows: MixedRows, where: _Where) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield each table with its columns; the rows are not too many, in the order of tables."""
         first = int(rows.tables[0])
         if first == rows.tables[-1]:
@@ -173,7 +173,7 @@ class TablesDecoder:
                 found[table][column] = cells.values.slice(begin, end - begin)
         yield from found.items()
 
-    def _require_room(self, rows: MixedRows, where: Where) -> None:
+    def _require_room(self, rows: MixedRows, where: _Where) -> None:
         """Refuse a header that is too short for the sizes of its row's variable columns."""
         needed = _SIZE.itemsize * self._variable_counts[rows.tables]
         has_room = rows.starts - rows.sizes_at >= needed
@@ -181,7 +181,7 @@ class TablesDecoder:
             row = int(np.flatnonzero(~has_room)[0])
             raise _short_header(self._decoders[int(rows.tables[row])], where(row))
 
-    def cells(self, rows: MixedRows, where: Where) -> Iterator[Cells]:
+    def cells(self, rows: MixedRows, where: _Where) -> Iterator[TypedCells]:
         """Yield the cells of all rows, type by type.
 
         Memory is of the size of what is asked for: ask for some thousand rows at once.
@@ -204,8 +204,8 @@ class TablesDecoder:
         present: Integers,
         counts: Integers,
         lying: _Sorted,
-        where: Where,
-    ) -> Cells:
+        where: _Where,
+    ) -> TypedCells:
         tables, columns = slots.tables[present], slots.columns[present]
         at = ragged_places(lying.begins[tables], counts)
         begins = np.repeat(slots.begins[present], counts)
@@ -218,9 +218,9 @@ class TablesDecoder:
             row = int(lying.order[at[bad.row]])
             name = decoder.columns[int(columns[slot])].name
             raise decoder.bad_value(name, where(row), bad) from None
-        return Cells(values, lying.order[at], tables, columns, bounds)
+        return TypedCells(values, lying.order[at], tables, columns, bounds)
 
-    def _sorted(self, rows: MixedRows, where: Where) -> _Sorted:
+    def _sorted(self, rows: MixedRows, where: _Where) -> _Sorted:
         order = _by_table(rows.tables)
         tables, starts = rows.tables[order], rows.starts[order]
         how_many = self._variable_counts[tables]
@@ -277,7 +277,7 @@ def _together(rows: MixedRows) -> MixedRows:
     return MixedRows(copied.buffers()[2], rows.tables, begins, starts, rows.lengths)
 
 
-def _in_whole(where: Where, chosen: Integers, row: int) -> str:
+def _in_whole(where: _Where, chosen: Integers, row: int) -> str:
     return where(int(chosen[row]))
 
 
@@ -292,7 +292,7 @@ def _by_table(tables: Integers) -> Integers:
     )
 
 
-def payloads(rows: MixedRows, decoder: TableDecoder, where: Where) -> Payloads:
+def payloads(rows: MixedRows, decoder: TableDecoder, where: _Where) -> Payloads:
     """Return rows of one table as its decoder takes them.
 
     Raises:

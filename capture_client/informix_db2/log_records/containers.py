@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from informix_db2.binary_values import Order, fields_of, numbers_of
 from informix_db2.log_records.headers import LAST_TYPE, SHORTEST
-from informix_db2.refused_bytes import Values
+from informix_db2.refused_bytes import ColumnValues
 
 ORDERS: tuple[Order, ...] = ("little", "big")
 MARKS = {"little": "<", "big": ">"}
@@ -44,7 +44,7 @@ def orders_that_fit(data: bytes, start: int, end: int, container: str) -> list[O
     return fitting
 
 
-class Cut(NamedTuple):
+class CutBytes(NamedTuple):
     """Bytes that are no record: from here to the end of their value."""
 
     start: int
@@ -53,12 +53,14 @@ class Cut(NamedTuple):
     number: int
 
 
-Run = tuple[list[int], int]  # where records begin, and the how-many-th of the value the first one is
+RecordRun = tuple[
+    list[int], int
+]  # where records begin, and the how-many-th of the value the first one is
 
 
 def records_of(
-    values: Values, value: int, order: Order, container: str, most: int
-) -> Iterator[Run | Cut]:
+    values: ColumnValues, value: int, order: Order, container: str, most: int
+) -> Iterator[RecordRun | CutBytes]:
     """Yield where records of a value begin, so many at a time, and at last what is cut."""
     at, end = int(values.bounds[value]), int(values.bounds[value + 1])
     prefix, data, number = PREFIXES[container], values.data, 0
@@ -77,10 +79,10 @@ def records_of(
             starts.append(first)
             first = behind + prefix
         if container == "message" and starts and (len(starts) > 1 or first != end):
-            yield Cut(at, end, "more bytes than the one record of a message", number)
+            yield CutBytes(at, end, "more bytes than the one record of a message", number)
             return
         if not starts:
-            yield Cut(at, end, cut, number)
+            yield CutBytes(at, end, cut, number)
             return
         yield starts, number
         at, number = first - prefix, number + len(starts)

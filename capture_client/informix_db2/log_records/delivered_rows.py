@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from informix_db2.binary_values import hexadecimal_of
-from informix_db2.changes import Changes, Image, Integers, only
+from informix_db2.changes import Db2Changes, Image, IntArray, only
 from informix_db2.code_pages import placed_bytes
 from informix_db2.log_records.lob_records import OPERATIONS, ORIGINAL, LobValue
 from informix_db2.log_records.logged_changes import (
@@ -23,7 +23,7 @@ from informix_db2.log_records.logged_changes import (
     LoggedChanges,
     Structs,
 )
-from informix_db2.log_records.table_rows import Notes, Rows, TableRows
+from informix_db2.log_records.table_rows import LocatedRows, LoggedRowReader, Notes
 from informix_db2.log_records.transactions import NO_ROW
 
 LOB = pa.struct(
@@ -49,15 +49,15 @@ INCOMPLETE = "incomplete"
 NOT_IN_LOG = "not_in_log"
 _NO_ROW = KINDS.index(NO_ROW)
 
-Readers = Sequence[tuple[int | None, TableRows]]  # by declared table: its code, and what reads it
-Images = tuple[list[Image], list[Image]]
+Readers = Sequence[tuple[int | None, LoggedRowReader]]  # by declared table: its code, and what reads it
+_Images = tuple[list[Image], list[Image]]
 
 
 @dataclass
 class Decoded:
     """Rows before and after changes, and what else is known of some changes."""
 
-    images: Images = field(default_factory=lambda: ([], []))
+    images: _Images = field(default_factory=lambda: ([], []))
     notes: Notes = field(default_factory=Notes)
 
 
@@ -74,7 +74,7 @@ def decoded(logged: LoggedChanges, readers: Readers) -> Decoded:
         for code, reader in readers:
             places = np.flatnonzero(is_there & (changes["table"] == code))
             where, lobs = changes[name][places], _lobs_of(logged, places)
-            rows = Rows(logged.data, where[:, 0], where[:, 1], where[:, 2], lobs, name == "old")
+            rows = LocatedRows(logged.data, where[:, 0], where[:, 1], where[:, 2], lobs, name == "old")
             images, notes = reader.read(rows)
             # Of an update the new row counts: Db2 logs no large object of an old one.
             is_told = np.full(len(places), name == "new") | (changes["new"][places][:, 1] < 0)
@@ -83,7 +83,7 @@ def decoded(logged: LoggedChanges, readers: Readers) -> Decoded:
     return found
 
 
-def _add(all_notes: Notes, notes: Notes, places: Integers, is_told: np.ndarray) -> None:
+def _add(all_notes: Notes, notes: Notes, places: IntArray, is_told: np.ndarray) -> None:
     """Add what is known of the rows of one table and side, by the places of their changes."""
     for row, reason in notes.wrong.items():
         all_notes.wrong.setdefault(int(places[row]), reason)
@@ -95,13 +95,13 @@ def _add(all_notes: Notes, notes: Notes, places: Integers, is_told: np.ndarray) 
         known += [warning for warning in warnings if warning not in known]
 
 
-def _lobs_of(logged: LoggedChanges, places: Integers) -> Mapping[int, Any]:
+def _lobs_of(logged: LoggedChanges, places: IntArray) -> Mapping[int, Any]:
     objects = logged.changes["object"][places]
     found = {int(n): logged.objects[objects[n]].lobs for n in np.flatnonzero(objects >= 0)}
     return {place: lobs for place, lobs in found.items() if lobs}
 
 
-def delivered(logged: LoggedChanges, found: Decoded, names: Mapping[int, str]) -> Changes | None:
+def delivered(logged: LoggedChanges, found: Decoded, names: Mapping[int, str]) -> Db2Changes | None:
     """Return changes but those that are wrong; `names` are those of declared tables, by code."""
     stays = np.ones(len(logged.changes), bool)
     stays[list(found.notes.wrong)] = False
@@ -115,7 +115,7 @@ def delivered(logged: LoggedChanges, found: Decoded, names: Mapping[int, str]) -
     kinds = pa.array([*KINDS, INCOMPLETE]).take(pa.array(np.where(is_whole, operations, len(KINDS))))
     images = only(found.images, kept, len(stays))
     about = {**_about(good, names), **_lists_of(good, found.notes, kept)}
-    return Changes(kinds, *images, about, of_change["value"].copy())
+    return Db2Changes(kinds, *images, about, of_change["value"].copy())
 
 
 def _about(logged: LoggedChanges, names: Mapping[int, str]) -> dict[str, pa.Array]:
@@ -131,7 +131,7 @@ def _about(logged: LoggedChanges, names: Mapping[int, str]) -> dict[str, pa.Arra
     }
 
 
-def _lists_of(logged: LoggedChanges, notes: Notes, kept: Integers) -> dict[str, pa.Array]:
+def _lists_of(logged: LoggedChanges, notes: Notes, kept: IntArray) -> dict[str, pa.Array]:
     """Return what few changes have any of, at the places that were kept."""
     changes = logged.changes
     lobs, warnings = dict[int, list[dict[str, object]]](), dict[int, list[str]]()

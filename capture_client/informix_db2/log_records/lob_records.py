@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from informix_db2.refused_bytes import BadValue
+from informix_db2.refused_bytes import BadDb2Value
 
 COMPONENT = 5
 ADD_DATA, ADD_AMOUNT, DELETE_DATA, NOT_UPDATED = 64, 65, 66, 67
@@ -55,22 +55,22 @@ def read_lob_record(payload: bytes, mark: str) -> LobRecord:
         BadValue: it is none, or its data is cut.
     """
     if len(payload) < _HEADER:
-        raise BadValue("a LOB manager record ends inside its header")
+        raise BadDb2Value("a LOB manager record ends inside its header")
     operation = payload[1]
     parent = struct.unpack_from(mark + "HH", payload, 6)
     if operation not in OPERATIONS:
-        raise BadValue(f"LOB manager operation {operation} is none of 64 to 67")
+        raise BadDb2Value(f"LOB manager operation {operation} is none of 64 to 67")
     if operation == NOT_UPDATED or (operation == DELETE_DATA and len(payload) < _BODY):
         # The page gives no body of 67, and of 66 the original operation and the column only.
         original = 2 if operation == DELETE_DATA else 4
         return LobRecord(operation, parent, 0, 0, original, STRINGS_COLUMN, None)
     if len(payload) < _BODY:
-        raise BadValue("a LOB manager record ends inside its body")
+        raise BadDb2Value("a LOB manager record ends inside its body")
     length, offset, original, column = struct.unpack_from(mark + "IQxBH", payload, _HEADER)
     if original not in ORIGINAL:
-        raise BadValue(f"original operation {original} is none of 1, 2, 4 and 8")
+        raise BadDb2Value(f"original operation {original} is none of 1, 2, 4 and 8")
     if operation == ADD_DATA and _BODY + length > len(payload):
-        raise BadValue("a LOB manager record ends inside its data")
+        raise BadDb2Value("a LOB manager record ends inside its data")
     has_data = operation in (ADD_DATA, DELETE_DATA) and _BODY + length <= len(payload)
     data = payload[_BODY : _BODY + length] if has_data else None
     return LobRecord(operation, parent, length, offset, original, column, data)
@@ -135,10 +135,10 @@ def strings_of(structure: bytes, columns: int, orders: Sequence[OffsetOrder]) ->
     """
     size = int.from_bytes(structure[1:4], "big")
     if len(structure) < 4 or structure[0] != _EYE_CATCHER or size != len(structure):
-        raise BadValue("column 65535 does not begin with 0x12 and its own size")
+        raise BadDb2Value("column 65535 does not begin with 0x12 and its own size")
     base = 4 + 4 * (columns + 1)
     if base > size:
-        raise BadValue(f"column 65535 has no offsets for {columns} columns")
+        raise BadDb2Value(f"column 65535 has no offsets for {columns} columns")
     found: list[list[bytes]] = []
     for order in orders:
         mark = "<" if order == "little" else ">"
@@ -150,5 +150,7 @@ def strings_of(structure: bytes, columns: int, orders: Sequence[OffsetOrder]) ->
                 found.append(strings)
     if len(found) != 1:
         fit = "none" if not found else "both"
-        raise BadValue(f"column 65535: of the byte orders of its offsets {fit} fit {columns} columns")
+        raise BadDb2Value(
+            f"column 65535: of the byte orders of its offsets {fit} fit {columns} columns"
+        )
     return found[0]

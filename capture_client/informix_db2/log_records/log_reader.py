@@ -17,7 +17,7 @@ import numpy as np
 
 from informix_capture_client.errors import BadOption
 from informix_db2.binary_values import Order
-from informix_db2.changes import Changes
+from informix_db2.changes import Db2Changes
 from informix_db2.code_pages import CodePage, code_page
 from informix_db2.declared_tables import DeclaredTable
 from informix_db2.decoding import MOST_BYTES
@@ -25,8 +25,8 @@ from informix_db2.log_records.containers import (
     MARKS,
     ORDERS,
     PREFIXES,
-    Cut,
-    Run,
+    CutBytes,
+    RecordRun,
     orders_that_fit,
     records_of,
     sqlcodes_of,
@@ -41,10 +41,10 @@ from informix_db2.log_records.logged_changes import (
     of_transactions,
     table_code,
 )
-from informix_db2.log_records.table_rows import TableRows
+from informix_db2.log_records.table_rows import LoggedRowReader
 from informix_db2.log_records.transactions import Assembler, Taken
 from informix_db2.log_records.usual_transactions import Places, separate
-from informix_db2.refused_bytes import BadValue, Refusals, Values
+from informix_db2.refused_bytes import BadDb2Value, ColumnValues, Refusals
 
 TOGETHER_RECORDS = 32_768
 TOGETHER_ROWS = 32_768
@@ -110,7 +110,7 @@ class LogReader:
         self._names = {code: tables[number].name for code, number in numbers.items()}
         self._readers: dict[Order, Readers] = {
             order: [
-                (codes.get(number), TableRows(table, order, *settings.code_pages))
+                (codes.get(number), LoggedRowReader(table, order, *settings.code_pages))
                 for number, table in enumerate(tables)
             ]
             for order in ORDERS
@@ -118,7 +118,7 @@ class LogReader:
         self._order: Order | None = None if settings.byte_order == "auto" else settings.byte_order
         self._assembler: Assembler | None = None
 
-    def changes(self, values: Values, refusals: Refusals) -> Iterator[Changes | None]:
+    def changes(self, values: ColumnValues, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield the changes of values, in order of commit in each; None where bytes were refused only.
 
         Raises:
@@ -144,13 +144,13 @@ class LogReader:
         if self._settings.is_one_log and self._order is not None:
             yield from self._of_rest(values, waiting, self._order, refusals, None)
 
-    def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
+    def finish(self, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield what is open where all values end, if they were read as one."""
         if self._assembler is not None and self._order is not None:
             ended = [Ended(each, 0, -1) for each in self._assembler.unfinished()]
             yield from self._delivered(of_transactions(ended), self._order, refusals)
 
-    def _order_of(self, values: Values, start: int, end: int) -> Order | None:
+    def _order_of(self, values: ColumnValues, start: int, end: int) -> Order | None:
         if self._order is not None:
             return self._order
         found = orders_that_fit(values.data, start, end, self._settings.container)
@@ -167,8 +167,8 @@ class LogReader:
         return self._assembler
 
     def _of_records(
-        self, values: Values, waiting: _Waiting, order: Order, refusals: Refusals
-    ) -> Iterator[Changes | None]:
+        self, values: ColumnValues, waiting: _Waiting, order: Order, refusals: Refusals
+    ) -> Iterator[Db2Changes | None]:
         """Yield the changes of records that wait; those of open transactions go on waiting."""
         assembler = self._assembler_of(order)
         places = self._not_refused(values, waiting.taken(), order, refusals)
@@ -184,8 +184,13 @@ class LogReader:
         yield from self._delivered(merged(usual, of_transactions(others)), order, refusals)
 
     def _of_rest(
-        self, values: Values, waiting: _Waiting, order: Order, refusals: Refusals, value: int | None
-    ) -> Iterator[Changes | None]:
+        self,
+        values: ColumnValues,
+        waiting: _Waiting,
+        order: Order,
+        refusals: Refusals,
+        value: int | None,
+    ) -> Iterator[Db2Changes | None]:
         """Yield what is left when values end; one value that ends alone leaves nothing open."""
         yield from self._of_records(values, waiting, order, refusals)
         assembler = self._assembler_of(order)
@@ -198,7 +203,9 @@ class LogReader:
             yield None
         waiting.cuts.clear()
 
-    def _not_refused(self, values: Values, places: Places, order: Order, refusals: Refusals) -> Places:
+    def _not_refused(
+        self, values: ColumnValues, places: Places, order: Order, refusals: Refusals
+    ) -> Places:
         if self._settings.container != "filter":
             return places
         codes = sqlcodes_of(values.data, places.starts, order)
@@ -210,11 +217,11 @@ class LogReader:
 
     def _delivered(
         self, logged: LoggedChanges, order: Order, refusals: Refusals
-    ) -> Iterator[Changes | None]:
+    ) -> Iterator[Db2Changes | None]:
         for part in logged.parts(TOGETHER_ROWS):
             yield self._changes(part, order, refusals)
 
-    def _changes(self, logged: LoggedChanges, order: Order, refusals: Refusals) -> Changes | None:
+    def _changes(self, logged: LoggedChanges, order: Order, refusals: Refusals) -> Db2Changes | None:
         if self._names:
             logged = self._of_declared(logged, refusals)
         found = decoded(logged, self._readers[order])
@@ -240,16 +247,16 @@ class _Waiting:
     """Records found and not yet read, and where values were cut."""
 
     def __init__(self) -> None:
-        self.cuts: list[Cut] = []
+        self.cuts: list[CutBytes] = []
         self._places: list[Places] = []
         self._count, self._held = 0, 0
 
-    def add(self, found: Run | Cut) -> bool:
+    def add(self, found: RecordRun | CutBytes) -> bool:
         """Take what was found; return whether there is enough to be read.
 
         Records of open transactions are looked at again each time: so there must be as many new ones.
         """
-        if isinstance(found, Cut):
+        if isinstance(found, CutBytes):
             self.cuts.append(found)
             return False
         starts = np.array(found[0], np.int64)
@@ -270,11 +277,13 @@ class _Waiting:
         return Places(np.concatenate(starts), np.concatenate(numbers))
 
 
-def _end_of(values: Values, start: int, order: Order) -> int:
+def _end_of(values: ColumnValues, start: int, order: Order) -> int:
     return start + int.from_bytes(values.data[start : start + 4], order)
 
 
-def _ended(values: Values, places: Places, assembler: Assembler, refusals: Refusals) -> Iterator[Ended]:
+def _ended(
+    values: ColumnValues, places: Places, assembler: Assembler, refusals: Refusals
+) -> Iterator[Ended]:
     """Yield transactions that end, of records that are taken one by one."""
     which = values.which(places.starts).tolist()
     places_of = zip(places.starts.tolist(), places.numbers.tolist(), which, strict=True)
@@ -282,7 +291,7 @@ def _ended(values: Values, places: Places, assembler: Assembler, refusals: Refus
         end = _end_of(values, start, assembler.order)
         try:
             done = assembler.take(Taken(values.data[start:end], values.where(value, start), number))
-        except BadValue as bad:
+        except BadDb2Value as bad:
             refusals.refuse(start, end, bad.reason, number)
             continue
         if done is not None:

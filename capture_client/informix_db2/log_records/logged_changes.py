@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from informix_db2.changes import DELETE, INSERT, UPDATE, Integers
+from informix_db2.changes import DELETE, INSERT, UPDATE, IntArray
 from informix_db2.code_pages import placed_bytes
-from informix_db2.log_records.transactions import NO_ROW, RowChange, Transaction
+from informix_db2.log_records.transactions import NO_ROW, Db2Transaction, RowChange
 
 KINDS = (INSERT, DELETE, UPDATE, NO_ROW)
 NO_TABLE = -1
-Bytes = NDArray[np.uint8]
+RecordBytes = NDArray[np.uint8]
 Structs = NDArray[Any]
 
 # Where a row or a record lies: its first byte and its size, -1 for none; behind that what a row says of
@@ -62,7 +62,7 @@ def table_code(space: int, table: int) -> int:
 class Ended:
     """A transaction put together record by record; `order` is the place of its last record."""
 
-    transaction: Transaction
+    transaction: Db2Transaction
     order: int
     value: int
 
@@ -71,7 +71,7 @@ class Ended:
 class LoggedChanges:
     """Changes and their transactions; `objects` holds what is known of some changes besides."""
 
-    data: Bytes
+    data: RecordBytes
     changes: Structs
     transactions: Structs
     objects: Sequence[RowChange] = ()
@@ -81,7 +81,7 @@ class LoggedChanges:
         for first in range(0, len(self.changes), most):
             yield replace(self, changes=self.changes[first : first + most])
 
-    def only(self, places: Integers) -> LoggedChanges:
+    def only(self, places: IntArray) -> LoggedChanges:
         """Return some of the changes."""
         return replace(self, changes=self.changes[places])
 
@@ -152,7 +152,7 @@ def merged(usual: LoggedChanges, others: LoggedChanges) -> LoggedChanges:
 
 def _compact(logged: LoggedChanges) -> LoggedChanges:
     """Return the changes with no more bytes than their rows have."""
-    changes, pieces, at = logged.changes.copy(), list[Bytes](), 0
+    changes, pieces, at = logged.changes.copy(), list[RecordBytes](), 0
     for side in _SIDES:
         sizes = np.maximum(changes[side][:, 1], 0)
         rows = placed_bytes(logged.data, changes[side][:, 0], sizes)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from informix_db2.declared_tables import LOBS, Column
+from informix_db2.declared_tables import LOBS, Db2Column
 from informix_db2.log_records.lob_records import (
     ADDED,
     DELETE_DATA,
@@ -16,7 +16,7 @@ from informix_db2.log_records.lob_records import (
     LobValues,
     strings_of,
 )
-from informix_db2.refused_bytes import BadValue
+from informix_db2.refused_bytes import BadDb2Value
 
 # Whether the value of a column is elsewhere than in its row, None where it is NULL; by number, and only
 # of columns that may be elsewhere.
@@ -24,7 +24,7 @@ Elsewhere = dict[int, bool | None]
 
 
 def misfits_of(
-    lobs: LobValues, columns: Sequence[Column], elsewhere: Elsewhere, is_old: bool
+    lobs: LobValues, columns: Sequence[Db2Column], elsewhere: Elsewhere, is_old: bool
 ) -> list[str]:
     """Return a sentence for each value that is not one of the row as declared."""
     found: list[str] = []
@@ -38,7 +38,7 @@ def misfits_of(
 
 
 def _of_column(
-    value: LobValue, columns: Sequence[Column], elsewhere: Elsewhere, is_old: bool
+    value: LobValue, columns: Sequence[Db2Column], elsewhere: Elsewhere, is_old: bool
 ) -> str | None:
     if value.column >= len(columns):
         return f"{value.column}, counted from 0: the table is declared with {len(columns)} columns"
@@ -51,10 +51,10 @@ def _of_column(
     return f"{column.name}, which the row {where}"
 
 
-def _of_strings(data: bytes, columns: Sequence[Column], elsewhere: Elsewhere) -> Iterator[str]:
+def _of_strings(data: bytes, columns: Sequence[Db2Column], elsewhere: Elsewhere) -> Iterator[str]:
     try:
         strings = strings_of(data, len(columns), ("little", "big"))
-    except BadValue as bad:
+    except BadDb2Value as bad:
         yield bad.reason
         return
     for number, string in enumerate(strings):

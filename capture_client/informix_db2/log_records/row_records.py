@@ -20,7 +20,7 @@ import struct
 from typing import NamedTuple
 
 from informix_db2.changes import DELETE, INSERT, UPDATE
-from informix_db2.refused_bytes import BadValue
+from informix_db2.refused_bytes import BadDb2Value
 
 COMPONENT = 1
 OUT_OF_ROW, UNDO_OUT_OF_ROW = 211, 212
@@ -87,16 +87,16 @@ def read_row_record(payload: bytes, mark: str) -> RowRecord | UndoRecord | Funct
         BadValue: it is none, or one whose layout is not public.
     """
     if len(payload) < 6:
-        raise BadValue("a data manager record ends inside its header")
+        raise BadDb2Value("a data manager record ends inside its header")
     function = payload[1]
     if function in _UNKNOWN:
-        raise BadValue(
+        raise BadDb2Value(
             f"function {function}, {_UNKNOWN[function]}, has rows in a layout that is not public"
         )
     if function not in KINDS and function not in UNDONE:
         return Function(function)
     if len(payload) < DMS_BYTES:
-        raise BadValue("a row record ends before its row identifier")
+        raise BadDb2Value("a row record ends before its row identifier")
     space, table, flags, rid = _DMS[mark](payload, 2)
     if function in UNDONE:
         return UndoRecord(UNDONE[function], space, table, rid)
@@ -114,19 +114,19 @@ def read_row_record(payload: bytes, mark: str) -> RowRecord | UndoRecord | Funct
             row if kind == INSERT else None,
         )
     if payload[end : end + 2] != bytes([COMPONENT, function]):
-        raise BadValue("an update has no second record behind the old row")
+        raise BadDb2Value("an update has no second record behind the old row")
     return RowRecord(kind, space, table, rid, is_half, row, _row(payload, end + ROW_AT, mark)[0])
 
 
 def _row(payload: bytes, at: int, mark: str) -> tuple[UserData | None, int]:
     """Return a row's user data, None for what is the server's own, and where the row ends."""
     if at + 8 > len(payload):
-        raise BadValue("a row ends inside its header")
+        raise BadDb2Value("a row ends inside its header")
     kind, length, form, fixed_bytes = _ROW[mark](payload, at)
     if not 8 <= length <= len(payload) - at:
-        raise BadValue("a row's length is not that of its record")
+        raise BadDb2Value("a row's length is not that of its record")
     if form != USER_DATA:
         return None, at + length
     if kind not in NORMAL_ROWS:
-        raise BadValue(f"a row of kind {kind:#04x} is not one of user data")
+        raise BadDb2Value(f"a row of kind {kind:#04x} is not one of user data")
     return UserData(payload[at + 8 : at + length], fixed_bytes), at + length

@@ -33,7 +33,7 @@ from informix_db2.binary_values import (
     packed_moment_reader,
     width_of,
 )
-from informix_db2.changes import Integers
+from informix_db2.changes import IntArray
 from informix_db2.code_pages import CodePage, placed_bytes
 from informix_db2.declared_tables import (
     BYTES,
@@ -41,7 +41,7 @@ from informix_db2.declared_tables import (
     LOBS,
     LONG,
     MOMENTS,
-    Column,
+    Db2Column,
     DeclaredTable,
 )
 from informix_db2.log_records.lob_records import (
@@ -52,7 +52,7 @@ from informix_db2.log_records.lob_records import (
     strings_of,
 )
 from informix_db2.log_records.misfits import Elsewhere, misfits_of
-from informix_db2.refused_bytes import BadValue
+from informix_db2.refused_bytes import BadDb2Value
 
 _STRINGS = {"VARCHAR", "VARGRAPHIC", "VARBINARY"} | LOBS
 _NOT_READ = {
@@ -62,7 +62,7 @@ _NOT_READ = {
 _INLINE, _EMPTY = b"\x69\x00\x00\x00", 0x80
 _OUT_OF_ROW = 0x8000
 
-Wrong = dict[int, str]
+_Wrong = dict[int, str]
 
 
 @dataclass
@@ -75,13 +75,13 @@ class Notes:
         warnings: records that do not fit a row that is delivered.
     """
 
-    wrong: Wrong = field(default_factory=dict)
+    wrong: _Wrong = field(default_factory=dict)
     not_in_log: dict[int, list[int]] = field(default_factory=dict)
     warnings: dict[int, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Rows:
+class LocatedRows:
     """Where user data of rows of one table lies, and what else the log says of some rows.
 
     Attributes:
@@ -89,14 +89,14 @@ class Rows:
     """
 
     data: NDArray[np.uint8]
-    starts: Integers
-    sizes: Integers
-    fixed_sizes: Integers
+    starts: IntArray
+    sizes: IntArray
+    fixed_sizes: IntArray
     lobs: Mapping[int, LobValues]
     is_old: bool
 
 
-class TableRows:
+class LoggedRowReader:
     """Reads rows of one declared table.
 
     Raises:
@@ -120,14 +120,14 @@ class TableRows:
         self._fixed = sum(self._widths) + sum(column.is_nullable for column in table.columns)
 
     @staticmethod
-    def _width(column: Column) -> int:
+    def _width(column: Db2Column) -> int:
         if column.kind in _STRINGS:
             return 4
         if column.kind in ("CHAR", "BINARY"):
             return column.length
         return 2 * column.length if column.kind == "GRAPHIC" else width_of(column)
 
-    def read(self, rows: Rows) -> tuple[pa.Array, Notes]:
+    def read(self, rows: LocatedRows) -> tuple[pa.Array, Notes]:
         """Return rows, and what else is known of them."""
         notes = Notes()
         wrong, elsewhere = notes.wrong, {row: Elsewhere() for row in rows.lobs}
@@ -167,13 +167,13 @@ class TableRows:
         return f"its fixed part has {fixed_size} bytes, the columns take {self._fixed}: {wherefore}"
 
     @staticmethod
-    def _fields(rows: Rows, good: Bools, at: int, width: int) -> NDArray[np.uint8]:
+    def _fields(rows: LocatedRows, good: Bools, at: int, width: int) -> NDArray[np.uint8]:
         fields = np.zeros((len(rows.sizes), width), np.uint8)
         fields[good] = fields_of(rows.data, rows.starts[good] + at, width)
         return fields
 
     def _column(
-        self, column: Column, fields: NDArray[np.uint8], valid: Bools, wrong: Wrong
+        self, column: Db2Column, fields: NDArray[np.uint8], valid: Bools, wrong: _Wrong
     ) -> pa.Array:
         if column.kind in ("CHAR", "BINARY", "GRAPHIC"):
             return self._text(column, binaries_of(fields, valid), wrong)
@@ -189,7 +189,7 @@ class TableRows:
             wrong.setdefault(place, f"column {column.name} is no {column.kind} as declared")
         return values
 
-    def _text(self, column: Column, raw: pa.Array, wrong: Wrong) -> pa.Array:
+    def _text(self, column: Db2Column, raw: pa.Array, wrong: _Wrong) -> pa.Array:
         if column.kind in BYTES:
             return raw
         texts, bad = self._encodings[column.kind in GRAPHIC].texts_and_bad(raw)
@@ -200,10 +200,10 @@ class TableRows:
     def _strings(
         self,
         number: int,
-        column: Column,
+        column: Db2Column,
         fields: NDArray[np.uint8],
         valid: Bools,
-        rows: Rows,
+        rows: LocatedRows,
         notes: Notes,
         elsewhere: Mapping[int, Elsewhere],
     ) -> pa.Array:
@@ -225,7 +225,7 @@ class TableRows:
                     value, is_outside[row] = self._lob(rows, row, number, begin, size, notes)
                 elif is_there:
                     value = self._string(rows, row, number, begin, size)
-            except BadValue as bad:
+            except BadDb2Value as bad:
                 notes.wrong.setdefault(row, f"column {column.name}: {bad.reason}")
             found.append(value)
             if row in elsewhere:
@@ -233,13 +233,13 @@ class TableRows:
         return self._text(column, pa.array(found, pa.binary()), notes.wrong)
 
     @staticmethod
-    def _piece(rows: Rows, row: int, begin: int, size: int) -> bytes:
+    def _piece(rows: LocatedRows, row: int, begin: int, size: int) -> bytes:
         if begin + size > rows.sizes[row]:
-            raise BadValue("its place is outside of the row")
+            raise BadDb2Value("its place is outside of the row")
         start = int(rows.starts[row]) + begin
         return rows.data[start : start + size].tobytes()
 
-    def _string(self, rows: Rows, row: int, number: int, begin: int, size: int) -> bytes | None:
+    def _string(self, rows: LocatedRows, row: int, number: int, begin: int, size: int) -> bytes | None:
         """Return a string, of the row or of column 65535; None where the log tells of it without data.
 
         Record 67 says that an update left the strings as they are, and 66 may come without what it took
@@ -253,10 +253,10 @@ class TableRows:
                 return strings_of(value.data, len(self.table.columns), ("little", "big"))[number]
         if any(v.status == "unchanged" or (rows.is_old and v.status == "old") for v in all_strings):
             return None
-        raise BadValue("it is outside of the row, and the log has no record of it")
+        raise BadDb2Value("it is outside of the row, and the log has no record of it")
 
     def _lob(
-        self, rows: Rows, row: int, number: int, begin: int, size: int, notes: Notes
+        self, rows: LocatedRows, row: int, number: int, begin: int, size: int, notes: Notes
     ) -> tuple[bytes | None, bool]:
         """Return a large object, None where the log has not all of it, and whether the row has it not.
 

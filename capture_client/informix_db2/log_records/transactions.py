@@ -37,7 +37,7 @@ from informix_db2.log_records.headers import (
 )
 from informix_db2.log_records.lob_records import LobRecord, LobValues
 from informix_db2.log_records.row_records import RowRecord, UndoRecord
-from informix_db2.refused_bytes import BadValue, Where
+from informix_db2.refused_bytes import BadDb2Value, RecordOrigin
 
 _NOT_THE_TABLE = "large objects name another table as theirs than the row they stand in front of"
 _NOT_READ = "a record of {} that is marked as propagated is not read: it may hold values of a row"
@@ -52,7 +52,7 @@ class Taken(NamedTuple):
     """A record as it came: its bytes, where they began, and the how-many-th of its value it is."""
 
     data: bytes
-    where: Where
+    where: RecordOrigin
     number: int
 
 
@@ -60,7 +60,7 @@ class Taken(NamedTuple):
 class RowChange:
     """A change of one row; `row` is None for large objects whose row did not come."""
 
-    place: Place
+    place: _Place
     row: RowRecord | None
     record: Taken
     lobs: LobValues | None = None
@@ -77,19 +77,19 @@ class RowChange:
 class _Group:
     """Large objects that wait for their row."""
 
-    place: Place
+    place: _Place
     record: Taken
     lobs: LobValues = field(default_factory=dict)
     parents: set[tuple[int, int]] = field(default_factory=set)
 
 
 RowKey = tuple[str, int, int, bytes]
-Place = tuple[int, int]  # LFS and LSN
-Fields = tuple[int, int, int, int, int, int, bytes, int]
+_Place = tuple[int, int]  # LFS and LSN
+_Fields = tuple[int, int, int, int, int, int, bytes, int]
 
 
 @dataclass(slots=True)
-class Transaction:
+class Db2Transaction:
     """A transaction; `commit` is None while it is open."""
 
     stream: int
@@ -99,7 +99,7 @@ class Transaction:
     group: _Group | None = None
     unread: RowChange | None = None  # what the next row tells of records that are not read
     size_bytes: int = 0
-    commit: Place | None = None
+    commit: _Place | None = None
     commit_microseconds: int | None = None
 
     def end_group(self) -> None:
@@ -131,14 +131,14 @@ class Assembler:
         self._most_open_bytes = most_open_bytes
         self._open_bytes = 0
         self._header_of = HEADER_OF[mark].unpack_from
-        self._open: dict[tuple[int, bytes], Transaction] = {}
+        self._open: dict[tuple[int, bytes], Db2Transaction] = {}
 
     def known(self) -> NDArray[np.uint64]:
         """Return the transactions that are open, as the eight bytes that headers have of them."""
         head = [tid + struct.pack(self._mark + "H", stream) for stream, tid in self._open]
         return np.frombuffer(b"".join(head), self._mark + "u8")
 
-    def take(self, record: Taken) -> Transaction | None:
+    def take(self, record: Taken) -> Db2Transaction | None:
         """Take a record; return its transaction if this commits it and it changed rows.
 
         Raises:
@@ -160,7 +160,7 @@ class Assembler:
             return self._committed(header, data[SHORTEST:])
         return None
 
-    def _committed(self, header: Header, payload: bytes) -> Transaction | None:
+    def _committed(self, header: Header, payload: bytes) -> Db2Transaction | None:
         transaction = self._ended(header)
         if transaction is None:
             return None
@@ -169,13 +169,13 @@ class Assembler:
         transaction.commit_microseconds = commit_microseconds(payload, self._mark)
         return transaction
 
-    def _ended(self, header: Header) -> Transaction | None:
+    def _ended(self, header: Header) -> Db2Transaction | None:
         transaction = self._open.pop((header.stream, header.transaction), None)
         if transaction is not None:
             self._open_bytes -= transaction.size_bytes
         return transaction
 
-    def unfinished(self) -> Iterator[Transaction]:
+    def unfinished(self) -> Iterator[Db2Transaction]:
         """Yield what is open at the end, in the order of its beginning, and forget it."""
         for transaction in list(self._open.values()):
             transaction.close()
@@ -184,7 +184,7 @@ class Assembler:
         self._open.clear()
         self._open_bytes = 0
 
-    def _take_change(self, fields: Fields, payload: bytes, record: Taken) -> None:
+    def _take_change(self, fields: _Fields, payload: bytes, record: Taken) -> None:
         transaction, place = self._of(fields), (fields[4], fields[3])
         self._count(transaction, len(record.data))
         component = payload[0] if payload else -1
@@ -202,7 +202,7 @@ class Assembler:
         elif component >= 0 and component != HAS_NO_VALUES:
             _warn(transaction, component, place, record)
 
-    def _count(self, transaction: Transaction, size_bytes: int) -> None:
+    def _count(self, transaction: Db2Transaction, size_bytes: int) -> None:
         transaction.size_bytes += size_bytes
         self._open_bytes += size_bytes
         if transaction.size_bytes > self._most_bytes:
@@ -222,14 +222,14 @@ class Assembler:
                 " until they end. Those that the log does not end are held to the end of all values.",
             )
 
-    def _of(self, fields: Fields) -> Transaction:
+    def _of(self, fields: _Fields) -> Db2Transaction:
         key = (fields[7], fields[6])
         if (found := self._open.get(key)) is None:
-            found = self._open[key] = Transaction(fields[7], fields[6])
+            found = self._open[key] = Db2Transaction(fields[7], fields[6])
         return found
 
     @staticmethod
-    def _add_row(transaction: Transaction, row: RowRecord, place: Place, record: Taken) -> None:
+    def _add_row(transaction: Db2Transaction, row: RowRecord, place: _Place, record: Taken) -> None:
         change = RowChange(place, row, record)
         if row.is_half:
             change.warnings += (_HALF,)
@@ -246,11 +246,11 @@ class Assembler:
             transaction.of_rows.setdefault(_key(row), []).append(change)
 
 
-def _called(transaction: Transaction) -> str:
+def _called(transaction: Db2Transaction) -> str:
     return f"transaction {transaction.identifier.hex()} of log stream {transaction.stream}"
 
 
-def _bracket(transaction: Transaction, function: int, place: Place, record: Taken) -> None:
+def _bracket(transaction: Db2Transaction, function: int, place: _Place, record: Taken) -> None:
     if function == row_records.OUT_OF_ROW:
         transaction.end_group()
         transaction.group = _Group(place, record)
@@ -259,7 +259,7 @@ def _bracket(transaction: Transaction, function: int, place: Place, record: Take
         transaction.group = None
 
 
-def _add_lob(transaction: Transaction, lob: LobRecord, place: Place, record: Taken) -> None:
+def _add_lob(transaction: Db2Transaction, lob: LobRecord, place: _Place, record: Taken) -> None:
     while transaction.changes and transaction.changes[-1].is_undone:
         transaction.changes.pop()
     last = transaction.changes[-1] if transaction.changes else None
@@ -274,7 +274,7 @@ def _add_lob(transaction: Transaction, lob: LobRecord, place: Place, record: Tak
     transaction.group.parents.add(lob.parent)
 
 
-def _warn(transaction: Transaction, component: int, place: Place, record: Taken) -> None:
+def _warn(transaction: Db2Transaction, component: int, place: _Place, record: Taken) -> None:
     """Let the next row tell of a record that is not read: values of a row stand in front of it."""
     name = "the long field manager" if component == _LONG_FIELDS else f"component {component}"
     warning = _NOT_READ.format(name)
@@ -284,7 +284,7 @@ def _warn(transaction: Transaction, component: int, place: Place, record: Taken)
         transaction.unread.warnings += (warning,)
 
 
-def _take_back(transaction: Transaction, undo: UndoRecord) -> None:
+def _take_back(transaction: Db2Transaction, undo: UndoRecord) -> None:
     if transaction.of_rows is None:  # few transactions take anything back
         transaction.of_rows = {}
         for change in transaction.changes:
@@ -292,7 +292,9 @@ def _take_back(transaction: Transaction, undo: UndoRecord) -> None:
                 transaction.of_rows.setdefault(_key(change.row), []).append(change)
     changes = transaction.of_rows.get(_key(undo))
     if not changes:
-        raise BadValue(f"an undo of {undo.kind} of a row that was not changed since these bytes begin")
+        raise BadDb2Value(
+            f"an undo of {undo.kind} of a row that was not changed since these bytes begin"
+        )
     changes.pop().is_undone = True
 
 

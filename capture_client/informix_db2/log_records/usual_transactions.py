@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from informix_db2.binary_values import Bools, fields_of
-from informix_db2.changes import DELETE, INSERT, UPDATE, Integers
+from informix_db2.changes import DELETE, INSERT, UPDATE, IntArray
 from informix_db2.log_records import row_records
 from informix_db2.log_records.headers import (
     ABORTS,
@@ -32,8 +32,8 @@ from informix_db2.log_records.logged_changes import (
     CHANGE,
     KINDS,
     TRANSACTION,
-    Bytes,
     LoggedChanges,
+    RecordBytes,
     Structs,
     nothing_of,
 )
@@ -84,10 +84,10 @@ for _function, (_kind, _at) in row_records.KINDS.items():
 class Places(NamedTuple):
     """Where records begin, and the how-many-th of its value each is."""
 
-    starts: Integers
-    numbers: Integers
+    starts: IntArray
+    numbers: IntArray
 
-    def some(self, which: Integers) -> Places:
+    def some(self, which: IntArray) -> Places:
         """Return some of them."""
         return Places(self.starts[which], self.numbers[which])
 
@@ -97,22 +97,22 @@ class Separated:
     """Usual transactions; records of others, in order; records of transactions that have not ended."""
 
     usual: LoggedChanges
-    others: Integers
-    unended: Integers
+    others: IntArray
+    unended: IntArray
 
 
 class _Groups(NamedTuple):
     """Records by transaction: `members` in order, where each group begins and ends among them."""
 
-    members: Integers
-    group: Integers
-    firsts: Integers
-    lasts: Integers
+    members: IntArray
+    group: IntArray
+    firsts: IntArray
+    lasts: IntArray
     is_first_of_key: Bools
 
 
 def separate(
-    data: Bytes, places: Places, mark: str, known: NDArray[np.uint64], most_bytes: int
+    data: RecordBytes, places: Places, mark: str, known: NDArray[np.uint64], most_bytes: int
 ) -> Separated:
     """Tell usual transactions from others.
 
@@ -152,7 +152,7 @@ def separate(
     return Separated(usual, others, np.sort(members[is_open[groups.group]]))
 
 
-def _groups(relevant: Integers, keys: NDArray[np.uint64], is_end: Bools) -> _Groups:
+def _groups(relevant: IntArray, keys: NDArray[np.uint64], is_end: Bools) -> _Groups:
     """Put records of one transaction beside each other: same key, up to and with its end."""
     order = np.argsort(keys, kind="stable")
     members, keys = relevant[order], keys[order]
@@ -164,7 +164,7 @@ def _groups(relevant: Integers, keys: NDArray[np.uint64], is_end: Bools) -> _Gro
     return _Groups(members, np.cumsum(begins) - 1, firsts, lasts, is_new_key[firsts])
 
 
-def _changes(groups: _Groups, rank: Integers, found: Integers, rows: Structs) -> Structs:
+def _changes(groups: _Groups, rank: IntArray, found: IntArray, rows: Structs) -> Structs:
     """Return the rows of usual transactions in the order of commit."""
     row_of = np.full(int(groups.members.max()) + 1, -1)
     row_of[found] = np.arange(len(found))
@@ -177,7 +177,9 @@ def _changes(groups: _Groups, rank: Integers, found: Integers, rows: Structs) ->
     return changes
 
 
-def _transactions(data: Bytes, places: Places, heads: Structs, commits: Integers, mark: str) -> Structs:
+def _transactions(
+    data: RecordBytes, places: Places, heads: Structs, commits: IntArray, mark: str
+) -> Structs:
     made, heads, starts = np.zeros(len(commits), TRANSACTION), heads[commits], places.starts[commits]
     made["identifier"], made["stream"] = heads["identifier"], heads["stream"]
     made["commit"][:, 0], made["commit"][:, 1] = heads["lfs"], heads["lsn"]
@@ -191,7 +193,7 @@ def _transactions(data: Bytes, places: Places, heads: Structs, commits: Integers
     return made
 
 
-def _numbers(data: Bytes, starts: Integers, is_there: Bools, code: str) -> NDArray[np.uint64]:
+def _numbers(data: RecordBytes, starts: IntArray, is_there: Bools, code: str) -> NDArray[np.uint64]:
     """Return the number behind the header of each record, 0 where it is too short."""
     made = np.zeros(len(starts), np.uint64)
     at = starts[is_there] + SHORTEST
@@ -200,8 +202,8 @@ def _numbers(data: Bytes, starts: Integers, is_there: Bools, code: str) -> NDArr
 
 
 def _rows(
-    data: Bytes, places: Places, heads: Structs, is_change: Bools, mark: str
-) -> tuple[Integers, Bools, Structs]:
+    data: RecordBytes, places: Places, heads: Structs, is_change: Bools, mark: str
+) -> tuple[IntArray, Bools, Structs]:
     """Return which records are rows in the normal layout, which raise no doubt, and the rows."""
     size = np.where(heads["type"] == COMPENSATION, COMPENSATION_SIZE, SHORTEST)
     at, room = places.starts + size, heads["length"].astype(np.int64) - size
@@ -225,7 +227,7 @@ def _rows(
 
 
 def _row_changes(
-    data: Bytes, at: Integers, room: Integers, function: Bytes, mark: str
+    data: RecordBytes, at: IntArray, room: IntArray, function: RecordBytes, mark: str
 ) -> tuple[Structs, Bools]:
     rows = np.zeros(len(at), CHANGE)
     rows["old"][:, 1] = rows["new"][:, 1] = rows["object"] = _EMPTY
@@ -257,8 +259,8 @@ def _row_changes(
 
 
 def _row_heads(
-    data: Bytes, at: Integers, room: Integers, mark: str
-) -> tuple[Integers, Integers, Bools]:
+    data: RecordBytes, at: IntArray, room: IntArray, mark: str
+) -> tuple[IntArray, IntArray, Bools]:
     """Return the lengths of rows and of their fixed parts, and which is a whole row of user data."""
     is_there = room >= 8
     fields = fields_of(data, np.where(is_there, at, 0), 8).view(_ROWS[mark]).ravel()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from informix_capture_client.errors import BadOption
 from informix_db2.code_pages import CodePage
 from informix_db2.logical_log.header import LAYOUT, Field
-from informix_db2.refused_bytes import BadValue
+from informix_db2.refused_bytes import BadDb2Value
 
 _REMEDY = "Give the control file that was written with the data file, in the same framing."
 
@@ -71,7 +71,7 @@ def _text(record: bytes, first: int, end: int, page: CodePage) -> str:
         raise BadOption(f"control: a record of {len(record)} bytes is cut.", _REMEDY)
     try:
         return page.decode(record[first:end]).strip()
-    except BadValue as bad:
+    except BadDb2Value as bad:
         raise BadOption(f"control: {bad.reason}.", _REMEDY) from None
 
 

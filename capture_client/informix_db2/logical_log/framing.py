@@ -17,7 +17,7 @@ import struct
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from informix_db2.refused_bytes import Refusals, Values
+from informix_db2.refused_bytes import ColumnValues, Refusals
 
 FRAMINGS = ("rdw", "bdw_rdw", "message")
 _DESCRIPTOR = 4
@@ -33,7 +33,7 @@ class Body(NamedTuple):
     number: int
 
 
-def bodies_of(values: Values, value: int, framing: str, refusals: Refusals) -> Iterator[Body]:
+def bodies_of(values: ColumnValues, value: int, framing: str, refusals: Refusals) -> Iterator[Body]:
     """Yield the records of a value.
 
     Raises:
@@ -84,7 +84,7 @@ def _of_blocks(data: bytes, start: int, end: int, refusals: Refusals) -> Iterato
         refusals.refuse(blocks.end, end, reason, number)
 
 
-class Blocks(NamedTuple):
+class LogBlocks(NamedTuple):
     """The blocks that bytes have, if their lengths are read in one of the two ways.
 
     Attributes:
@@ -102,7 +102,7 @@ class Blocks(NamedTuple):
         return [(first, min(last, end)) for first, last in self.contents]
 
 
-def blocks_of(data: bytes, at: int, end: int, more: int) -> Blocks:
+def blocks_of(data: bytes, at: int, end: int, more: int) -> LogBlocks:
     """Return the blocks of bytes; one with a bad record counts if a sound one follows, or nothing.
 
     Args:
@@ -122,7 +122,7 @@ def blocks_of(data: bytes, at: int, end: int, more: int) -> Blocks:
         contents.append(content)
         filled += is_filled
         at = last
-    return Blocks(contents, filled, min(at, end))
+    return LogBlocks(contents, filled, min(at, end))
 
 
 def _block(data: bytes, at: int, end: int, more: int) -> tuple[int, int] | None:

@@ -28,13 +28,13 @@ from informix_db2.binary_values import (
     punctuated,
     texts_of,
 )
-from informix_db2.changes import Integers
+from informix_db2.changes import IntArray
 from informix_db2.code_pages import CodePage
 
 _FRACTION_DIGITS = 15
 _MOMENT = "0000-00-00-00.00.00"
 
-Kind = Literal["number", "signed", "text", "hex", "moment"]
+_Kind = Literal["number", "signed", "text", "hex", "moment"]
 
 
 class Field(NamedTuple):
@@ -42,7 +42,7 @@ class Field(NamedTuple):
 
     at: int
     width: int
-    kind: Kind
+    kind: _Kind
 
 
 def _laid_out() -> dict[str, Field]:
@@ -55,7 +55,7 @@ def _laid_out() -> dict[str, Field]:
     return fields
 
 
-_IN_ORDER: tuple[tuple[str, int, Kind], ...] = (
+_IN_ORDER: tuple[tuple[str, int, _Kind], ...] = (
     ("LENGTH", 2, "number"),
     ("SYSTEMID", 4, "text"),
     ("DBID", 2, "number"),
@@ -114,18 +114,18 @@ HEADER = pa.struct([(name, _TYPES.get(field.kind, pa.string())) for name, field 
 _CODES = {1: "u1", 2: "u2", 4: "u4"}
 
 
-class Headers:
+class RecordHeaders:
     """Headers of records, read a field at a time."""
 
     def __init__(
-        self, data: np.ndarray, starts: Integers, layout: Mapping[str, Field], page: CodePage
+        self, data: np.ndarray, starts: IntArray, layout: Mapping[str, Field], page: CodePage
     ) -> None:
         self._layout = layout
         self._page = page
         self._texts: dict[str, pa.Array] = {}
         self._bytes = fields_of(data, starts, max(field.at + field.width for field in layout.values()))
 
-    def some(self, which: slice) -> Headers:
+    def some(self, which: slice) -> RecordHeaders:
         """Return some that follow on each other."""
         found = copy(self)
         found._bytes = self._bytes[which]
@@ -137,7 +137,7 @@ class Headers:
         field = self._layout[name]
         return np.ascontiguousarray(self._bytes[:, field.at : field.at + field.width])
 
-    def numbers(self, name: str) -> Integers:
+    def numbers(self, name: str) -> IntArray:
         """Return a field of numbers."""
         code = _CODES[self._layout[name].width]
         code = code.replace("u", "i") if self._layout[name].kind == "signed" else code

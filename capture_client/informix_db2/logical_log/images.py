@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from informix_db2.changes import Integers
+from informix_db2.changes import IntArray
 
-Bools = NDArray[np.bool_]
+_Bools = NDArray[np.bool_]
 
 
-class Reading(NamedTuple):
+class LengthReading(NamedTuple):
     """A way to read lengths: is a total in front, and what do lengths count beside the image."""
 
     has_total: bool
@@ -30,24 +30,28 @@ class Reading(NamedTuple):
 
 
 READINGS = {
-    "exclusive": Reading(False, 0),
-    "inclusive": Reading(False, 2),
-    "total_exclusive": Reading(True, 0),
-    "total_inclusive": Reading(True, 2),
+    "exclusive": LengthReading(False, 0),
+    "inclusive": LengthReading(False, 2),
+    "total_exclusive": LengthReading(True, 0),
+    "total_inclusive": LengthReading(True, 2),
 }
 
 
-class Images(NamedTuple):
+class RecordImages(NamedTuple):
     """Of each record where its first image lies and its second one, and whether lengths fit."""
 
-    starts: tuple[Integers, Integers]
-    sizes: tuple[Integers, Integers]
-    fits: Bools
+    starts: tuple[IntArray, IntArray]
+    sizes: tuple[IntArray, IntArray]
+    fits: _Bools
 
 
 def images_at(
-    data: NDArray[np.uint8], starts: Integers, sizes: Integers, is_update: Bools, reading: Reading
-) -> Images:
+    data: NDArray[np.uint8],
+    starts: IntArray,
+    sizes: IntArray,
+    is_update: _Bools,
+    reading: LengthReading,
+) -> RecordImages:
     """Read the lengths of images in one way.
 
     Args:
@@ -63,7 +67,7 @@ def images_at(
     if reading.has_total:
         fits = _halfword(data, at, ends) == sizes
         at = at + 2
-    found: list[tuple[Integers, Integers]] = []
+    found: list[tuple[IntArray, IntArray]] = []
     for is_there in (np.ones(len(starts), bool), is_update):
         length = np.where(is_there, _halfword(data, at, ends), reading.own)
         size = length - reading.own
@@ -73,10 +77,10 @@ def images_at(
         at = np.where(is_there, first + np.maximum(size, 0), at)
     fits = fits & (at == ends)
     (first, first_size), (second, second_size) = found
-    return Images((first, second), (first_size, second_size), fits)
+    return RecordImages((first, second), (first_size, second_size), fits)
 
 
-def _halfword(data: NDArray[np.uint8], at: Integers, ends: Integers) -> Integers:
+def _halfword(data: NDArray[np.uint8], at: IntArray, ends: IntArray) -> IntArray:
     """Return two bytes as a number; -1 where they are not there."""
     is_there = at + 2 <= ends
     safe = np.where(is_there, at, 0)
@@ -87,7 +91,7 @@ def _halfword(data: NDArray[np.uint8], at: Integers, ends: Integers) -> Integers
 
 
 def readings_that_fit(
-    data: NDArray[np.uint8], starts: Integers, sizes: Integers, is_update: Bools
+    data: NDArray[np.uint8], starts: IntArray, sizes: IntArray, is_update: _Bools
 ) -> list[str]:
     """Return the ways that fit most records."""
     counts = {

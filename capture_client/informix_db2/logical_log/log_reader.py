@@ -20,21 +20,21 @@ from informix_db2.changes import (
     DELETE,
     INSERT,
     UPDATE,
-    Changes,
+    Db2Changes,
     Image,
-    Integers,
+    IntArray,
     only,
     with_nulls,
 )
 from informix_db2.code_pages import placed_bytes
 from informix_db2.declared_tables import DeclaredTable
 from informix_db2.logical_log.framing import bodies_of
-from informix_db2.logical_log.header import HEADER, Headers
+from informix_db2.logical_log.header import HEADER, RecordHeaders
 from informix_db2.logical_log.images import READINGS, images_at, readings_that_fit
 from informix_db2.logical_log.records import RecordReader, Records
 from informix_db2.logical_log.settings import LogicalLogSettings
-from informix_db2.logical_log.table_rows import TableRows
-from informix_db2.refused_bytes import Refusals, Values
+from informix_db2.logical_log.table_rows import ImageReader
+from informix_db2.refused_bytes import ColumnValues, Refusals
 from informix_db2.text_values import moments, read_what_can_be
 
 KINDS = {
@@ -75,9 +75,9 @@ class _Known(NamedTuple):
 
     kinds: pa.Array
     is_skipped: np.ndarray
-    tables: Integers
-    values: Integers
-    ordinals: Integers
+    tables: IntArray
+    values: IntArray
+    ordinals: IntArray
 
     @property
     def is_row(self) -> np.ndarray:
@@ -85,7 +85,7 @@ class _Known(NamedTuple):
         return np.asarray(pc.is_in(self.kinds, value_set=pa.array(_ROWS)))
 
     @property
-    def rows(self) -> Integers:
+    def rows(self) -> IntArray:
         """The records whose images are read."""
         return np.flatnonzero(self.is_row & ~self.is_skipped)
 
@@ -102,17 +102,17 @@ class LogicalLogReader:
         self._settings = settings
         self._page = settings.header_page
         self._records = RecordReader(settings.control_file.layout, self._page)
-        self._tables = [TableRows(table, settings.row_form) for table in tables]
+        self._tables = [ImageReader(table, settings.row_form) for table in tables]
         ids = settings.ids or {}
         self._names = pa.array([_known_as(table.name, ids) for table in tables], pa.string())
         declared = [table.name if table.name in ids else None for table in tables]
         self._names_by_ids = pa.array(declared, pa.string())
 
-    def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
+    def finish(self, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield nothing: no file waits for another one."""
         yield from ()
 
-    def changes(self, values: Values, refusals: Refusals) -> Iterator[Changes | None]:
+    def changes(self, values: ColumnValues, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield the changes of each value; None where bytes were refused only.
 
         Raises:
@@ -128,7 +128,7 @@ class LogicalLogReader:
                     yield self._read(records.some(part), known.some(part), way, reason, refusals)
             yield None
 
-    def _known(self, values: Values, records: Records) -> _Known:
+    def _known(self, values: ColumnValues, records: Records) -> _Known:
         headers = records.headers
         kinds = _kinds(headers.texts("CHANGETYPE")[0])
         of = values.which(np.array([body.start for body in records.bodies], np.int64))
@@ -165,7 +165,7 @@ class LogicalLogReader:
 
     def _read(
         self, records: Records, known: _Known, way: str | None, reason: str, refusals: Refusals
-    ) -> Changes | None:
+    ) -> Db2Changes | None:
         header, wrong = records.headers.struct()
         # A header has a long name shortened, in a way in which two names may become one.
         names = pc.coalesce(self._names_by_ids.take(with_nulls(known.tables)), _names(records.headers))
@@ -189,7 +189,7 @@ class LogicalLogReader:
         if len(kept) < len(kinds):
             taken = pa.array(kept)
             kinds, about = kinds.take(taken), {name: a.take(taken) for name, a in about.items()}
-        return Changes(kinds, *only(images, kept, len(known.kinds)), about, known.values[kept])
+        return Db2Changes(kinds, *only(images, kept, len(known.kinds)), about, known.values[kept])
 
     def _images(
         self, records: Records, known: _Known, way: str | None, reason: str, wrong: dict[int, str]
@@ -222,7 +222,7 @@ class LogicalLogReader:
             for place in known.rows[known.tables[known.rows] < 0].tolist():
                 wrong.setdefault(place, f"table {names[place]} is not declared")
 
-    def _skipped(self, headers: Headers) -> np.ndarray:
+    def _skipped(self, headers: RecordHeaders) -> np.ndarray:
         """Tell which records are not of what was committed.
 
         That an UNDO record takes back, and is no change of its own, is inferred from its name.
@@ -237,7 +237,7 @@ class LogicalLogReader:
             )
         return is_skipped
 
-    def _tables_of(self, headers: Headers) -> Integers:
+    def _tables_of(self, headers: RecordHeaders) -> IntArray:
         numbers = (pa.array(headers.numbers(name)) for name in ("DBID", "PSID", "TBOBID"))
         ids = pc.binary_join_element_wise(*(number.cast(pa.string()) for number in numbers), ".")
         found = pc.coalesce(
@@ -326,7 +326,7 @@ def _kinds(codes: pa.Array) -> pa.Array:
     return pc.fill_null(pa.array(list(KINDS.values()), pa.string()).take(known), _UNKNOWN)
 
 
-def _names(headers: Headers) -> pa.Array:
+def _names(headers: RecordHeaders) -> pa.Array:
     owner, name = (headers.texts(field)[0] for field in ("TABLEOWNER", "TABLENAME"))
     return pc.binary_join_element_wise(owner, name, ".")
 
@@ -338,15 +338,15 @@ def _known_as(name: str, ids: Mapping[str, str]) -> str:
     return given
 
 
-def _ordinals(of: Integers, kinds: pa.Array) -> Integers:
+def _ordinals(of: IntArray, kinds: pa.Array) -> IntArray:
     """Number rows in their value; an update counts as two."""
     counts = 1 + np.asarray(pc.equal(kinds, UPDATE)).astype(np.int64)
     before = np.cumsum(counts) - counts
-    ordinals: Integers = before - before[np.searchsorted(of, of)]
+    ordinals: IntArray = before - before[np.searchsorted(of, of)]
     return ordinals
 
 
-def _about(header: pa.StructArray, names: pa.Array, ordinals: Integers) -> dict[str, pa.Array]:
+def _about(header: pa.StructArray, names: pa.Array, ordinals: IntArray) -> dict[str, pa.Array]:
     times = pc.utf8_slice_codeunits(header.field("UORCOMMITTIMESTAMP"), 0, 26)
     committed, _ = read_what_can_be(times, moments, pa.timestamp("us"))
     member = header.field("MEMBERID").cast(pa.string())

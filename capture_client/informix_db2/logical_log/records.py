@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from informix_db2.binary_values import fields_of, numbers_of
-from informix_db2.changes import Integers
+from informix_db2.changes import IntArray
 from informix_db2.code_pages import CodePage
 from informix_db2.logical_log.framing import Body
-from informix_db2.logical_log.header import Field, Headers
-from informix_db2.logical_log.segments import Part, Whole, joined
-from informix_db2.refused_bytes import Refusals, Values
+from informix_db2.logical_log.header import Field, RecordHeaders
+from informix_db2.logical_log.segments import RecordPart, Whole, joined
+from informix_db2.refused_bytes import ColumnValues, Refusals
 
 _SAME_RECORD = (
     *("SYSTEMID", "MEMBERID", "UORID", "LOGLRSN", "LOGRBA", "RID"),
@@ -30,9 +30,9 @@ class Records(NamedTuple):
 
     data: np.ndarray
     bodies: list[Body]
-    starts: Integers
-    sizes: Integers
-    headers: Headers
+    starts: IntArray
+    sizes: IntArray
+    headers: RecordHeaders
     parts: list[tuple[Body, ...]]
 
     def some(self, which: slice) -> Records:
@@ -54,7 +54,7 @@ class RecordReader:
         self._layout = layout
         self._page = page
 
-    def records(self, values: Values, bodies: list[Body], refusals: Refusals) -> Records | None:
+    def records(self, values: ColumnValues, bodies: list[Body], refusals: Refusals) -> Records | None:
         """Read headers, and put segments together behind all other bytes."""
         data = np.frombuffer(values.data, np.uint8)
         least = max(field.at + field.width for field in self._layout.values())
@@ -70,7 +70,7 @@ class RecordReader:
         if not is_good.all():
             bodies = [bodies[place] for place in np.flatnonzero(is_good)]
             starts, ends, sizes = starts[is_good], ends[is_good], sizes[is_good]
-        headers = Headers(data, starts, self._layout, self._page)
+        headers = RecordHeaders(data, starts, self._layout, self._page)
         parts = np.flatnonzero(headers.numbers("TOTALSEGS") > 1)
         if len(parts):
             found = list(zip(bodies, sizes.tolist(), strict=True))
@@ -78,7 +78,7 @@ class RecordReader:
         begins = starts + sizes
         return Records(data, bodies, begins, ends - begins, headers, [(body,) for body in bodies])
 
-    def _header_sizes(self, data: np.ndarray, starts: Integers, ends: Integers) -> Integers:
+    def _header_sizes(self, data: np.ndarray, starts: IntArray, ends: IntArray) -> IntArray:
         """Return what headers say of their own length; 0 of a record that ends before it."""
         sizes, at = np.zeros(len(starts), np.int64), starts + self._layout["LENGTH"].at
         is_there = at + 2 <= ends
@@ -87,17 +87,17 @@ class RecordReader:
 
     def _with_segments(
         self,
-        values: Values,
+        values: ColumnValues,
         refusals: Refusals,
         found: list[tuple[Body, int]],
-        headers: Headers,
-        parts: Integers,
+        headers: RecordHeaders,
+        parts: IntArray,
     ) -> Records | None:
         keys = [headers.raw(name) for name in _SAME_RECORD]
         totals, numbers = headers.numbers("TOTALSEGS"), headers.numbers("SEGNUM")
         seglens = headers.numbers("SEGLEN")
         pieces = [
-            Part(
+            RecordPart(
                 (int(values.which_one(found[p][0].start)), *(key[p].tobytes() for key in keys)),
                 *(found[p][0], found[p][1], int(totals[p]), int(numbers[p]), int(seglens[p])),
             )
@@ -111,7 +111,9 @@ class RecordReader:
         rest = [pair for place, pair in enumerate(found) if place not in is_part]
         return self._lined_up(values, rest, whole) if rest or whole else None
 
-    def _lined_up(self, values: Values, rest: list[tuple[Body, int]], whole: list[Whole]) -> Records:
+    def _lined_up(
+        self, values: ColumnValues, rest: list[tuple[Body, int]], whole: list[Whole]
+    ) -> Records:
         extra = b"".join(each.payload for each in whole)
         data = np.frombuffer(values.data + extra, np.uint8)
         ends = np.cumsum([len(each.payload) for each in whole])
@@ -129,6 +131,6 @@ class RecordReader:
             [line[0] for line in lines],
             np.array([line[1] for line in lines], np.int64),
             np.array([line[2] for line in lines], np.int64),
-            Headers(data, firsts, self._layout, self._page),
+            RecordHeaders(data, firsts, self._layout, self._page),
             [line[3] for line in lines],
         )

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from informix_db2.logical_log.framing import Body
 
-Key = tuple[object, ...]
+_Key = tuple[object, ...]
 
 
-class Part(NamedTuple):
+class RecordPart(NamedTuple):
     """A part of a record."""
 
-    key: Key
+    key: _Key
     body: Body
     header_size: int
     total: int
@@ -43,9 +43,9 @@ class Refusal(NamedTuple):
     reason: str
 
 
-def joined(parts: Iterable[Part], data: bytes) -> tuple[list[Whole], list[Refusal]]:
+def joined(parts: Iterable[RecordPart], data: bytes) -> tuple[list[Whole], list[Refusal]]:
     """Put parts together, whatever their order; a record stands where its last part came."""
-    groups: dict[Key, list[Part]] = {}
+    groups: dict[_Key, list[RecordPart]] = {}
     for part in parts:
         groups.setdefault(part.key, []).append(part)
     whole: list[Whole] = []
@@ -66,7 +66,7 @@ def joined(parts: Iterable[Part], data: bytes) -> tuple[list[Whole], list[Refusa
     return sorted(whole, key=lambda each: each.body.start), refused
 
 
-def _fault_of(parts: list[Part]) -> str:
+def _fault_of(parts: list[RecordPart]) -> str:
     total, first = parts[0].total, parts[0].number
     numbers = [part.number for part in parts]
     if len({part.total for part in parts}) > 1:
@@ -78,7 +78,7 @@ def _fault_of(parts: list[Part]) -> str:
     return f"{len(numbers)} of {total} segments came"
 
 
-def _payload(part: Part, data: bytes) -> bytes | None:
+def _payload(part: RecordPart, data: bytes) -> bytes | None:
     body = part.body
     payload = data[body.start + part.header_size : body.end]
     size, whole = len(payload), body.end - body.start

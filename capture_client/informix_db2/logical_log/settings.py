@@ -17,8 +17,8 @@ from informix_db2.decoding import MOST_BYTES
 from informix_db2.logical_log.control_file import ControlFile, read_control_file
 from informix_db2.logical_log.framing import FRAMINGS, bodies_of
 from informix_db2.logical_log.images import READINGS
-from informix_db2.logical_log.table_rows import RowForm
-from informix_db2.refused_bytes import Refusals, Values
+from informix_db2.logical_log.table_rows import ValueForm
+from informix_db2.refused_bytes import ColumnValues, Refusals
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class LogicalLogSettings:
         """What the control file says, or what holds without one."""
         if self.control is None:
             return read_control_file((), self.header_page)
-        values = Values.of([self.control], ["the control file"])
+        values = ColumnValues.of([self.control], ["the control file"])
         framing = "rdw" if self.framing == "message" else self.framing
         bodies = bodies_of(values, 0, framing, Refusals(values, is_row=False))
         return read_control_file([self.control[b.start : b.end] for b in bodies], self.header_page)
@@ -106,10 +106,10 @@ class LogicalLogSettings:
                 )
 
     @property
-    def row_form(self) -> RowForm:
+    def row_form(self) -> ValueForm:
         """How values of rows are written."""
         is_expanded = self.control_file.is_expanded if self.expanded is None else self.expanded
-        return RowForm(
+        return ValueForm(
             code_page(self.encoding),
             code_page(self.graphic_encoding or "utf-16-be"),
             self.float_format == "hfp",

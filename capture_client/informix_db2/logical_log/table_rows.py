@@ -26,27 +26,27 @@ from informix_db2.binary_values import (
     number_reader,
     width_of,
 )
-from informix_db2.changes import Integers
+from informix_db2.changes import IntArray
 from informix_db2.code_pages import CodePage, placed_bytes
 from informix_db2.declared_tables import (
     BYTES,
     GRAPHIC,
     LONG,
     MOMENTS,
-    Column,
+    Db2Column,
     DeclaredTable,
 )
 from informix_db2.text_values import read_what_can_be, reader_of
 
-Bools = NDArray[np.bool_]
-Wrong = dict[int, str]
+_Bools = NDArray[np.bool_]
+_Wrong = dict[int, str]
 _STRINGS = {"VARCHAR", "VARGRAPHIC", "VARBINARY"} | LONG
 _ELSEWHERE = {"CLOB", "DBCLOB", "BLOB", "XML", "DECFLOAT"}
 _NULL = 0xFF
 
 
 @dataclass(frozen=True)
-class RowForm:
+class ValueForm:
     """How values are written: code pages, hex floats or IEEE's, strings with all their room or not."""
 
     encoding: CodePage
@@ -60,12 +60,12 @@ class _Cursor:
     """Where each row is read on, and whether it is sound so far."""
 
     data: NDArray[np.uint8]
-    at: Integers
-    ends: Integers
-    good: Bools
-    wrong: Wrong
+    at: IntArray
+    ends: IntArray
+    good: _Bools
+    wrong: _Wrong
 
-    def take(self, width: Integers | int, column: Column) -> Integers:
+    def take(self, width: IntArray | int, column: Db2Column) -> IntArray:
         """Step over bytes and return where they began; rows without so many bytes are bad."""
         is_there = self.at + width <= self.ends
         self.refuse(self.good & ~is_there, column, "the row ends inside of it")
@@ -73,20 +73,20 @@ class _Cursor:
         self.at = np.where(self.good, self.at + width, self.at)
         return begun
 
-    def refuse(self, bad: Bools, column: Column, reason: str) -> None:
+    def refuse(self, bad: _Bools, column: Db2Column, reason: str) -> None:
         """Take note of bad rows."""
         for place in np.flatnonzero(bad).tolist():
             self.wrong.setdefault(place, f"column {column.name}: {reason}")
         self.good = self.good & ~bad
 
-    def fields(self, at: Integers, width: int) -> NDArray[np.uint8]:
+    def fields(self, at: IntArray, width: int) -> NDArray[np.uint8]:
         """Return a field of each row, zeros of those that are bad."""
         fields = np.zeros((len(at), width), np.uint8)
         fields[self.good] = fields_of(self.data, at[self.good], width)
         return fields
 
 
-class TableRows:
+class ImageReader:
     """Reads images of one declared table.
 
     Raises:
@@ -94,7 +94,7 @@ class TableRows:
         BadOption: a string has no length, and all strings have the room that was declared.
     """
 
-    def __init__(self, table: DeclaredTable, form: RowForm) -> None:
+    def __init__(self, table: DeclaredTable, form: ValueForm) -> None:
         self.table = table
         self._form = form
         for column in table.columns:
@@ -112,8 +112,8 @@ class TableRows:
                 )
 
     def read(
-        self, data: NDArray[np.uint8], starts: Integers, sizes: Integers
-    ) -> tuple[pa.Array, Wrong]:
+        self, data: NDArray[np.uint8], starts: IntArray, sizes: IntArray
+    ) -> tuple[pa.Array, _Wrong]:
         """Return rows, and of images that are bad what is wrong."""
         cursor = _Cursor(data, starts, starts + sizes, np.ones(len(starts), bool), {})
         columns = [self._column(column, cursor) for column in self.table.columns]
@@ -122,7 +122,7 @@ class TableRows:
             cursor.wrong.setdefault(place, f"{left} bytes are left behind the last column")
         return pa.StructArray.from_arrays(columns, fields=list(self.table.type)), cursor.wrong
 
-    def _column(self, column: Column, cursor: _Cursor) -> pa.Array:
+    def _column(self, column: Db2Column, cursor: _Cursor) -> pa.Array:
         valid = np.ones(len(cursor.at), bool)
         if column.is_nullable:
             marks = cursor.fields(cursor.take(1, column), 1).ravel()
@@ -146,7 +146,7 @@ class TableRows:
         return values
 
     @staticmethod
-    def _width(column: Column) -> int:
+    def _width(column: Db2Column) -> int:
         widths = {
             "CHAR": column.length,
             "BINARY": column.length,
@@ -157,7 +157,7 @@ class TableRows:
         }
         return widths[column.kind] if column.kind in widths else width_of(column)
 
-    def _string(self, column: Column, cursor: _Cursor, valid: Bools) -> pa.Array:
+    def _string(self, column: Db2Column, cursor: _Cursor, valid: _Bools) -> pa.Array:
         lengths = cursor.fields(cursor.take(2, column), 2).astype(np.int64)
         # Bytes, of graphic strings too: in DB2's log the null byte is counted with them.
         sizes = lengths[:, 0] << 8 | lengths[:, 1]
@@ -171,7 +171,7 @@ class TableRows:
         raw = pa.compute.if_else(pa.array(is_there), texts, None)
         return self._text(column, raw, cursor)
 
-    def _text(self, column: Column, raw: pa.Array, cursor: _Cursor) -> pa.Array:
+    def _text(self, column: Db2Column, raw: pa.Array, cursor: _Cursor) -> pa.Array:
         if column.kind in BYTES:
             return raw
         page = self._form.graphic if column.kind in GRAPHIC else self._form.encoding
@@ -183,6 +183,6 @@ class TableRows:
         return values
 
     @staticmethod
-    def _note(column: Column, bad: list[int], cursor: _Cursor) -> None:
+    def _note(column: Db2Column, bad: list[int], cursor: _Cursor) -> None:
         for place in bad:
             cursor.wrong.setdefault(place, f"column {column.name} is no {column.kind} as declared")

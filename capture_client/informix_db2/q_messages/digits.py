@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from informix_db2.refused_bytes import BadValue
+from informix_db2.refused_bytes import BadDb2Value
 
 NO_DIGITS = "is no even number of hexadecimal digits"
 _NO_NIBBLE = 255
@@ -34,7 +34,7 @@ def bytes_of_digits(texts: pa.Array) -> pa.Array:
     data = np.frombuffer(held, np.uint8)[first:end] if end > first else np.empty(0, np.uint8)
     nibbles = _NIBBLES[data]
     if ((offsets - first) & 1).any() or (nibbles == _NO_NIBBLE).any():
-        raise BadValue(NO_DIGITS)
+        raise BadDb2Value(NO_DIGITS)
     made = nibbles[0::2] << 4 | nibbles[1::2]
     validity = pa.array(np.asarray(texts.is_valid())).buffers()[1]
     return pa.Array.from_buffers(

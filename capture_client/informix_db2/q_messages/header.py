@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from informix_db2.changes import DELETE, INSERT, UPDATE
 from informix_db2.code_pages import CodePage
-from informix_db2.text_values import Reader, moments, read_what_can_be
+from informix_db2.text_values import TextReader, moments, read_what_can_be
 
 FIELDS = 12
 _QUOTED = np.array([False] + [True] * 10 + [False])
@@ -57,7 +57,7 @@ HEADER = pa.struct(
 
 
 @dataclass(frozen=True, slots=True)
-class Headers:
+class MessageHeaders:
     """The headers of sound records, a column a field.
 
     Attributes:
@@ -87,7 +87,7 @@ def quoting_is_right(is_quoted: NDArray[np.bool_], values: pa.Array) -> NDArray[
     return np.asarray(others.all(axis=1))
 
 
-def read_headers(values: pa.Array, encoding: CodePage) -> Headers:
+def read_headers(values: pa.Array, encoding: CodePage) -> MessageHeaders:
     """Read headers whose fields lie one after another, twelve a record."""
     count = len(values) // FIELDS
     wrong: dict[int, str] = {}
@@ -100,7 +100,7 @@ def read_headers(values: pa.Array, encoding: CodePage) -> Headers:
     invalid = pc.extract_regex(identifier, _INVALID)
     kinds = _kinds(field(7), wrong)
     commit_lsn, segment = field(9), field(12)
-    return Headers(
+    return MessageHeaders(
         kinds,
         pc.binary_join_element_wise(field(5), field(6), "."),
         _sixteen_bytes(commit_lsn, wrong),
@@ -233,5 +233,5 @@ def _microseconds(times: pa.Array) -> pa.Array:
     return total
 
 
-def _tolerant(read: Reader, texts: pa.Array) -> pa.Array:
+def _tolerant(read: TextReader, texts: pa.Array) -> pa.Array:
     return read_what_can_be(texts, read, pa.timestamp("us"))[0]

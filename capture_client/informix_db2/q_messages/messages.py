@@ -24,9 +24,9 @@ from informix_db2.changes import (
     DELETE,
     INSERT,
     UPDATE,
-    Changes,
+    Db2Changes,
     Image,
-    Integers,
+    IntArray,
     only,
 )
 from informix_db2.code_pages import CodePage
@@ -34,18 +34,18 @@ from informix_db2.declared_tables import DeclaredTable
 from informix_db2.q_messages.header import (
     FIELDS,
     HEADER,
-    Headers,
+    MessageHeaders,
     quoting_is_right,
     read_headers,
 )
-from informix_db2.q_messages.rows import RowReader, undeclared_rows
+from informix_db2.q_messages.rows import MessageRows, undeclared_rows
 from informix_db2.q_messages.settings import QMessageSettings
-from informix_db2.q_messages.tokens import Delimiters, Tokens, tokenize
-from informix_db2.refused_bytes import Refusals, Values
+from informix_db2.q_messages.tokens import Delimiters, MessageTokens, tokenize
+from informix_db2.refused_bytes import ColumnValues, Refusals
 
 WINDOW_BYTES = 1 << 20
 _FIRST_WINDOW_BYTES = 1 << 12
-Bools = NDArray[np.bool_]
+_Bools = NDArray[np.bool_]
 _Images = tuple[list[Image], list[Image]]
 
 MORE = {"_segment": pa.int32(), "_is_last_segment": pa.bool_(), "_header": HEADER}
@@ -59,7 +59,7 @@ class _Progress:
     records: int = 0
     rows: int = 0
 
-    def numbers(self, values: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    def numbers(self, values: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
         """Number records in their values, and their rows, of which `counts` is how many each has."""
         begins = np.concatenate([[True], values[1:] != values[:-1]])
         firsts = np.flatnonzero(begins)
@@ -79,11 +79,11 @@ class _Progress:
 class _Window:
     """The records of a window: bounds, value, and what is wrong with them."""
 
-    values: Values
-    tokens: Tokens
-    starts: Integers
-    ends: Integers
-    of: Integers
+    values: ColumnValues
+    tokens: MessageTokens
+    starts: IntArray
+    ends: IntArray
+    of: IntArray
     wrong: dict[int, str]
 
     @property
@@ -91,12 +91,12 @@ class _Window:
         """How many bytes its records have."""
         return int(self.ends[-1] - self.starts[0])
 
-    def note(self, records: Integers, wrong: Mapping[int, str]) -> None:
+    def note(self, records: IntArray, wrong: Mapping[int, str]) -> None:
         """Take note of what is wrong with some of these records; the first reason counts."""
         for place, reason in wrong.items():
             self.wrong.setdefault(int(records[place]), reason)
 
-    def note_all(self, records: Integers, reason: str) -> None:
+    def note_all(self, records: IntArray, reason: str) -> None:
         """Take note of what is wrong with all of these records."""
         for record in records.tolist():
             self.wrong.setdefault(record, reason)
@@ -112,10 +112,12 @@ class MessageReader:
         self._beginning = _beginning(self._encoding, self._delimiters)
         self._marks_of_print = _marks_of_print(self._encoding)
         sources = settings.code_pages_of_digits
-        self._readers = [RowReader(table, self._encoding, settings.point, sources) for table in tables]
+        self._readers = [
+            MessageRows(table, self._encoding, settings.point, sources) for table in tables
+        ]
         self._names = pa.array([table.name for table in tables], pa.string())
 
-    def changes(self, values: Values, refusals: Refusals) -> Iterator[Changes | None]:
+    def changes(self, values: ColumnValues, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield the changes of values, in order; None where bytes were refused only.
 
         Raises:
@@ -131,11 +133,11 @@ class MessageReader:
         if held:
             yield self._read(_joined(held), progress, refusals)
 
-    def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
+    def finish(self, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield nothing: no message waits for another one."""
         yield from ()
 
-    def _windows(self, values: Values) -> Iterator[_Window]:
+    def _windows(self, values: ColumnValues) -> Iterator[_Window]:
         """Yield all records, in order: those of a window, or some that no window can be of."""
         data, at, size = np.frombuffer(values.data, np.uint8), 0, WINDOW_BYTES
         while at < len(data):
@@ -151,7 +153,7 @@ class MessageReader:
             elif not len(window.starts) or size < WINDOW_BYTES:
                 size *= 2
 
-    def _window(self, tokens: Tokens, at: int, values: Values) -> tuple[_Window, bool]:
+    def _window(self, tokens: MessageTokens, at: int, values: ColumnValues) -> tuple[_Window, bool]:
         """Return the records from here on, and whether some are left, as they may be cut wrongly.
 
         A record that is not sound goes up to where one begins again. Where it was cut there, too, those
@@ -170,17 +172,17 @@ class MessageReader:
         window = _Window(values, tokens, starts[:count], ends[:count], of[:count], wrong)
         return window, count < len(ends)
 
-    def _stop(self, at: int, values: Values) -> int:
+    def _stop(self, at: int, values: ColumnValues) -> int:
         """Return where a record begins again behind this place, or where its value ends."""
         end = int(values.bounds[values.which_one(at) + 1])
         found = self._beginning.search(values.data, at, end)
         return found.end(1) if found else end
 
     @staticmethod
-    def _may_be_longer(at: int, size: int, values: Values) -> bool:
+    def _may_be_longer(at: int, size: int, values: ColumnValues) -> bool:
         return at + size < int(values.bounds[values.which_one(at) + 1])
 
-    def _refused(self, at: int, values: Values) -> _Window:
+    def _refused(self, at: int, values: ColumnValues) -> _Window:
         """Return what begins here, and what is not sound right behind it, as records without fields."""
         value, bounds, reasons = values.which_one(at), [at, self._stop(at, values)], list[str]()
         end = int(values.bounds[value + 1])
@@ -193,7 +195,7 @@ class MessageReader:
                 break
             bounds.append(stop)
         starts, ends = np.array(bounds[:-1]), np.array(bounds[1:])
-        nothing = Tokens(
+        nothing = MessageTokens(
             *(ends, np.zeros(len(bounds), np.int64), pa.array([], pa.binary())),
             *(np.zeros(0, bool), np.zeros(len(ends), bool)),
         )
@@ -218,7 +220,7 @@ class MessageReader:
             return "its delimiter did not come, or a field has a string delimiter in its middle"
         return "a field is quoted in part only, or has a string delimiter in its middle"
 
-    def _read(self, window: _Window, progress: _Progress, refusals: Refusals) -> Changes | None:
+    def _read(self, window: _Window, progress: _Progress, refusals: Refusals) -> Db2Changes | None:
         tokens, counts = window.tokens, np.diff(window.tokens.first_fields)[: len(window.starts)]
         firsts = tokens.first_fields[:-1][: len(window.starts)]
         is_empty = (counts == 1) & (window.ends - window.starts == 1)
@@ -245,13 +247,18 @@ class MessageReader:
             )
         return _changes(window, headers, chosen, rows, images, self._is_skipped(headers))
 
-    def _is_skipped(self, headers: Headers) -> Bools:
+    def _is_skipped(self, headers: MessageHeaders) -> _Bools:
         if self._settings.other_tables == "fail" or not self._readers:
             return np.zeros(len(headers.kinds), bool)
         return np.asarray(pc.is_null(pc.index_in(headers.tables, value_set=self._names)))
 
     def _images(
-        self, window: _Window, headers: Headers, chosen: Integers, fields: Integers, counts: Integers
+        self,
+        window: _Window,
+        headers: MessageHeaders,
+        chosen: IntArray,
+        fields: IntArray,
+        counts: IntArray,
     ) -> _Images:
         """Decode the fields behind the header, before values and after values."""
         is_insert, is_delete = (_is(headers.kinds, kind) for kind in (INSERT, DELETE))
@@ -271,13 +278,13 @@ class MessageReader:
         return self._declared(window, headers, chosen, fields, half, (~is_insert, ~is_delete))
 
     @staticmethod
-    def _ends_in_nothing(tokens: Tokens, last: Integers, is_odd: Bools) -> Bools:
+    def _ends_in_nothing(tokens: MessageTokens, last: IntArray, is_odd: _Bools) -> _Bools:
         """Tell whether a last field is NULL: then a column delimiter stood in front of the record's."""
         is_null = np.asarray(tokens.values.is_null())
         return np.where(is_odd, is_null[last], False)
 
     def _undeclared(
-        self, window: _Window, chosen: Integers, side: Integers, fields: Integers, counts: Integers
+        self, window: _Window, chosen: IntArray, side: IntArray, fields: IntArray, counts: IntArray
     ) -> Image:
         tokens = window.tokens
         rows, wrong = undeclared_rows(tokens.values, tokens.is_quoted, fields, counts, self._encoding)
@@ -287,11 +294,11 @@ class MessageReader:
     def _declared(
         self,
         window: _Window,
-        headers: Headers,
-        chosen: Integers,
-        fields: Integers,
-        half: Integers,
-        has: tuple[Bools, Bools],
+        headers: MessageHeaders,
+        chosen: IntArray,
+        fields: IntArray,
+        half: IntArray,
+        has: tuple[_Bools, _Bools],
     ) -> _Images:
         table = pc.index_in(headers.tables, value_set=self._names)
         tables = np.asarray(pc.fill_null(table, -1))
@@ -332,7 +339,7 @@ def _joined(windows: list[_Window]) -> _Window:
         each.tokens.first_fields[:n] + before
         for each, n, before in zip(windows, counts, fields_before, strict=False)
     ]
-    tokens = Tokens(
+    tokens = MessageTokens(
         np.concatenate([each.ends for each in windows]),
         np.concatenate([*firsts, fields_before[-1:]]),
         pa.concat_arrays([w.tokens.values.slice(0, n) for w, n in zip(windows, fields, strict=True)]),
@@ -345,12 +352,12 @@ def _joined(windows: list[_Window]) -> _Window:
 
 def _changes(
     window: _Window,
-    headers: Headers,
-    chosen: Integers,
-    ordinals: Integers,
+    headers: MessageHeaders,
+    chosen: IntArray,
+    ordinals: IntArray,
     images: _Images,
-    is_skipped: Bools,
-) -> Changes | None:
+    is_skipped: _Bools,
+) -> Db2Changes | None:
     """Leave out what is wrong or skipped."""
     is_wrong = np.isin(chosen, np.array(sorted(window.wrong), np.int64))
     kept = np.flatnonzero(~is_wrong & ~is_skipped)
@@ -369,10 +376,10 @@ def _changes(
         "_header": headers.header.take(taken),
     }
     images = only(images, kept, len(chosen))
-    return Changes(headers.kinds.take(taken), *images, about, window.of[chosen][kept])
+    return Db2Changes(headers.kinds.take(taken), *images, about, window.of[chosen][kept])
 
 
-def _is(kinds: pa.Array, kind: str) -> Bools:
+def _is(kinds: pa.Array, kind: str) -> _Bools:
     return np.asarray(pc.fill_null(pc.equal(kinds, kind), False))
 
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from informix_db2.changes import Integers
+from informix_db2.changes import IntArray
 from informix_db2.code_pages import CodePage
 from informix_db2.declared_tables import (
     BYTES,
     NUMBERS,
-    Column,
+    Db2Column,
     DeclaredTable,
 )
 from informix_db2.q_messages.digits import NO_DIGITS, bytes_of_digits
@@ -29,7 +29,7 @@ UNDECLARED = pa.list_(FIELD)
 _OTHER_POINT = "?"  # what a point becomes where the decimal character is another one
 
 
-class RowReader:
+class MessageRows:
     """Makes rows of one declared table.
 
     Args:
@@ -54,7 +54,7 @@ class RowReader:
         self,
         values: pa.Array,
         is_quoted: NDArray[np.bool_],
-        fields: Integers,
+        fields: IntArray,
         is_hex: NDArray[np.bool_],
     ) -> tuple[pa.Array, dict[int, str]]:
         """Return rows, and of rows that are bad what is wrong.
@@ -77,13 +77,13 @@ class RowReader:
         return rows, wrong
 
     @staticmethod
-    def _wrongly_quoted(column: Column, raw: pa.Array, is_quoted: NDArray[np.bool_]) -> list[int]:
+    def _wrongly_quoted(column: Db2Column, raw: pa.Array, is_quoted: NDArray[np.bool_]) -> list[int]:
         wanted = column.kind not in NUMBERS
         wrong = (is_quoted != wanted) & np.asarray(raw.is_valid())
         return np.flatnonzero(wrong).tolist()
 
     def _column(
-        self, column: Column, raw: pa.Array, is_hex: NDArray[np.bool_], wrong: dict[int, str]
+        self, column: Db2Column, raw: pa.Array, is_hex: NDArray[np.bool_], wrong: dict[int, str]
     ) -> pa.Array:
         texts, undecoded = self._encoding.texts_and_bad(raw)
         for place, reason in undecoded.items():
@@ -104,7 +104,11 @@ class RowReader:
 
 
 def _with_decoded_digits(
-    column: Column, texts: pa.Array, is_hex: NDArray[np.bool_], source: CodePage, wrong: dict[int, str]
+    column: Db2Column,
+    texts: pa.Array,
+    is_hex: NDArray[np.bool_],
+    source: CodePage,
+    wrong: dict[int, str],
 ) -> pa.Array:
     """Return texts, those that are digits as the characters that they stand for."""
     places = np.flatnonzero(is_hex)
@@ -116,7 +120,7 @@ def _with_decoded_digits(
     return pc.replace_with_mask(texts, pa.array(is_hex), decoded)
 
 
-def _reason(column: Column, what: str) -> str:
+def _reason(column: Db2Column, what: str) -> str:
     return f"column {column.name} {what}"
 
 
@@ -128,8 +132,8 @@ def _add(wrong: dict[int, str], places: list[int], reason: str) -> None:
 def undeclared_rows(
     values: pa.Array,
     is_quoted: NDArray[np.bool_],
-    fields: Integers,
-    counts: Integers,
+    fields: IntArray,
+    counts: IntArray,
     encoding: CodePage,
 ) -> tuple[pa.Array, dict[int, str]]:
     """Return the fields of rows as they are, and of rows that are bad what is wrong."""

@@ -16,7 +16,7 @@ from informix_db2.code_pages import CodePage, code_page
 from informix_db2.declared_tables import CHARACTERS, GRAPHIC
 from informix_db2.decoding import MOST_BYTES
 from informix_db2.q_messages.tokens import Delimiters
-from informix_db2.refused_bytes import BadValue
+from informix_db2.refused_bytes import BadDb2Value
 
 OtherTables = Literal["fail", "skip"]
 OTHER_TABLES = ("fail", "skip")
@@ -110,7 +110,7 @@ class QMessageSettings:
             byte = bytes.fromhex(found[1]) if found else page.encode(given)
             # A byte of a longer character is none here, and what is a letter depends on the code page.
             character = page.decode(byte)
-        except (BadValue, UnicodeEncodeError):
+        except (BadDb2Value, UnicodeEncodeError):
             byte, character = b"", ""
         if len(byte) != 1 or (character.isalnum() and character.isascii()):
             raise BadOption(

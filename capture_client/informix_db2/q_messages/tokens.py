@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_db2.changes import Integers
+from informix_db2.changes import IntArray
 
-Bytes = NDArray[np.uint8]
+ByteArray = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Delimiters:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class MessageTokens:
     """Fields of whole records.
 
     Attributes:
@@ -45,8 +45,8 @@ class Tokens:
         is_sound: whether each record keeps to the rules.
     """
 
-    ends: Integers
-    first_fields: Integers
+    ends: IntArray
+    first_fields: IntArray
     values: pa.Array
     is_quoted: NDArray[np.bool_]
     is_sound: NDArray[np.bool_]
@@ -55,7 +55,7 @@ class Tokens:
         return len(self.ends)
 
 
-def tokenize(window: Bytes, delimiters: Delimiters) -> Tokens:
+def tokenize(window: ByteArray, delimiters: Delimiters) -> MessageTokens:
     """Cut a window into records and fields; what follows its last record delimiter is left alone.
 
     Whatever follows a record that is not sound may be cut at the wrong places.
@@ -79,10 +79,10 @@ def tokenize(window: Bytes, delimiters: Delimiters) -> Tokens:
     values = _values(window[: len(keep)][keep], kept_starts, kept_ends, is_quoted)
     is_sound = np.ones(len(record_ends), bool)
     is_sound[np.searchsorted(last_fields, bad_fields)] = False
-    return Tokens(record_ends + 1, first_fields, values, is_quoted, is_sound)
+    return MessageTokens(record_ends + 1, first_fields, values, is_quoted, is_sound)
 
 
-def _ends(window: Bytes, delimiters: Delimiters) -> tuple[NDArray[np.bool_], Integers, Integers]:
+def _ends(window: ByteArray, delimiters: Delimiters) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
     """Return which bytes end a field, where records end, and where string delimiters stand.
 
     All of them up to the last record delimiter.
@@ -103,8 +103,8 @@ def _ends(window: Bytes, delimiters: Delimiters) -> tuple[NDArray[np.bool_], Int
 
 
 def _string_delimiters(
-    strings: Integers, starts: Integers, ends: Integers, firsts: Integers, counts: Integers
-) -> tuple[NDArray[np.bool_], Integers]:
+    strings: IntArray, starts: IntArray, ends: IntArray, firsts: IntArray, counts: IntArray
+) -> tuple[NDArray[np.bool_], IntArray]:
     """Return which string delimiters are data, and the fields whose string is none."""
     quoted = np.flatnonzero(counts)
     first, count = firsts[quoted], counts[quoted]
@@ -120,7 +120,9 @@ def _string_delimiters(
     return is_data, quoted[is_bad]
 
 
-def _values(data: Bytes, starts: Integers, ends: Integers, is_quoted: NDArray[np.bool_]) -> pa.Array:
+def _values(
+    data: ByteArray, starts: IntArray, ends: IntArray, is_quoted: NDArray[np.bool_]
+) -> pa.Array:
     offsets = np.append(starts, ends[-1:] if len(ends) else 0).astype(np.int32)
     valid = is_quoted | (ends > starts)
     return pa.Array.from_buffers(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 
-from informix_db2.changes import Changes
+from informix_db2.changes import Db2Changes
 from informix_db2.code_pages import CodePage
 from informix_db2.q_messages.messages import MessageReader
-from informix_db2.refused_bytes import BadValue, Refusals, Values
+from informix_db2.refused_bytes import BadDb2Value, ColumnValues, Refusals
 
 
 class TranscodedReader:
@@ -22,25 +22,25 @@ class TranscodedReader:
         self._reader = reader
         self._page = page
 
-    def changes(self, values: Values, refusals: Refusals) -> Iterator[Changes | None]:
+    def changes(self, values: ColumnValues, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield the changes of values, in order; None where bytes were refused only.
 
         Raises:
             ProtocolViolation: a record is bad, and bad ones are not to come as rows.
         """
         texts = [self._utf8(values, number, refusals) for number in range(len(values.names))]
-        made = Values.of(texts, list(values.names))
+        made = ColumnValues.of(texts, list(values.names))
         found, places = Refusals(made, is_row=True), _Places(self._page, made, values)
         for changes in self._reader.changes(made, found):
             _hand_on(found, places, refusals)
             yield changes
         _hand_on(found, places, refusals)
 
-    def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
+    def finish(self, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield nothing: no message waits for another one."""
         yield from ()
 
-    def _utf8(self, values: Values, number: int, refusals: Refusals) -> bytes:
+    def _utf8(self, values: ColumnValues, number: int, refusals: Refusals) -> bytes:
         start, end = values.bounds[number : number + 2].tolist()
         data = values.data[start:end]
         try:
@@ -48,7 +48,7 @@ class TranscodedReader:
             if self._page.encode(text) == data:
                 return text.encode("utf-8")
             reason = f"the text is not {self._page.name} in its usual form"
-        except (BadValue, UnicodeError) as bad:
+        except (BadDb2Value, UnicodeError) as bad:
             reason = getattr(bad, "reason", "bad text")
         refusals.refuse(start, end, reason, 0)
         return b""
@@ -61,7 +61,7 @@ class _Places:
     a time that grows with the square of the bytes.
     """
 
-    def __init__(self, page: CodePage, made: Values, came: Values) -> None:
+    def __init__(self, page: CodePage, made: ColumnValues, came: ColumnValues) -> None:
         self._page, self._made, self._came = page, made, came
         self._begin(0)
 

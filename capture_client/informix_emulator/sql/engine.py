@@ -13,19 +13,19 @@ from itertools import count
 from weakref import WeakValueDictionary
 
 from .. import codes
-from ..answers import RowForm
+from ..answers import WireForm
 from ..locks import NO_SESSION, HeldLock, LockWait, SqlSessionFacts
 from ..poses import DEFAULT_LOCALE
 from ..server import EmulatedServer
-from ..tables import Table
-from ..transactions import Row, Transaction
+from ..tables import EmulatedTable
+from ..transactions import EmulatedTransaction, NamedRow
 from .held_locks import locks_of, owners_of
 from .language.values import DateForm, store
-from .reading import Reading
+from .reading import SessionView
 from .row_images import keep_images
 from .session import Session
 from .storage import RowValues, Storage, Store, is_serial
-from .transactions import WORK_NUMBERS, Transactions
+from .transactions import WORK_NUMBERS, SessionTransaction
 from .work import Undo, Work
 
 _FIRST_SESSION = 40  # lower numbers are the server's own threads': our choice
@@ -49,7 +49,7 @@ class Engine:
         self._store = Store(server)
         self._works: dict[int, Work] = {}
         self._journals: dict[int, _Journal] = {}
-        self._readings: WeakValueDictionary[int, Reading] = WeakValueDictionary()
+        self._readings: WeakValueDictionary[int, SessionView] = WeakValueDictionary()
         self._session_numbers = count(_FIRST_SESSION)
 
     def open(
@@ -57,10 +57,10 @@ class Engine:
     ) -> Session:
         """Open a session, and run what `sysdbopen` has for its database."""
         number = next(self._session_numbers)
-        reading = Reading(self._server, self._store, user, database, delimits_names, number)
+        reading = SessionView(self._server, self._store, user, database, delimits_names, number)
         reading.date_form = DateForm(date_form) if date_form else None
         self._readings[number] = reading
-        session = Session(Transactions(reading, self._works), locale)
+        session = Session(SessionTransaction(reading, self._works), locale)
         session.begin_in_database()
         return session
 
@@ -69,7 +69,7 @@ class Engine:
         """Where the rows are."""
         return self._store
 
-    def storage_of(self, table: Table) -> Storage:
+    def storage_of(self, table: EmulatedTable) -> Storage:
         """Return where the rows of a table are."""
         return self._store.of(table)
 
@@ -86,7 +86,9 @@ class Engine:
         """Whether no transaction is open."""
         return not self._works and not self._journals
 
-    def changed(self, transaction: Transaction, kind: int, table: Table, *rows: Row) -> None:
+    def changed(
+        self, transaction: EmulatedTransaction, kind: int, table: EmulatedTable, *rows: NamedRow
+    ) -> None:
         """A transaction has logged a row; those of sessions have changed it themselves."""
         if self._work_of(transaction) is not None:
             return
@@ -101,13 +103,13 @@ class Engine:
             journal.undo.append((journal.records, undo))
         self._tell_of_locks(storage, journal.number, changes.met)
 
-    def undone(self, transaction: Transaction, record_count: int) -> None:
+    def undone(self, transaction: EmulatedTransaction, record_count: int) -> None:
         """What a transaction logged is void, but for so many records."""
         journal = self._journals.get(id(transaction))
         while journal is not None and journal.undo and journal.undo[-1][0] > record_count:
             journal.undo.pop()[1]()
 
-    def ended(self, transaction: Transaction, *, is_committed: bool) -> None:
+    def ended(self, transaction: EmulatedTransaction, *, is_committed: bool) -> None:
         """A transaction has ended: by its session, by the API, or by the server that recovers."""
         work = self._work_of(transaction)
         if work is not None:
@@ -139,7 +141,7 @@ class Engine:
         known = sorted(self._readings.items())
         return [SqlSessionFacts(n, r.user, r.database) for n, r in known if not r.is_closed]
 
-    def owner_of(self, transaction: Transaction) -> int:
+    def owner_of(self, transaction: EmulatedTransaction) -> int:
         """Return the session of a transaction."""
         work = self._work_of(transaction)
         return work.session if work else NO_SESSION
@@ -147,7 +149,7 @@ class Engine:
     def _session_of(self, number: int) -> int:
         return self._works[number].session if number in self._works else NO_SESSION
 
-    def _work_of(self, transaction: Transaction) -> Work | None:
+    def _work_of(self, transaction: EmulatedTransaction) -> Work | None:
         for work in self._works.values():
             if work.transaction is transaction:
                 return work
@@ -170,11 +172,11 @@ class _Changes:
         self.store.lock(self.storage, rid, self.number, committed)
 
 
-def _values(storage: Storage, row: Row) -> RowValues:
+def _values(storage: Storage, row: NamedRow) -> RowValues:
     return tuple(store(column.type, row.get(column.name)) for column in storage.columns)
 
 
-def _insert(changes: _Changes, row: Row) -> list[Undo]:
+def _insert(changes: _Changes, row: NamedRow) -> list[Undo]:
     rows, storage = changes.store, changes.storage
     values = _values(storage, row)
     rid = rows.insert(storage, values, replaces=True)
@@ -192,7 +194,7 @@ def _found(rows: Store, storage: Storage, values: RowValues) -> int:
     return int(found[0][0] or 0) if found else 0
 
 
-def _update(changes: _Changes, before: Row, after: Row) -> list[Undo]:
+def _update(changes: _Changes, before: NamedRow, after: NamedRow) -> list[Undo]:
     rows, storage = changes.store, changes.storage
     old, new = _values(storage, before), _values(storage, after)
     rid = _found(rows, storage, old)
@@ -203,7 +205,7 @@ def _update(changes: _Changes, before: Row, after: Row) -> list[Undo]:
     return [lambda: rows.restore(storage, rid, old)]
 
 
-def _delete(changes: _Changes, row: Row) -> list[Undo]:
+def _delete(changes: _Changes, row: NamedRow) -> list[Undo]:
     rows, storage = changes.store, changes.storage
     old = _values(storage, row)
     rid = _found(rows, storage, old)
@@ -253,7 +255,7 @@ def open_session(
     return engine_of(server).open(user, database, delimits_names, locale, date_form)
 
 
-def load_rows(server: EmulatedServer, name: str, rows: Iterable[Row]) -> int:
+def load_rows(server: EmulatedServer, name: str, rows: Iterable[NamedRow]) -> int:
     """Put rows into a table that the log knows nothing of, as an express load does; return how many."""
     with server.log.changed:
         storage = engine_of(server).storage_of(server.table(name))
@@ -262,7 +264,7 @@ def load_rows(server: EmulatedServer, name: str, rows: Iterable[Row]) -> int:
         return engine_of(server).fill(storage, stored)
 
 
-def pack_rows(server: EmulatedServer, name: str, form: RowForm) -> None:
+def pack_rows(server: EmulatedServer, name: str, form: WireForm) -> None:
     """Have the rows of a table ready as a wire has them; those that are changed later are not."""
     with server.log.changed:
         engine = engine_of(server)

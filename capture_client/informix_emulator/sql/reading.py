@@ -10,8 +10,8 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from ..answers import Cursor
-from ..encoding import ColumnType
+from ..answers import CursorKind
+from ..encoding import EmulatedType
 from ..locales import codec_of
 from ..server import EmulatedServer
 from ..sql_errors import sql_error
@@ -19,7 +19,7 @@ from ..tables import Database
 from .language import families as f
 from .language.families import family_of
 from .language.values import DateForm, Stored, dated_type
-from .sources import LAST_COMMITTED, Catalogue, Finder, SourceTable, View, filled_in
+from .sources import LAST_COMMITTED, Catalogue, Finder, SourceTable, TableView, filled_in
 from .storage import RowValues, Storage, Store
 from .work import Work
 
@@ -47,7 +47,7 @@ def first_isolation(database: Database | None) -> str:
     return "repeatable read" if database.is_ansi else "dirty read"
 
 
-class Reading:
+class SessionView:
     """A session's place, isolation and open transaction, and how it reads."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Reading:
         self.last_serials = dict.fromkeys(f.SERIALS, 0)  # by type
         self.date_form: DateForm | None = None  # DBDATE of the login
         self.retains_update_locks = False
-        self.declared = Cursor()  # how the next cursor FOR UPDATE is opened
+        self.declared = CursorKind()  # how the next cursor FOR UPDATE is opened
         self.positions: dict[str, tuple[Storage, int]] = {}  # by cursor FOR UPDATE: table, row or 0
         self.finder = Finder(server, store, user)
 
@@ -85,11 +85,11 @@ class Reading:
         database = self.server.databases.get(self.database)
         return codec_of(database.locale) if database else "utf-8"
 
-    def number_of(self, kind: ColumnType) -> int:
+    def number_of(self, kind: EmulatedType) -> int:
         """Return the number by which SQLite's functions know a type."""
         return self.store.functions.number_of(self.dated(kind))
 
-    def dated(self, kind: ColumnType) -> ColumnType:
+    def dated(self, kind: EmulatedType) -> EmulatedType:
         """Return a type as this session writes its values: a DATE by DBDATE."""
         if self.date_form is None or family_of(kind) is not f.Family.DATE:
             return kind
@@ -119,10 +119,10 @@ class Reading:
         """Return the server's clock, in UTC."""
         return datetime.datetime.fromtimestamp(self.server.clock(), datetime.UTC).replace(tzinfo=None)
 
-    def server_fact(self, name: str, argument: str) -> tuple[ColumnType, object]:
+    def server_fact(self, name: str, argument: str) -> tuple[EmulatedType, object]:
         """Return what DBINFO tells, and words such as USER."""
         server, (serial, serial8, bigserial) = self.server, f.SERIALS
-        facts: dict[tuple[str, str], tuple[ColumnType, object]] = {
+        facts: dict[tuple[str, str], tuple[EmulatedType, object]] = {
             ("dbservername", ""): (f.text_type(128), server.name),
             ("user", ""): (f.named_type("char(32)"), self.user),
             ("dbname", ""): (f.text_type(128), self.database),
@@ -148,9 +148,9 @@ class Reading:
         return self.work.number if self.work else NO_WORK
 
     @property
-    def view(self) -> View:
+    def view(self) -> TableView:
         """How rows are seen now."""
-        return View(self._shown_isolation, self.work, self.work_number)
+        return TableView(self._shown_isolation, self.work, self.work_number)
 
     @property
     def _shown_isolation(self) -> str:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..answers import RowForm
-from ..encoding import ColumnType
+from ..answers import WireForm
+from ..encoding import EmulatedType
 from .language.packing import packer
 from .storage import RowValues, Storage, Store
 
@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 1000
 Pack = Callable[[Sequence[RowValues]], list[bytes]]
 
 
-def packed_by(form: RowForm, kinds: Sequence[ColumnType]) -> Pack:
+def packed_by(form: WireForm, kinds: Sequence[EmulatedType]) -> Pack:
     """Return what gives rows a form of the wire."""
     packers = [packer(kind) for kind in kinds]
 
@@ -32,7 +32,7 @@ def packed_by(form: RowForm, kinds: Sequence[ColumnType]) -> Pack:
     return pack
 
 
-def keep_images(store: Store, storage: Storage, form: RowForm) -> None:
+def keep_images(store: Store, storage: Storage, form: WireForm) -> None:
     """Make images of all rows of a table that nobody has changed."""
     rows, images = storage.rows, storage.images
     store.run(f"DROP TABLE IF EXISTS {images}")

@@ -12,23 +12,23 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ..answers import Check, Outcome, Prepared, StatementKind, Value
+from ..answers import CheckStatement, Prepared, SqlValue, StatementOutcome, StatementType
 from ..locales import canonical_locale
 from ..locks import LockWait
 from ..poses import DEFAULT_LOCALE
 from ..sql_errors import SqlError, sql_error
-from .language.tokens import Tokens
+from .language.tokens import StatementTokens
 from .language.values import store
 from .reading import first_isolation
 from .statements import driver_columns
 from .statements.alterations import Alterations
-from .statements.changes import Changes
+from .statements.changes import ChangeStatements
 from .statements.definitions import Definitions
-from .statements.plans import Plan, Values
+from .statements.plans import BoundValues, Plan
 from .statements.selects import Selects
 from .statements.settings import Settings
 from .storage import Storage
-from .transactions import NO_WAIT, Transactions
+from .transactions import NO_WAIT, SessionTransaction
 from .work import Blocked, Work
 
 T = TypeVar("T")
@@ -41,12 +41,12 @@ LOCK_TIMED_OUT, DEADLOCK = -154, -143
 class Session:
     """A session of the SQL engine; `answers.SqlSession`."""
 
-    def __init__(self, transactions: Transactions, locale: str = DEFAULT_LOCALE) -> None:
+    def __init__(self, transactions: SessionTransaction, locale: str = DEFAULT_LOCALE) -> None:
         self.transactions = transactions
         self.reading = transactions.reading
         self.server = self.reading.server
         self.locale = locale
-        self._check: Check = lambda: None
+        self._check: CheckStatement = lambda: None
         self._met: Blocked | None = None
         self.reading.waits = self._patiently
         self.reading.cursor_work = self._cursor_work
@@ -81,7 +81,7 @@ class Session:
         with self.server.log.changed:
             plan = self._planned(text)
 
-        def run(values: Sequence[Value], check: Check) -> Outcome:
+        def run(values: Sequence[SqlValue], check: CheckStatement) -> StatementOutcome:
             outcome = self._run(text, plan, values, check)
             self.transactions.wait_for_release()
             return outcome
@@ -91,7 +91,7 @@ class Session:
 
     def _planned(self, text: str) -> Plan:
         try:
-            tokens = Tokens(text, delimits_names=self.reading.delimits_names)
+            tokens = StatementTokens(text, delimits_names=self.reading.delimits_names)
             if driver_columns.is_asked(tokens):
                 return driver_columns.plan(tokens, self.reading)
             for words, read in _STATEMENTS.items():
@@ -108,12 +108,14 @@ class Session:
             logger.warning("statement_not_understood text=%r", text[:_LONGEST_LOGGED])
         return error
 
-    def _run(self, text: str, plan: Plan, values: Sequence[Value], check: Check) -> Outcome:
+    def _run(
+        self, text: str, plan: Plan, values: Sequence[SqlValue], check: CheckStatement
+    ) -> StatementOutcome:
         if len(values) != len(plan.parameters):
             raise sql_error(-254)
         self._check = check
 
-        def step() -> Outcome:
+        def step() -> StatementOutcome:
             current = self._current(text, plan)
             pairs = zip(current.parameters, values, strict=True)
             return self._once(
@@ -148,7 +150,7 @@ class Session:
                 return fresh
         return plan
 
-    def _once(self, plan: Plan, given: Values) -> Outcome:
+    def _once(self, plan: Plan, given: BoundValues) -> StatementOutcome:
         if plan.change is None:
             assert plan.query is not None
             return plan.query(given)
@@ -174,7 +176,7 @@ class Session:
             self.transactions.settle(work)
         return outcome
 
-    def _wait(self, blocked: Blocked, deadline: float, check: Check) -> None:
+    def _wait(self, blocked: Blocked, deadline: float, check: CheckStatement) -> None:
         """Wait for another transaction to end, as SET LOCK MODE says; SqlError if that is in vain."""
         error = blocked.error
         self._count(blocked)
@@ -221,58 +223,58 @@ class Session:
 
     def _plain(
         self,
-        tokens: Tokens,
+        tokens: StatementTokens,
         run: Callable[[], None],
-        kind: StatementKind = StatementKind.OTHER,
+        kind: StatementType = StatementType.OTHER,
     ) -> Plan:
         tokens.expect_end()
-        ends = kind in (StatementKind.COMMIT, StatementKind.ROLLBACK)
+        ends = kind in (StatementType.COMMIT, StatementType.ROLLBACK)
 
-        def query(_given: Values) -> Outcome:
+        def query(_given: BoundValues) -> StatementOutcome:
             run()
-            return Outcome()
+            return StatementOutcome()
 
         return Plan(kind, query=query, ends_transaction=ends)
 
-    def _begin_statement(self, tokens: Tokens) -> Plan:
+    def _begin_statement(self, tokens: StatementTokens) -> Plan:
         tokens.accept("work")
-        return self._plain(tokens, self.begin, StatementKind.BEGIN)
+        return self._plain(tokens, self.begin, StatementType.BEGIN)
 
-    def _commit_statement(self, tokens: Tokens) -> Plan:
+    def _commit_statement(self, tokens: StatementTokens) -> Plan:
         tokens.accept("work")
-        return self._plain(tokens, self.transactions.commit, StatementKind.COMMIT)
+        return self._plain(tokens, self.transactions.commit, StatementType.COMMIT)
 
-    def _rollback_statement(self, tokens: Tokens) -> Plan:
+    def _rollback_statement(self, tokens: StatementTokens) -> Plan:
         tokens.accept("work")
         if not tokens.accept("to", "savepoint"):
-            return self._plain(tokens, self.rollback, StatementKind.ROLLBACK)
+            return self._plain(tokens, self.rollback, StatementType.ROLLBACK)
         if tokens.is_at_end():  # the last one
             raise sql_error(-201)
         name = tokens.name()
         return self._plain(tokens, lambda: self.rollback_to(name))
 
-    def _savepoint_statement(self, tokens: Tokens) -> Plan:
+    def _savepoint_statement(self, tokens: StatementTokens) -> Plan:
         name = tokens.name()
         is_unique = tokens.accept("unique")
         return self._plain(tokens, lambda: self.savepoint(name, is_unique=is_unique))
 
-    def _release_statement(self, tokens: Tokens) -> Plan:
+    def _release_statement(self, tokens: StatementTokens) -> Plan:
         tokens.expect("savepoint")
         name = tokens.name()
         return self._plain(tokens, lambda: self.release(name))
 
-    def _statistics(self, tokens: Tokens) -> Plan:
+    def _statistics(self, tokens: StatementTokens) -> Plan:
         tokens.expect("statistics")
         while not tokens.is_at_end():
             tokens.take()
         return self._plain(tokens, lambda: None)
 
-    def _update(self, tokens: Tokens) -> Plan:
+    def _update(self, tokens: StatementTokens) -> Plan:
         if tokens.sees("statistics"):
             return self._statistics(tokens)
-        return Changes(tokens, self.reading).update()
+        return ChangeStatements(tokens, self.reading).update()
 
-    def _open_database(self, tokens: Tokens) -> Plan:
+    def _open_database(self, tokens: StatementTokens) -> Plan:
         name = tokens.name()
         tokens.accept("exclusive")
 
@@ -282,47 +284,47 @@ class Session:
 
         return self._plain(tokens, run)
 
-    def _close_database(self, tokens: Tokens) -> Plan:
+    def _close_database(self, tokens: StatementTokens) -> Plan:
         return self._plain(tokens, lambda: setattr(self.reading, "database", ""))
 
-    def _create_database(self, tokens: Tokens) -> Plan:
+    def _create_database(self, tokens: StatementTokens) -> Plan:
         return Definitions(tokens, self.reading).create_database(canonical_locale(self.locale))
 
 
 def _defined(
     read: Callable[[Definitions], Plan],
-) -> Callable[[Session, Tokens], Plan]:
+) -> Callable[[Session, StatementTokens], Plan]:
     return lambda session, tokens: read(Definitions(tokens, session.reading))
 
 
 def _altered(
     read: Callable[[Alterations], Plan],
-) -> Callable[[Session, Tokens], Plan]:
+) -> Callable[[Session, StatementTokens], Plan]:
     return lambda session, tokens: read(Alterations(tokens, session.reading))
 
 
-def _changed(read: Callable[[Changes], Plan]) -> Callable[[Session, Tokens], Plan]:
-    return lambda session, tokens: read(Changes(tokens, session.reading))
+def _changed(read: Callable[[ChangeStatements], Plan]) -> Callable[[Session, StatementTokens], Plan]:
+    return lambda session, tokens: read(ChangeStatements(tokens, session.reading))
 
 
-def _set(read: Callable[[Settings], Plan]) -> Callable[[Session, Tokens], Plan]:
+def _set(read: Callable[[Settings], Plan]) -> Callable[[Session, StatementTokens], Plan]:
     return lambda session, tokens: read(Settings(tokens, session.transactions))
 
 
-def _table(kind: str) -> Callable[[Session, Tokens], Plan]:
+def _table(kind: str) -> Callable[[Session, StatementTokens], Plan]:
     return _defined(lambda definitions: definitions.create_table(kind))
 
 
-def _index(kind: str) -> Callable[[Session, Tokens], Plan]:
+def _index(kind: str) -> Callable[[Session, StatementTokens], Plan]:
     return _altered(lambda alterations: alterations.create_index(kind))
 
 
-_STATEMENTS: dict[tuple[str, ...], Callable[[Session, Tokens], Plan]] = {
+_STATEMENTS: dict[tuple[str, ...], Callable[[Session, StatementTokens], Plan]] = {
     ("select",): lambda session, tokens: Selects(tokens, session.reading).select(),
-    ("insert",): _changed(Changes.insert),
+    ("insert",): _changed(ChangeStatements.insert),
     ("update",): Session._update,
-    ("delete",): _changed(Changes.delete),
-    ("truncate",): _changed(Changes.truncate),
+    ("delete",): _changed(ChangeStatements.delete),
+    ("truncate",): _changed(ChangeStatements.truncate),
     ("begin",): Session._begin_statement,
     ("commit",): Session._commit_statement,
     ("rollback",): Session._rollback_statement,

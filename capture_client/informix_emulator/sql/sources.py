@@ -14,11 +14,11 @@ from typing import Protocol
 
 from ..catalog import find_rows
 from ..catalog_columns import columns_of
-from ..encoding import ColumnType
+from ..encoding import EmulatedType
 from ..locales import codec_of
 from ..server import CDC_DATABASE, EmulatedServer
 from ..sql_errors import sql_error
-from ..tables import Column, Table
+from ..tables import EmulatedTable, TableColumn
 from .language.functions import Surroundings
 from .language.values import store
 from .storage import Storage, Store
@@ -31,7 +31,7 @@ class Catalogue:
 
     database: str
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
 
 
 SourceTable = Storage | Catalogue
@@ -46,7 +46,7 @@ class Surface(Surroundings, Protocol):
     def codec(self) -> str:
         """How the open database encodes characters."""
 
-    def number_of(self, kind: ColumnType) -> int:
+    def number_of(self, kind: EmulatedType) -> int:
         """Return the number by which SQLite's functions know a type."""
 
     def table(self, database: str, owner: str, name: str) -> SourceTable | str:
@@ -89,7 +89,7 @@ class Finder:
             raise sql_error(-387)
         return name
 
-    def user_table(self, database: str, owner: str, name: str) -> Table | None:
+    def user_table(self, database: str, owner: str, name: str) -> EmulatedTable | None:
         """Return a user's table; where the owner is not named, the user's own or the only one."""
         tables = self.server.databases[database].tables
         if owner:
@@ -107,7 +107,7 @@ class Finder:
         if not self.server.may_select(self.user, name):
             raise sql_error(-272, name)
         codec = codec_of(self.server.databases[database].locale)
-        columns = tuple([Column(column, kind, False) for column, kind in columns_of(name, codec)])
+        columns = tuple([TableColumn(column, kind, False) for column, kind in columns_of(name, codec)])
         return Catalogue(database, name, columns)
 
     def place(self, table: Catalogue) -> str:
@@ -144,7 +144,7 @@ LAST_COMMITTED = "last committed"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TableView:
     """How a session sees rows while it runs a statement."""
 
     isolation: str

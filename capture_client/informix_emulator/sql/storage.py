@@ -17,16 +17,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
 
-from ..answers import Check, RowForm
-from ..catalog import Row
+from ..answers import CheckStatement, WireForm
+from ..catalog import CatalogRow
 from ..locks import Waiting
 from ..sql_errors import SqlError, sql_error
 from ..table_definition import Definition, Reference
-from ..tables import Column, Index, Table
+from ..tables import EmulatedTable, Index, TableColumn
 from .language.arithmetic import Functions
 from .language.families import SERIALS, Family, family_of
 from .language.values import Stored
-from .watching import STEPS_BETWEEN_LOOKS, Watch, fetched
+from .watching import STEPS_BETWEEN_LOOKS, QueryWatch, fetched
 
 if TYPE_CHECKING:
     from ..server import EmulatedServer
@@ -49,7 +49,7 @@ class Storage:
     """Where the rows of a table are."""
 
     number: int
-    table: Table
+    table: EmulatedTable
     is_sql_made: bool = False
     is_temporary: bool = False
     has_log: bool = True  # rows of it are undone with a transaction
@@ -60,7 +60,7 @@ class Storage:
     update_locks: set[UpdateLock] = field(default_factory=set)
     is_gone: bool = False
     revoked: set[str] = field(default_factory=set)  # privileges that public no longer has
-    image_form: RowForm | None = None  # of images of its rows, if there are any: `row_images`
+    image_form: WireForm | None = None  # of images of its rows, if there are any: `row_images`
 
     @property
     def rows(self) -> str:
@@ -83,7 +83,7 @@ class Storage:
         return [f"c{n}" for n in range(len(self.table.columns))]
 
     @property
-    def columns(self) -> Sequence[Column]:
+    def columns(self) -> Sequence[TableColumn]:
         """The columns."""
         return self.table.columns
 
@@ -115,7 +115,7 @@ class Storage:
         return bool(self.lockers - {work})
 
 
-def is_serial(column: Column) -> bool:
+def is_serial(column: TableColumn) -> bool:
     """Whether a column gives numbers by itself."""
     return column.type.coltype in SERIALS
 
@@ -130,7 +130,7 @@ class Store:
         )
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
         finalize(self, self._connection.close)
-        self._watch = Watch()
+        self._watch = QueryWatch()
         self._connection.set_progress_handler(self._watch.look, STEPS_BETWEEN_LOOKS)
         self.functions = Functions(self._connection, self._watch.look_from_function)
         self.functions.add(self._connection, "f_object_of_file", 2, server.sbspace.create_of_file)
@@ -138,9 +138,11 @@ class Store:
         self._latest: Storage | None = None  # what `of` found last: it is asked for each row written
         self._next = 1
         self.waiting = Waiting()
-        self.filled: dict[str, list[Row]] = {}  # what system tables held when they were last filled
+        self.filled: dict[
+            str, list[CatalogRow]
+        ] = {}  # what system tables held when they were last filled
 
-    def watched_by(self, check: Check) -> AbstractContextManager[None]:
+    def watched_by(self, check: CheckStatement) -> AbstractContextManager[None]:
         """Let `check` end the queries of a block by what it raises."""
         return self._watch.by(check)
 
@@ -214,7 +216,7 @@ class Store:
         found = self.find(f"SELECT rid, work FROM {storage.before}{where}", given)
         return [(int(rid or 0), int(work or 0)) for rid, work in found]
 
-    def of(self, table: Table) -> Storage:
+    def of(self, table: EmulatedTable) -> Storage:
         """Return where the rows of a table are; one that was altered has those of its columns."""
         if self._latest is not None and self._latest.table is table:
             return self._latest
@@ -226,13 +228,13 @@ class Store:
         self._latest = storage
         return storage
 
-    def add(self, table: Table) -> Storage:
+    def add(self, table: EmulatedTable) -> Storage:
         """Make room for the rows of a table."""
         storage = self.made(table)
         self.put(str(table.name), storage)
         return storage
 
-    def made(self, table: Table) -> Storage:
+    def made(self, table: EmulatedTable) -> Storage:
         """Make room for rows that only who holds the storage finds."""
         storage = Storage(self._next, table)
         database = self._server.databases.get(table.name.database)
@@ -283,7 +285,7 @@ class Store:
             self._storages[name] = storage
 
     def altered(
-        self, storage: Storage, table: Table, renamed: Mapping[str, str] | None = None
+        self, storage: Storage, table: EmulatedTable, renamed: Mapping[str, str] | None = None
     ) -> Storage:
         """Return the storage of a table with other columns, with what the rows have in common.
 
@@ -310,7 +312,7 @@ class Store:
         self.put(str(table.name), fresh)
         return fresh
 
-    def _as(self, column: Column, former: Column, place: int) -> str:
+    def _as(self, column: TableColumn, former: TableColumn, place: int) -> str:
         if column.type.spelling == former.type.spelling:
             return f"c{place}"
         numbers = self.functions.number_of(column.type), self.functions.number_of(former.type)

@@ -11,23 +11,25 @@ from itertools import count
 
 from ..locks import NO_SESSION
 from ..sql_errors import sql_error
-from ..transactions import Transaction
-from .reading import Reading
+from ..transactions import EmulatedTransaction
+from .reading import SessionView
 from .work import Work
 
 WORK_NUMBERS = count(1)
 NO_WAIT, FOREVER = 0.0, float("inf")
 
 
-class Transactions:
+class SessionTransaction:
     """A session's transaction; what is open is known to what the session reads by."""
 
-    def __init__(self, reading: Reading, works: dict[int, Work]) -> None:
+    def __init__(self, reading: SessionView, works: dict[int, Work]) -> None:
         self.reading = reading
         self.server = reading.server
         self.works = works
         self.patience = NO_WAIT  # how many seconds a statement waits for a lock
-        self._keeps_locks: Transaction | None = None  # that has committed, and is not released yet
+        self._keeps_locks: EmulatedTransaction | None = (
+            None  # that has committed, and is not released yet
+        )
 
     def begun(self, *, is_explicit: bool) -> Work:
         """Return a transaction that has changed nothing yet."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from sys import getsizeof
 
-from ..answers import Check
+from ..answers import CheckStatement
 from ..sql_errors import SqlError, sql_error
 from .language.values import Stored
 
@@ -26,17 +26,17 @@ SECONDS_BETWEEN_LOOKS = 0.05
 _ROWS_AT_ONCE = 16
 
 
-class Watch:
+class QueryWatch:
     """Looks after the query that SQLite works on."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None  # SQLite only says that there was one
-        self._check: Check | None = None
+        self._check: CheckStatement | None = None
         self._ends_at: float | None = None
         self._looks_at = math.inf  # from when on a function looks
 
     @contextmanager
-    def by(self, check: Check) -> Iterator[None]:
+    def by(self, check: CheckStatement) -> Iterator[None]:
         """Let what `check` raises end the queries of a block."""
         former, self._check = self._check, check
         try:

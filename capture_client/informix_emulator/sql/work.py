@@ -15,8 +15,8 @@ from ..locks import NO_SESSION
 from ..logical_log import LongTransactionError
 from ..server import EmulatedServer
 from ..sql_errors import SqlError, sql_error
-from ..tables import Table
-from ..transactions import Savepoint, Transaction
+from ..tables import EmulatedTable
+from ..transactions import EmulatedTransaction, Savepoint
 from .held_locks import owners_of
 from .language.values import load
 from .storage import RowValues, Storage, Store, UpdateLock
@@ -36,7 +36,7 @@ class Blocked(Exception):
         self.table = str(storage.table.name)
 
 
-class Change(NamedTuple):
+class UpdatedRow(NamedTuple):
     """What an UPDATE makes of a row."""
 
     rid: int
@@ -62,7 +62,7 @@ class Work:
     is_explicit: bool = True
     session: int = NO_SESSION
     database: str = ""
-    transaction: Transaction | None = None
+    transaction: EmulatedTransaction | None = None
     undo: list[Undo] = field(default_factory=list)
     touched: set[Storage] = field(default_factory=set)
     locked_tables: set[Storage] = field(default_factory=set)
@@ -74,7 +74,7 @@ class Work:
 
     # --- the log --------------------------------------------------------------------------------
 
-    def log(self) -> Transaction:
+    def log(self) -> EmulatedTransaction:
         """Return the transaction in the log; BEGINTX is written when it is first asked for."""
         if self.transaction is None:
             try:
@@ -88,7 +88,7 @@ class Work:
     def _logs(self, storage: Storage) -> bool:
         return storage.has_log and storage.table.is_logged and not storage.is_temporary
 
-    def _image(self, table: Table, values: RowValues) -> dict[str, object]:
+    def _image(self, table: EmulatedTable, values: RowValues) -> dict[str, object]:
         pairs = zip(table.columns, values, strict=True)
         return {c.name: load(c.type, v) for c, v in pairs if c.type.is_capturable}
 
@@ -110,7 +110,7 @@ class Work:
             self._written(lambda tx, name: tx.insert(name, self._image(storage.table, values)), storage)
         return rid
 
-    def update(self, storage: Storage, changes: Sequence[Change]) -> None:
+    def update(self, storage: Storage, changes: Sequence[UpdatedRow]) -> None:
         """Change rows, and lock them; a unique constraint must hold when all are changed.
 
         A unique index must hold after each row, and so must all in a table without a log: Guide to SQL:
@@ -122,11 +122,11 @@ class Work:
         for change in changes if self._logs(storage) else ():
             self._log_update(storage, change)
 
-    def _log_update(self, storage: Storage, change: Change) -> None:
+    def _log_update(self, storage: Storage, change: UpdatedRow) -> None:
         images = self._image(storage.table, change.old), self._image(storage.table, change.new)
         self._written(lambda tx, name: tx.update(name, *images), storage)
 
-    def _changed(self, storage: Storage, change: Change) -> bool:
+    def _changed(self, storage: Storage, change: UpdatedRow) -> bool:
         """Change a row, or take it out where another has its key as yet; whether it is changed."""
         rid, old, new = change
         if new != old:
@@ -164,7 +164,7 @@ class Work:
         if self._logs(storage):
             self._written(lambda tx, name: tx.truncate(name), storage)
 
-    def _written(self, write: Callable[[Transaction, str], object], storage: Storage) -> None:
+    def _written(self, write: Callable[[EmulatedTransaction, str], object], storage: Storage) -> None:
         try:
             write(self.log(), str(storage.table.name))
         except LongTransactionError:

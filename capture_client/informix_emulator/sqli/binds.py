@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from ..answers import Value
-from ..encoding import ColumnType
+from ..answers import SqlValue
+from ..encoding import EmulatedType
 from ..simple_objects import DESCRIPTOR_BYTES
 from ..sql_errors import sql_error
 from .packed import datetime_of, in_fields, interval_of, unpack
-from .reading import Malformed, Reader
+from .reading import Malformed, RequestReader
 
 _MAX_BINDS = 32_767
 _NULL = -1
@@ -31,7 +31,7 @@ _NAMED = range(40, 46)  # opaque types name owner and type
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundValue:
     """One value as it came: the type that the client gave it, and its bytes; None is NULL."""
 
     kind: int
@@ -40,7 +40,7 @@ class Bound:
     is_to_come: bool = False  # of a TEXT or BYTE: a later message has the value
 
 
-def read_binds(reader: Reader, object_bytes: int = DESCRIPTOR_BYTES) -> tuple[Bound, ...]:
+def read_binds(reader: RequestReader, object_bytes: int = DESCRIPTOR_BYTES) -> tuple[BoundValue, ...]:
     """Read the values of one execution; in place of a TEXT or BYTE is a descriptor of so many bytes."""
     count = reader.u16("number of values")
     if count > _MAX_BINDS:
@@ -48,21 +48,21 @@ def read_binds(reader: Reader, object_bytes: int = DESCRIPTOR_BYTES) -> tuple[Bo
     return tuple(_bound(reader, object_bytes) for _ in range(count))
 
 
-def _bound(reader: Reader, object_bytes: int) -> Bound:
+def _bound(reader: RequestReader, object_bytes: int) -> BoundValue:
     kind = _kind(reader)
     indicator, precision = reader.i16("indicator"), reader.u16("precision")
     if indicator == _NULL:
-        return Bound(kind, precision, None)
+        return BoundValue(kind, precision, None)
     if kind in _SIMPLE_OBJECTS:
         reader.octets(object_bytes, "descriptor")
-        return Bound(kind, precision, b"", is_to_come=True)
+        return BoundValue(kind, precision, b"", is_to_come=True)
     cut = _CUT.get(kind)
     if cut is None:
         raise Malformed(f"a value of type {kind} cannot be bound; up to it: {reader.seen.hex()}")
-    return Bound(kind, precision, cut(reader))
+    return BoundValue(kind, precision, cut(reader))
 
 
-def _kind(reader: Reader) -> int:
+def _kind(reader: RequestReader) -> int:
     kind = reader.u16("type")
     if kind in _NAMED:
         reader.char("owner of the type")
@@ -70,18 +70,19 @@ def _kind(reader: Reader) -> int:
     return kind
 
 
-def with_objects(binds: Sequence[Bound], objects: Sequence[bytes]) -> tuple[Bound, ...]:
+def with_objects(binds: Sequence[BoundValue], objects: Sequence[bytes]) -> tuple[BoundValue, ...]:
     """Return bound values with those of TEXT and BYTE; SqlError -1213 if there are more or fewer."""
     waiting = sum(bound.is_to_come for bound in binds)
     if waiting != len(objects):
         raise sql_error(-1213)
     left = iter(objects)
     return tuple(
-        Bound(bound.kind, bound.precision, next(left)) if bound.is_to_come else bound for bound in binds
+        BoundValue(bound.kind, bound.precision, next(left)) if bound.is_to_come else bound
+        for bound in binds
     )
 
 
-def read_result_types(reader: Reader) -> None:
+def read_result_types(reader: RequestReader) -> None:
     """Read what the client wants columns as; this server sends what it has described."""
     reader.u16("first column")
     count = reader.u16("number of columns")
@@ -92,19 +93,19 @@ def read_result_types(reader: Reader) -> None:
         reader.u32("length")
 
 
-def _fixed(size: int) -> Callable[[Reader], bytes]:
+def _fixed(size: int) -> Callable[[RequestReader], bytes]:
     return lambda reader: reader.octets(size, "value")
 
 
-def _char(reader: Reader) -> bytes:
+def _char(reader: RequestReader) -> bytes:
     return reader.char("value")
 
 
-def _long(reader: Reader) -> bytes:
+def _long(reader: RequestReader) -> bytes:
     return reader.padded(reader.u32("length of value"), "value")
 
 
-_CUT: dict[int, Callable[[Reader], bytes]] = {
+_CUT: dict[int, Callable[[RequestReader], bytes]] = {
     0: _char,
     1: _fixed(2),
     2: _fixed(4),
@@ -131,7 +132,7 @@ _CUT: dict[int, Callable[[Reader], bytes]] = {
 }
 
 
-def value_of(bound: Bound, parameter: ColumnType, codec: str) -> Value:
+def value_of(bound: BoundValue, parameter: EmulatedType, codec: str) -> SqlValue:
     """Return a bound value in the type of its parameter; SqlError -1213 if it has none there."""
     if bound.data is None:
         return None
@@ -145,43 +146,43 @@ def value_of(bound: Bound, parameter: ColumnType, codec: str) -> Value:
         raise sql_error(-1213) from None
 
 
-def _precision(bound: Bound, parameter: ColumnType) -> int:
+def _precision(bound: BoundValue, parameter: EmulatedType) -> int:
     """Return the qualifier to read by; an INTERVAL is cut to its parameter's, if it begins alike."""
     is_interval = bound.kind == parameter.coltype & 0xFF == _INTERVAL
     begins_alike = (bound.precision ^ parameter.collength) & 0xF0 == 0
     return parameter.collength if is_interval and begins_alike else bound.precision
 
 
-def _integer(form: str) -> Callable[[bytes, int, str], Value]:
+def _integer(form: str) -> Callable[[bytes, int, str], SqlValue]:
     unpack_from, null = struct.Struct(form).unpack, -(1 << (8 * struct.calcsize(form) - 1))
 
-    def read(data: bytes, _precision: int, _codec: str) -> Value:
+    def read(data: bytes, _precision: int, _codec: str) -> SqlValue:
         (value,) = unpack_from(data)
         return None if value == null else value
 
     return read
 
 
-def _float(form: str) -> Callable[[bytes, int, str], Value]:
+def _float(form: str) -> Callable[[bytes, int, str], SqlValue]:
     unpack_from = struct.Struct(form).unpack
     return lambda data, _precision, _codec: float(unpack_from(data)[0])
 
 
-def _text(data: bytes, _precision: int, codec: str) -> Value:
+def _text(data: bytes, _precision: int, codec: str) -> SqlValue:
     return data.decode(codec)
 
 
-def _date(data: bytes, _precision: int, _codec: str) -> Value:
+def _date(data: bytes, _precision: int, _codec: str) -> SqlValue:
     (days,) = struct.unpack(">i", data)
     return datetime.date.fromordinal(days + _DAY_ZERO)
 
 
-def _int8(data: bytes, _precision: int, _codec: str) -> Value:
+def _int8(data: bytes, _precision: int, _codec: str) -> SqlValue:
     sign, low, high = struct.unpack(">hII", data)
     return None if not sign else sign * (high << 32 | low)
 
 
-_READ: dict[int, Callable[[bytes, int, str], Value]] = {
+_READ: dict[int, Callable[[bytes, int, str], SqlValue]] = {
     0: _text,
     1: _integer(">h"),
     2: _integer(">i"),
@@ -210,44 +211,44 @@ _READ: dict[int, Callable[[bytes, int, str], Value]] = {
 }
 
 
-def _as_it_is(value: Value, _parameter: ColumnType) -> Value:
+def _as_it_is(value: SqlValue, _parameter: EmulatedType) -> SqlValue:
     return value
 
 
-def _to_integer(value: Value, _parameter: ColumnType) -> Value:
+def _to_integer(value: SqlValue, _parameter: EmulatedType) -> SqlValue:
     return int(Decimal(str(value).strip())) if not isinstance(value, int) else int(value)
 
 
-def _to_float(value: Value, _parameter: ColumnType) -> Value:
+def _to_float(value: SqlValue, _parameter: EmulatedType) -> SqlValue:
     return float(str(value))
 
 
-def _to_decimal(value: Value, _parameter: ColumnType) -> Value:
+def _to_decimal(value: SqlValue, _parameter: EmulatedType) -> SqlValue:
     try:
         return Decimal(str(value).strip())
     except InvalidOperation:
         raise ValueError(f"{value!r} is not a number") from None
 
 
-def _to_date(value: Value, _parameter: ColumnType) -> Value:
+def _to_date(value: SqlValue, _parameter: EmulatedType) -> SqlValue:
     if isinstance(value, datetime.datetime):
         return value.date()
     return value  # a text is read as the session's DBDATE has it
 
 
-def _to_datetime(value: Value, parameter: ColumnType) -> Value:
+def _to_datetime(value: SqlValue, parameter: EmulatedType) -> SqlValue:
     if isinstance(value, datetime.datetime):
         return in_fields(value, parameter.collength)
     return value
 
 
-def _to_text(value: Value, _parameter: ColumnType) -> Value:
+def _to_text(value: SqlValue, _parameter: EmulatedType) -> SqlValue:
     if isinstance(value, bool):
         return "t" if value else "f"
     return value if isinstance(value, str) else str(value)
 
 
-def _to_boolean(value: Value, _parameter: ColumnType) -> Value:
+def _to_boolean(value: SqlValue, _parameter: EmulatedType) -> SqlValue:
     if isinstance(value, bytes):
         return value
     return _BOOLEANS[value.strip().lower()] if isinstance(value, str) else bool(value)
@@ -257,7 +258,7 @@ def _to_boolean(value: Value, _parameter: ColumnType) -> Value:
 _BOOLEANS = {"t": True, "f": False}
 
 
-_FIT: dict[int, Callable[[Value, ColumnType], Value]] = {
+_FIT: dict[int, Callable[[SqlValue, EmulatedType], SqlValue]] = {
     0: _to_text,
     1: _to_integer,
     2: _to_integer,

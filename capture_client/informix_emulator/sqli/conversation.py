@@ -10,15 +10,15 @@ import logging
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from ..answers import Admitted, Check, Outcome, SqlSession
+from ..answers import Admitted, CheckStatement, SqlSession, StatementOutcome
 from ..logical_log import LongTransactionError
 from ..sql_errors import SqlError, sql_error
 from . import replies
-from .dialect import Dialect, agree, answer_of
+from .dialect import MessageLayout, agree, answer_of
 from .login import Greeting
 from .pam import PamDialogue
 from .reading import Malformed
-from .requests import Code, Message
+from .requests import ClientMessage, Code
 from .statements import Statement
 
 logger = logging.getLogger("informix_cdc.emulator.sqli")  # a name in logs, not a module
@@ -35,8 +35,8 @@ class Conversation:
         check: called while a statement waits; raises to end it.
     """
 
-    def __init__(self, greeting: Greeting, admit: Admit, check: Check) -> None:
-        self.dialect = Dialect()
+    def __init__(self, greeting: Greeting, admit: Admit, check: CheckStatement) -> None:
+        self.dialect = MessageLayout()
         self.is_over = False
         self._greeting = greeting
         self._check = check
@@ -46,7 +46,7 @@ class Conversation:
         self._current: Statement | None = None
         self._routine: int | None = None  # that is called with what is bound next
 
-    def respond(self, request: Sequence[Message]) -> bytes:
+    def respond(self, request: Sequence[ClientMessage]) -> bytes:
         """Answer one request."""
         self._routine = None
         parts: list[bytes] = []
@@ -93,7 +93,7 @@ class Conversation:
     def _codec(self) -> str:
         return self._admitted.codec if self._admitted is not None else "utf-8"
 
-    def _text(self, message: Message) -> str:
+    def _text(self, message: ClientMessage) -> str:
         try:
             return message.text.decode(self._codec).rstrip("\0")
         except UnicodeDecodeError:
@@ -107,15 +107,15 @@ class Conversation:
 
     # before the first statement
 
-    def _protocols(self, message: Message) -> list[bytes]:
+    def _protocols(self, message: ClientMessage) -> list[bytes]:
         answer = answer_of(self._greeting.protocols, has_pam=bool(self._greeting.prompts))
         self.dialect = agree(message.text, answer)
         return [replies.protocols(answer)]
 
-    def _begin_pam(self, _message: Message) -> list[bytes]:
+    def _begin_pam(self, _message: ClientMessage) -> list[bytes]:
         return self._go_on_with_pam()
 
-    def _pam_response(self, message: Message) -> list[bytes]:
+    def _pam_response(self, message: ClientMessage) -> list[bytes]:
         self._pam.take(message.text.decode(errors="replace").rstrip("\0"))
         return self._go_on_with_pam()
 
@@ -127,40 +127,40 @@ class Conversation:
         try:
             self._admitted = self._admitted or self._pam.admit()
         except SqlError:
-            return self._exit(Message(Code.EXIT))
+            return self._exit(ClientMessage(Code.EXIT))
         return [replies.END_OF_TURN.join([*told, replies.PAM_ACCEPTED])]
 
-    def _info(self, _message: Message) -> list[bytes]:
+    def _info(self, _message: ClientMessage) -> list[bytes]:
         return []  # IBM's driver and nmap's scripts are content with the end of the turn alone
 
     # databases
 
-    def _open_database(self, message: Message) -> list[bytes]:
+    def _open_database(self, message: ClientMessage) -> list[bytes]:
         self._forget_statements()
         warnings = self._server.open_database(self._text(message).strip())
-        return [replies.done(self.dialect, Outcome(warnings=warnings)), replies.COST]
+        return [replies.done(self.dialect, StatementOutcome(warnings=warnings)), replies.COST]
 
-    def _close_database(self, _message: Message) -> list[bytes]:
+    def _close_database(self, _message: ClientMessage) -> list[bytes]:
         self._forget_statements()
         self._server.close_database()
         return [self._done(), replies.COST]
 
-    def _databases(self, _message: Message) -> list[bytes]:
+    def _databases(self, _message: ClientMessage) -> list[bytes]:
         return [replies.database_list(self._server.database_names(), self._codec)]
 
-    def _version(self, _message: Message) -> list[bytes]:
+    def _version(self, _message: ClientMessage) -> list[bytes]:
         return [replies.version(self._greeting.version)]
 
-    def _ping(self, _message: Message) -> list[bytes]:
+    def _ping(self, _message: ClientMessage) -> list[bytes]:
         return [replies.ping()]
 
-    def _exit(self, _message: Message) -> list[bytes]:
+    def _exit(self, _message: ClientMessage) -> list[bytes]:
         self.is_over = True
         return [replies.FAREWELL]
 
     # statements
 
-    def _prepare(self, message: Message) -> list[bytes]:
+    def _prepare(self, message: ClientMessage) -> list[bytes]:
         self._current = None
         prepared = self._session.prepare(self._text(message))
         # From 0, and those of released statements again: informix-driver names no other than 0, and
@@ -169,39 +169,39 @@ class Conversation:
         self._current = self._statements[number] = Statement(number, prepared, self.dialect)
         return []
 
-    def _choose(self, message: Message) -> list[bytes]:
+    def _choose(self, message: ClientMessage) -> list[bytes]:
         self._current = self._statements.get(message.numbers[0])
         if self._current is None:
             raise sql_error(-410)
         return []
 
-    def _name_cursor(self, message: Message) -> list[bytes]:
+    def _name_cursor(self, message: ClientMessage) -> list[bytes]:
         if self._current is not None:
             self._current.cursor_name = self._text(message)
         return []
 
-    def _describe(self, _message: Message) -> list[bytes]:
+    def _describe(self, _message: ClientMessage) -> list[bytes]:
         statement = self._statement
         described = replies.description(self.dialect, statement.number, statement.prepared, self._codec)
         return [described]
 
-    def _describe_input(self, _message: Message) -> list[bytes]:
+    def _describe_input(self, _message: ClientMessage) -> list[bytes]:
         return [replies.input_description(self._statement.prepared.parameters)]
 
-    def _want_done(self, _message: Message) -> list[bytes]:
+    def _want_done(self, _message: ClientMessage) -> list[bytes]:
         return [self._done(), replies.COST]
 
-    def _nothing(self, _message: Message) -> list[bytes]:
+    def _nothing(self, _message: ClientMessage) -> list[bytes]:
         return []
 
-    def _find_routine(self, message: Message) -> list[bytes]:
+    def _find_routine(self, message: ClientMessage) -> list[bytes]:
         return [replies.routine(*self._server.routine(self._text(message)))]
 
-    def _call_routine(self, message: Message) -> list[bytes]:
+    def _call_routine(self, message: ClientMessage) -> list[bytes]:
         self._routine = message.numbers[0]
         return []
 
-    def _bind(self, message: Message) -> list[bytes]:
+    def _bind(self, message: ClientMessage) -> list[bytes]:
         if self._routine is not None:
             number, self._routine = self._routine, None
             values = [bound.data for bound in message.binds]
@@ -209,11 +209,11 @@ class Conversation:
         self._statement.bind(message.binds)
         return []
 
-    def _bind_objects(self, message: Message) -> list[bytes]:
+    def _bind_objects(self, message: ClientMessage) -> list[bytes]:
         self._statement.bind_objects(message.objects)
         return []
 
-    def _execute(self, _message: Message) -> list[bytes]:
+    def _execute(self, _message: ClientMessage) -> list[bytes]:
         """Run a statement; one that answers with rows hands them over at once."""
         statement = self._statement
         outcome = statement.execute(self._codec, self._check)
@@ -225,49 +225,49 @@ class Conversation:
             serials.append(replies.insert_done(self.dialect, outcome))
         return [*rows, *serials, replies.done(self.dialect, outcome)]
 
-    def _open(self, _message: Message) -> list[bytes]:
+    def _open(self, _message: ClientMessage) -> list[bytes]:
         self._statement.open(self._codec, self._check)
         return []
 
-    def _scroll(self, _message: Message) -> list[bytes]:
+    def _scroll(self, _message: ClientMessage) -> list[bytes]:
         self._statement.scrolls = True
         return []
 
-    def _hold(self, _message: Message) -> list[bytes]:
+    def _hold(self, _message: ClientMessage) -> list[bytes]:
         self._statement.holds = True
         return []
 
-    def _fetch(self, message: Message) -> list[bytes]:
+    def _fetch(self, message: ClientMessage) -> list[bytes]:
         rows = self._statement.fetch(*message.numbers)
         if self._statement.has_more:
             # SQ_DONE is the end of the rows to IBM's JDBC driver 15.0.1.0 and to libsqli
             return [*rows, replies.COST]
-        return [*rows, replies.done(self.dialect, Outcome(row_count=len(rows))), replies.COST]
+        return [*rows, replies.done(self.dialect, StatementOutcome(row_count=len(rows))), replies.COST]
 
-    def _scroll_fetch(self, message: Message) -> list[bytes]:
+    def _scroll_fetch(self, message: ClientMessage) -> list[bytes]:
         how, row, _room = message.numbers
         found = self._statement.fetch_at(how, row)
         if found is None:
             return [self._done()]
         number, row_bytes = found
-        last = replies.done(self.dialect, Outcome(row_count=1))
+        last = replies.done(self.dialect, StatementOutcome(row_count=1))
         return [replies.tuple_number(number), row_bytes, last]
 
-    def _fetch_object(self, message: Message) -> list[bytes]:
+    def _fetch_object(self, message: ClientMessage) -> list[bytes]:
         return [replies.simple_object(self._statement.objects.value(message.text))]
 
-    def _close(self, _message: Message) -> list[bytes]:
+    def _close(self, _message: ClientMessage) -> list[bytes]:
         self._statement.close()
         return []
 
-    def _release(self, _message: Message) -> list[bytes]:
+    def _release(self, _message: ClientMessage) -> list[bytes]:
         self._statement.close()
         self._statements.pop(self._statement.number, None)
         self._current = None
         return []
 
     def _done(self) -> bytes:
-        return replies.done(self.dialect, Outcome())
+        return replies.done(self.dialect, StatementOutcome())
 
     def _forget_statements(self) -> None:
         for statement in self._statements.values():
@@ -277,16 +277,16 @@ class Conversation:
 
     # transactions
 
-    def _begin(self, _message: Message) -> list[bytes]:
+    def _begin(self, _message: ClientMessage) -> list[bytes]:
         self._session.begin()
         return [replies.transaction(_BEGUN)]
 
-    def _commit(self, _message: Message) -> list[bytes]:
+    def _commit(self, _message: ClientMessage) -> list[bytes]:
         self._session.commit()
         self._close_cursors()
         return [replies.transaction(_COMMITTED), self._done()]
 
-    def _rollback(self, _message: Message) -> list[bytes]:
+    def _rollback(self, _message: ClientMessage) -> list[bytes]:
         self._session.rollback()
         self._close_cursors()
         return [replies.transaction(_ROLLED_BACK), self._done()]
@@ -297,27 +297,27 @@ class Conversation:
             if not statement.holds:
                 statement.close()
 
-    def _savepoint(self, message: Message) -> list[bytes]:
+    def _savepoint(self, message: ClientMessage) -> list[bytes]:
         self._session.savepoint(self._text(message), is_unique=bool(message.numbers[0]))
         return [self._done()]
 
-    def _release_savepoint(self, message: Message) -> list[bytes]:
+    def _release_savepoint(self, message: ClientMessage) -> list[bytes]:
         self._session.release(self._text(message))
         return [self._done()]
 
-    def _rollback_to(self, message: Message) -> list[bytes]:
+    def _rollback_to(self, message: ClientMessage) -> list[bytes]:
         self._session.rollback_to(self._text(message))
         return [self._done()]
 
     # capture sessions, and any other smart large object
 
-    def _smart_blob(self, message: Message) -> list[bytes]:
+    def _smart_blob(self, message: ClientMessage) -> list[bytes]:
         what, descriptor, wanted, chunk, *offset = message.numbers
         data = self._server.lo_read(descriptor, wanted, self._check, *offset)
         return [replies.smart_blob(what, data, chunk)]
 
 
-_HANDLERS: dict[Code, Callable[[Conversation, Message], list[bytes]]] = {
+_HANDLERS: dict[Code, Callable[[Conversation, ClientMessage], list[bytes]]] = {
     Code.COMMAND: Conversation._prepare,
     Code.PREPARE: Conversation._prepare,
     Code.CURSOR_NAME: Conversation._name_cursor,

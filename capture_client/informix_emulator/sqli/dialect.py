@@ -16,7 +16,7 @@ _PAM, _BIGINT, _WIDE, _GBASE, _WIDE_TUPLE, _WIDE_ROWS = 44, 54, 62, 67, 69, 70
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class MessageLayout:
     """The layout of a connection's messages, by the bits of offer and answer; none at its beginning."""
 
     bits: bytes = b""
@@ -70,6 +70,6 @@ def answer_of(known: bytes, *, has_pam: bool) -> bytes:
     return bytes(mask)
 
 
-def agree(offer: bytes, answer: bytes) -> Dialect:
+def agree(offer: bytes, answer: bytes) -> MessageLayout:
     """Return what both sides have."""
-    return Dialect(bytes(a & b for a, b in zip(offer, answer, strict=False)))
+    return MessageLayout(bytes(a & b for a, b in zip(offer, answer, strict=False)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ..poses import POSES
 from .pam import Prompt
-from .reading import Malformed, Reader, take_from
+from .reading import Malformed, RequestReader, take_from
 
 HEADER = struct.Struct(">HBBH")
 REQUEST, ACCEPT, REFUSE, REDIRECT = 1, 2, 3, 13
@@ -44,7 +44,7 @@ class Greeting:
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class ClientLogin:
     """Who a client says it is, which server it means, and its environment.
 
     `floats` names the client's floating point numbers: IEEEM big-endian, IEEEI little-endian.
@@ -67,16 +67,16 @@ class Login:
         return {**self.environment, **given}
 
 
-def parse_login(body: bytes) -> Login:
+def parse_login(body: bytes) -> ClientLogin:
     """Read a login packet without its header; Malformed if it is none."""
-    reader = Reader(take_from(body))
+    reader = RequestReader(take_from(body))
     try:
         return _login(reader)
     except EOFError:
         raise Malformed(f"the login ends after {len(reader.seen)} bytes") from None
 
 
-def _login(reader: Reader) -> Login:
+def _login(reader: RequestReader) -> ClientLogin:
     reader.octets(8, "begin of the association")
     floats = reader.asc("floating point form") or ""
     reader.octets(2 + 12, "kind of client")
@@ -88,10 +88,10 @@ def _login(reader: Reader) -> Login:
     server = reader.asc("server") or ""
     for what in ("database", "first reserve", "second reserve", "third reserve", "fourth reserve"):
         reader.asc(what)
-    return Login(user, password, server, _environment(reader), floats)
+    return ClientLogin(user, password, server, _environment(reader), floats)
 
 
-def _environment(reader: Reader) -> dict[str, str]:
+def _environment(reader: RequestReader) -> dict[str, str]:
     """Read the blocks that follow; all but the environment is passed over."""
     environment: dict[str, str] = {}
     while (block := reader.u16("block")) != _END:
@@ -108,7 +108,7 @@ def _environment(reader: Reader) -> dict[str, str]:
     return environment
 
 
-def _variables(reader: Reader) -> dict[str, str]:
+def _variables(reader: RequestReader) -> dict[str, str]:
     count = reader.u16("number of variables")
     if count > _MAX_VARIABLES:
         raise Malformed(f"an environment of {count} variables")

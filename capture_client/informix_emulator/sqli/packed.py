@@ -34,7 +34,7 @@ def unpack(data: bytes) -> Decimal | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class QualifierFields:
     """The fields that a qualifier names."""
 
     digits: int
@@ -42,7 +42,7 @@ class Fields:
     last: int
 
     @classmethod
-    def of(cls, qualifier: int) -> Fields:
+    def of(cls, qualifier: int) -> QualifierFields:
         """Take a qualifier apart; ValueError if it is none."""
         fields = cls(qualifier >> 8, qualifier >> 4 & 0xF, qualifier & 0xF)
         if fields.first % 2 or fields.first > _SECOND + 2 or fields.last < fields.first:
@@ -57,7 +57,7 @@ class Fields:
 
 def datetime_of(data: bytes, qualifier: int) -> datetime.datetime | str | None:
     """Return a packed DATETIME: a datetime if it begins with a year, else its text."""
-    number, fields = unpack(data), Fields.of(qualifier)
+    number, fields = unpack(data), QualifierFields.of(qualifier)
     if number is None:
         return None
     pairs = _pairs(number)
@@ -71,7 +71,7 @@ def datetime_of(data: bytes, qualifier: int) -> datetime.datetime | str | None:
 
 def in_fields(value: datetime.datetime, qualifier: int) -> datetime.datetime | str:
     """Return a datetime in the fields of a parameter, without what comes after them."""
-    fields = Fields.of(qualifier)
+    fields = QualifierFields.of(qualifier)
     if fields.first == 0 and fields.last >= _SECOND:
         kept = 10 ** (6 - fields.fraction_digits)
         return value.replace(microsecond=value.microsecond // kept * kept)
@@ -90,7 +90,7 @@ def _pairs(number: Decimal) -> list[int]:
 
 def interval_of(data: bytes, qualifier: int) -> str | None:
     """Return a packed INTERVAL as text such as `-3-07` or `12 03:04:05.5`."""
-    number, fields = unpack(data), Fields.of(qualifier)
+    number, fields = unpack(data), QualifierFields.of(qualifier)
     if number is None:
         return None
     rest, pairs = int(abs(number)), list[str]()
@@ -101,7 +101,7 @@ def interval_of(data: bytes, qualifier: int) -> str | None:
     return sign + _text(fields, [str(rest), *pairs], abs(number))
 
 
-def _text(fields: Fields, numbers: list[str], number: Decimal) -> str:
+def _text(fields: QualifierFields, numbers: list[str], number: Decimal) -> str:
     """Join fields from the first to the last of a qualifier, then the fraction."""
     places = range(fields.first, min(fields.last, _SECOND) + 1, 2)
     text = ""

@@ -13,7 +13,7 @@ from ..answers import Admitted
 from ..sql_errors import sql_error
 
 
-class Style(IntEnum):
+class PromptStyle(IntEnum):
     """What a client does with a PAM message."""
 
     HIDDEN = 1
@@ -26,7 +26,7 @@ class Style(IntEnum):
 class Prompt:
     """A message of a PAM conversation; the answer to a hidden one without `wanted` is the password."""
 
-    style: Style
+    style: PromptStyle
     text: str
     wanted: str | None = None
 
@@ -55,7 +55,7 @@ class PamDialogue:
         self._asked = None
         while self._prompts and self._asked is None and not self._is_wrong:
             told.append(self._prompts.pop(0))
-            if told[-1].style in (Style.HIDDEN, Style.ECHO):
+            if told[-1].style in (PromptStyle.HIDDEN, PromptStyle.ECHO):
                 self._asked = told[-1]
         return told
 
@@ -64,7 +64,7 @@ class PamDialogue:
         asked = self._asked
         if asked is None:
             return
-        if asked.wanted is None and asked.style is Style.HIDDEN:
+        if asked.wanted is None and asked.style is PromptStyle.HIDDEN:
             self._password = response
         elif response != asked.wanted:
             self._is_wrong = True

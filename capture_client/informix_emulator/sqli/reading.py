@@ -22,7 +22,7 @@ class Malformed(Exception):
     """The bytes are no message of the protocol that this server knows."""
 
 
-class Reader:
+class RequestReader:
     """Walks over one request; `seen` holds its bytes, to be shown should they make no sense."""
 
     def __init__(self, take: Take) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..answers import Outcome, Prepared, ResultColumn
-from ..encoding import ColumnType
+from ..answers import Prepared, ResultColumn, StatementOutcome
+from ..encoding import EmulatedType
 from ..simple_objects import SimpleObjects
 from ..sql_errors import SqlError
-from .dialect import Dialect
+from .dialect import MessageLayout
 from .requests import Code
 from .tuples import encode_rows, place_bytes
 
@@ -38,14 +38,14 @@ def char(data: bytes) -> bytes:
     return _U16.pack(len(data)) + data + b"\0" * (len(data) & 1)
 
 
-def done(dialect: Dialect, outcome: Outcome) -> bytes:
+def done(dialect: MessageLayout, outcome: StatementOutcome) -> bytes:
     """SQ_DONE: what a statement did."""
     form = ">HHQQI" if dialect.has_wide_rows else ">HHIII"
     counts = outcome.row_count, outcome.rowid, outcome.serial & 0xFFFFFFFF
     return struct.pack(form, Code.DONE, outcome.warnings, *counts)
 
 
-def insert_done(dialect: Dialect, outcome: Outcome) -> bytes:
+def insert_done(dialect: MessageLayout, outcome: StatementOutcome) -> bytes:
     """SQ_INSERTDONE: what columns of SERIAL8 and, where both sides have it, BIGSERIAL were given."""
     serial8 = struct.pack(">hQ", int(outcome.serial8 != 0), _low_first(outcome.serial8))
     bigserial = struct.pack(">q", outcome.bigserial) if dialect.has_bigint else b""
@@ -57,7 +57,7 @@ def _low_first(number: int) -> int:
     return (number & 0xFFFFFFFF) << 32 | number >> 32
 
 
-def failure(dialect: Dialect, error: SqlError, codec: str) -> bytes:
+def failure(dialect: MessageLayout, error: SqlError, codec: str) -> bytes:
     """SQ_ERR: numbers, and what is to be filled into the client's own text; never a sentence."""
     form = ">HhhI" if dialect.is_wide else ">HhhH"
     argument = error.argument.encode(codec, "replace")[:_ERROR_TEXT_BYTES]
@@ -69,7 +69,7 @@ def _i16(number: int) -> int:
     return struct.unpack(">h", struct.pack(">i", number)[2:])[0]  # type: ignore[no-any-return]
 
 
-def description(dialect: Dialect, statement_id: int, prepared: Prepared, codec: str) -> bytes:
+def description(dialect: MessageLayout, statement_id: int, prepared: Prepared, codec: str) -> bytes:
     """SQ_DESCRIBE: the statement's kind and number, and the columns of what it answers with."""
     names, columns, place = b"", list[bytes](), 0
     for column in prepared.columns:
@@ -91,12 +91,12 @@ def _cut(size: int, is_wide: bool) -> int:
     return size if is_wide else min(size, 0xFFFF)
 
 
-def _column(dialect: Dialect, column: ResultColumn, name_place: int, place: int) -> bytes:
+def _column(dialect: MessageLayout, column: ResultColumn, name_place: int, place: int) -> bytes:
     head = struct.pack(">II" if dialect.is_wide else ">HI", name_place, place)
     return head + _field(column.type, column.not_null)
 
 
-def _field(kind: ColumnType, not_null: bool = False) -> bytes:
+def _field(kind: EmulatedType, not_null: bool = False) -> bytes:
     """Type, extended id, owner and name of an opaque type, and the true length of a fixed one."""
     name = _OPAQUE_NAMES.get(kind.extended_id, b"") if kind.coltype & 0xFF in (40, 41) else b""
     number = kind.coltype & 0xFF | (_NOT_NULL if not_null else 0)
@@ -107,7 +107,7 @@ def _field(kind: ColumnType, not_null: bool = False) -> bytes:
     )
 
 
-def input_description(parameters: Sequence[ColumnType]) -> bytes:
+def input_description(parameters: Sequence[EmulatedType]) -> bytes:
     """The types of a statement's parameters; IBM's driver 15 wants one for each question mark."""
     fields = b"".join(_field(parameter) for parameter in parameters)
     flag = _U16.pack(0) if parameters else b""
@@ -127,7 +127,7 @@ class TupleForm:
     objects: SimpleObjects | None = None
 
     def __call__(
-        self, kinds: Sequence[ColumnType], columns: Sequence[Sequence[bytes | None]]
+        self, kinds: Sequence[EmulatedType], columns: Sequence[Sequence[bytes | None]]
     ) -> list[bytes]:
         """Return SQ_TUPLE of each row, given the columns as their types encode them."""
         return tuples_of(encode_rows(kinds, self.has_long_varchars, columns, self.objects))

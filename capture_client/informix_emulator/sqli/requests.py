@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from .binds import Bound, read_binds, read_result_types
-from .dialect import Dialect
-from .reading import Malformed, Reader, Take
+from .binds import BoundValue, read_binds, read_result_types
+from .dialect import MessageLayout
+from .reading import Malformed, RequestReader, Take
 
 _MAX_MESSAGES = 100_000
 
@@ -78,27 +78,27 @@ class Code(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ClientMessage:
     """One message; which of its fields it has, and what the numbers are, its parser says."""
 
     code: Code
     text: bytes = b""
     numbers: tuple[int, ...] = ()
-    binds: tuple[Bound, ...] = ()
+    binds: tuple[BoundValue, ...] = ()
     objects: tuple[bytes, ...] = ()
 
 
-Parse = Callable[[Code, Reader, Dialect], Message]
+Parse = Callable[[Code, RequestReader, MessageLayout], ClientMessage]
 
 
-def read_request(take: Take, dialect: Dialect) -> list[Message]:
+def read_request(take: Take, dialect: MessageLayout) -> list[ClientMessage]:
     """Read messages up to the end of the client's turn, or to its farewell.
 
     Raises:
         Malformed: a message is not known, or its lengths cannot be.
         EOFError: the client has gone.
     """
-    reader, messages = Reader(take), list[Message]()
+    reader, messages = RequestReader(take), list[ClientMessage]()
     while True:
         message = _message(reader, dialect)
         if message.code == Code.END_OF_TURN:
@@ -110,7 +110,7 @@ def read_request(take: Take, dialect: Dialect) -> list[Message]:
             raise Malformed(f"a request of more than {_MAX_MESSAGES} messages")
 
 
-def _message(reader: Reader, dialect: Dialect) -> Message:
+def _message(reader: RequestReader, dialect: MessageLayout) -> ClientMessage:
     number = reader.u16("code")
     parse = _PARSERS.get(number)
     if parse is None:
@@ -118,41 +118,41 @@ def _message(reader: Reader, dialect: Dialect) -> Message:
     return parse(Code(number), reader, dialect)
 
 
-def _plain(code: Code, _reader: Reader, _dialect: Dialect) -> Message:
-    return Message(code)
+def _plain(code: Code, _reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
+    return ClientMessage(code)
 
 
-def _char(code: Code, reader: Reader, _dialect: Dialect) -> Message:
-    return Message(code, reader.char("text"))
+def _char(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
+    return ClientMessage(code, reader.char("text"))
 
 
-def _number(code: Code, reader: Reader, _dialect: Dialect) -> Message:
-    return Message(code, numbers=(reader.u16("number"),))
+def _number(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
+    return ClientMessage(code, numbers=(reader.u16("number"),))
 
 
-def _char_and_number(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+def _char_and_number(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
     text = reader.char("name")
-    return Message(code, text, (reader.u16("flag"),))
+    return ClientMessage(code, text, (reader.u16("flag"),))
 
 
-def _sql(code: Code, reader: Reader, dialect: Dialect) -> Message:
+def _sql(code: Code, reader: RequestReader, dialect: MessageLayout) -> ClientMessage:
     """The number: how many parameters the client counted."""
     count = reader.u16("number of parameters")
     size = reader.u32("length of SQL") if dialect.is_wide else reader.u16("length of SQL")
-    return Message(code, reader.padded(size, "SQL"), (count,))
+    return ClientMessage(code, reader.padded(size, "SQL"), (count,))
 
 
-def _binds(code: Code, reader: Reader, dialect: Dialect) -> Message:
-    return Message(code, binds=read_binds(reader, dialect.object_bytes))
+def _binds(code: Code, reader: RequestReader, dialect: MessageLayout) -> ClientMessage:
+    return ClientMessage(code, binds=read_binds(reader, dialect.object_bytes))
 
 
-def _objects(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+def _objects(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
     """The values of TEXT and BYTE that a bind has left out, each in chunks, the last of them empty."""
     count = reader.u16("number of objects")
-    return Message(code, objects=tuple(_object(reader) for _ in range(count)))
+    return ClientMessage(code, objects=tuple(_object(reader) for _ in range(count)))
 
 
-def _object(reader: Reader) -> bytes:
+def _object(reader: RequestReader) -> bytes:
     chunks: list[bytes] = []
     while not chunks or chunks[-1]:
         if reader.u16("chunk of an object") != Code.SIMPLE_OBJECT:
@@ -161,41 +161,41 @@ def _object(reader: Reader) -> bytes:
     return b"".join(chunks)
 
 
-def _result_types(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+def _result_types(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
     read_result_types(reader)
-    return Message(code)
+    return ClientMessage(code)
 
 
-def _fetch(code: Code, reader: Reader, dialect: Dialect) -> Message:
+def _fetch(code: Code, reader: RequestReader, dialect: MessageLayout) -> ClientMessage:
     """The numbers: bytes of the client's buffer, rows it wants at most, 0 for as many as fit."""
     size = reader.u32("buffer size") if dialect.is_wide else reader.u16("buffer size")
-    return Message(code, numbers=(size, reader.u16("rows")))
+    return ClientMessage(code, numbers=(size, reader.u16("rows")))
 
 
-def _scroll_fetch(code: Code, reader: Reader, dialect: Dialect) -> Message:
+def _scroll_fetch(code: Code, reader: RequestReader, dialect: MessageLayout) -> ClientMessage:
     """The numbers: how (1 next, 4 last, 6 absolute), the row, bytes of the buffer."""
     how, row = reader.u16("kind of move"), reader.i32("row")
     size = reader.u32("buffer size") if dialect.is_wide else reader.u16("buffer size")
-    return Message(code, numbers=(how, row, size))
+    return ClientMessage(code, numbers=(how, row, size))
 
 
-def _info(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+def _info(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
     """The environment of a session; none of it changes what this server answers."""
     kind, size = reader.u16("kind of information"), reader.u16("length of information")
     if kind != _ENVIRONMENT:
         reader.octets(size, "information")
-        return Message(code, numbers=(kind,))
+        return ClientMessage(code, numbers=(kind,))
     reader.octets(4, "longest name and value")
     while reader.char("name"):
         reader.char("value")
     reader.u16("end of the environment")
-    return Message(code, numbers=(kind,))
+    return ClientMessage(code, numbers=(kind,))
 
 
 _ENVIRONMENT = 6
 
 
-def _smart_blob(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+def _smart_blob(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
     """The numbers: what (0 read, 1 read at an offset), descriptor, bytes wanted, of a chunk, offset."""
     what, descriptor = reader.u16("kind of access"), reader.u16("descriptor")
     wanted, chunk = reader.u32("bytes wanted"), reader.u16("chunk")
@@ -207,35 +207,35 @@ def _smart_blob(code: Code, reader: Reader, _dialect: Dialect) -> Message:
         offset = (high << 32 | low,)
     elif what != _READ:
         raise Malformed(f"a smart large object is not accessed by {what}")
-    return Message(code, numbers=(what, descriptor, wanted, chunk, *offset))
+    return ClientMessage(code, numbers=(what, descriptor, wanted, chunk, *offset))
 
 
-def _fetch_object(code: Code, reader: Reader, dialect: Dialect) -> Message:
-    return Message(code, reader.octets(dialect.object_bytes, "descriptor"))
+def _fetch_object(code: Code, reader: RequestReader, dialect: MessageLayout) -> ClientMessage:
+    return ClientMessage(code, reader.octets(dialect.object_bytes, "descriptor"))
 
 
-def _padding(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+def _padding(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
     """What gbase8sdb 1.1.1 sends behind a descriptor, which has 64 bytes to it."""
     reader.octets(6, "padding")
-    return Message(code)
+    return ClientMessage(code)
 
 
-def _find_routine(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+def _find_routine(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
     """The fast path: a routine's signature; the number: how many parameters are described (none)."""
     reader.octets(1, "kind of routine")
     signature = reader.padded(reader.u32("length of signature"), "signature")
-    return Message(code, signature, (reader.u16("parameters"),))
+    return ClientMessage(code, signature, (reader.u16("parameters"),))
 
 
-def _call_routine(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+def _call_routine(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
     """The numbers: the routine's, and how many values are bound behind it."""
     database, number = reader.char("database"), reader.u32("number of the routine")
     count = reader.u16("number of values")
     reader.u16("parameters")
-    return Message(code, database, (number, count))
+    return ClientMessage(code, database, (number, count))
 
 
-def _generated_keys(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+def _generated_keys(code: Code, reader: RequestReader, _dialect: MessageLayout) -> ClientMessage:
     """IBM's JDBC driver asks for the keys that an INSERT generates: all, by number or by name.
 
     How they would come is not known.
@@ -247,7 +247,7 @@ def _generated_keys(code: Code, reader: Reader, _dialect: Dialect) -> Message:
                 reader.u16("key")
             else:
                 reader.char("key")
-    return Message(code, numbers=(which,))
+    return ClientMessage(code, numbers=(which,))
 
 
 _READ, _READ_AT = 0, 1

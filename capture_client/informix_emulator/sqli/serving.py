@@ -16,7 +16,7 @@ from ..answers import Admitted
 from ..sql_errors import SqlError
 from . import login
 from .conversation import Conversation
-from .login import HEADER, Greeting, Login
+from .login import HEADER, ClientLogin, Greeting
 from .reading import Malformed, Take
 from .requests import read_request
 
@@ -25,7 +25,7 @@ logger = logging.getLogger("informix_cdc.emulator.sqli")  # a name in logs, not 
 _MAX_LOGIN_BYTES = 1 << 16
 _LATE_WAKE_SECONDS = 0.0001
 
-Connect = Callable[[Mapping[str, str]], Admitted]
+_Connect = Callable[[Mapping[str, str]], Admitted]
 
 
 class Stream(Protocol):
@@ -45,7 +45,7 @@ class Stream(Protocol):
 
 
 def converse(
-    stream: Stream, connect: Connect, greeting: Greeting, latency_seconds: Callable[[], float]
+    stream: Stream, connect: _Connect, greeting: Greeting, latency_seconds: Callable[[], float]
 ) -> None:
     """Answer a client until it goes; what makes no sense is logged and ends the connection.
 
@@ -71,7 +71,7 @@ def converse(
 
 
 def _log_in(
-    stream: Stream, connect: Connect, greeting: Greeting, latency_seconds: Callable[[], float]
+    stream: Stream, connect: _Connect, greeting: Greeting, latency_seconds: Callable[[], float]
 ) -> Conversation | None:
     asked = login.parse_login(_login_packet(stream.take))
     leaves_at = time.monotonic() + latency_seconds()
@@ -95,7 +95,7 @@ def _log_in(
     return conversation
 
 
-def _admit(connect: Connect, asked: Login, password: str | None) -> Admitted:
+def _admit(connect: _Connect, asked: ClientLogin, password: str | None) -> Admitted:
     """Admit a client; what PAM was told counts before the password of the login."""
     if password is not None:
         asked = replace(asked, password=password)

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 
-from ..answers import Check, Cursor, FoundRows, Outcome, Prepared, StatementKind
+from ..answers import CheckStatement, CursorKind, FoundRows, Prepared, StatementOutcome, StatementType
 from ..simple_objects import SimpleObjects
 from ..sql_errors import SqlError, sql_error
 from . import replies
-from .binds import Bound, value_of, with_objects
-from .dialect import Dialect
+from .binds import BoundValue, value_of, with_objects
+from .dialect import MessageLayout
 from .tuples import encode_row, encoder, is_simple_object
 
 
 class Statement:
     """What a client holds by a number."""
 
-    def __init__(self, number: int, prepared: Prepared, dialect: Dialect) -> None:
+    def __init__(self, number: int, prepared: Prepared, dialect: MessageLayout) -> None:
         self.number = number
         self.prepared = prepared
         self.cursor_name = ""
@@ -31,14 +31,14 @@ class Statement:
         self._failed: SqlError | None = None  # why there are no rows behind those that were taken
         self.objects = SimpleObjects(dialect.object_bytes)
         self._encoders = [encoder(column.type, dialect, self.objects) for column in prepared.columns]
-        self._binds: tuple[Bound, ...] = ()
+        self._binds: tuple[BoundValue, ...] = ()
         self._tuples: Iterator[bytes] | None = None
         self._next: bytes | None = None  # a row that did not go into the last answer
         self._may_go_on = False  # whether there is one more is seen when it is asked for
         self._kept: list[bytes] = []
         self._place = 0  # of a scroll cursor: the number of its row
 
-    def bind(self, binds: tuple[Bound, ...]) -> None:
+    def bind(self, binds: tuple[BoundValue, ...]) -> None:
         """Take the values of the next execution."""
         self._binds = binds
 
@@ -46,7 +46,7 @@ class Statement:
         """Take the values of TEXT and BYTE that come behind those of the next execution."""
         self._binds = with_objects(self._binds, objects)
 
-    def execute(self, codec: str, check: Check) -> Outcome:
+    def execute(self, codec: str, check: CheckStatement) -> StatementOutcome:
         """Run the statement with the values that are bound."""
         kinds = self.prepared.parameters
         if len(self._binds) != len(kinds):
@@ -54,17 +54,17 @@ class Statement:
         values = [value_of(bound, kind, codec) for bound, kind in zip(self._binds, kinds, strict=True)]
         return self.prepared.run(values, check)
 
-    def open(self, codec: str, check: Check) -> None:
+    def open(self, codec: str, check: CheckStatement) -> None:
         """Run the statement and stand before its first row."""
         self.close()
         if self.prepared.declare is not None:
-            self.prepared.declare(Cursor(self.cursor_name, self.scrolls, self.holds))
+            self.prepared.declare(CursorKind(self.cursor_name, self.scrolls, self.holds))
         outcome = self.execute(codec, check)
         self._found, self._tuples = outcome.found, self.tuples_of(outcome)
         if self.scrolls:
             self._kept, self._place = list(self._tuples), 0
 
-    def tuples_of(self, outcome: Outcome) -> Iterator[bytes]:
+    def tuples_of(self, outcome: StatementOutcome) -> Iterator[bytes]:
         """Return the rows of an outcome as messages."""
         if outcome.found is None:
             return (replies.tuple_of(encode_row(self._encoders, row)) for row in outcome.rows)
@@ -139,7 +139,7 @@ class Statement:
     @property
     def is_one_row(self) -> bool:
         """Whether it is a function's call."""
-        return self.prepared.kind is StatementKind.EXECUTE
+        return self.prepared.kind is StatementType.EXECUTE
 
 
 class _Rows:

@@ -10,13 +10,13 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from ..answers import ResultColumn, Value
-from ..encoding import ColumnType
+from ..answers import ResultColumn, SqlValue
+from ..encoding import EmulatedType
 from ..simple_objects import DESCRIPTOR_BYTES, SimpleObjects
 from ..sql_errors import sql_error
-from .dialect import Dialect
+from .dialect import MessageLayout
 
-EncodeValue = Callable[[Value], bytes]
+EncodeValue = Callable[[SqlValue], bytes]
 Frame = Callable[[bytes | None], bytes]  # from a value as its type encodes it
 
 _OPAQUE = struct.Struct(">BI")  # 1 = NULL, length of what follows
@@ -25,20 +25,22 @@ _BLOB_INDICATOR = 4
 _LONG_NULL = b"\0\1\0"
 
 
-def encoder(kind: ColumnType, dialect: Dialect, objects: SimpleObjects | None = None) -> EncodeValue:
+def encoder(
+    kind: EmulatedType, dialect: MessageLayout, objects: SimpleObjects | None = None
+) -> EncodeValue:
     """Return what encodes a column's values."""
     frame = frame_of(kind, dialect.has_long_varchars, objects)
     frame = frame or (lambda data: kind.null if data is None else data)
     return lambda value: frame(None if value is None else kind.encode(value))
 
 
-def is_simple_object(kind: ColumnType) -> bool:
+def is_simple_object(kind: EmulatedType) -> bool:
     """Whether a tuple has the descriptor of a value: TEXT and BYTE."""
     return kind.coltype & 0xFF in (11, 12)
 
 
 def frame_of(
-    kind: ColumnType, has_long_varchars: bool, objects: SimpleObjects | None = None
+    kind: EmulatedType, has_long_varchars: bool, objects: SimpleObjects | None = None
 ) -> Frame | None:
     """Return what a tuple makes of a value's bytes; None: it has them as they are."""
     if is_simple_object(kind):
@@ -50,7 +52,7 @@ def frame_of(
 
 
 def encode_rows(
-    kinds: Sequence[ColumnType],
+    kinds: Sequence[EmulatedType],
     has_long_varchars: bool,
     piece: Sequence[Sequence[bytes | None]],
     objects: SimpleObjects | None = None,
@@ -62,14 +64,14 @@ def encode_rows(
 
 
 def _framed(
-    kind: ColumnType, frame: Frame | None, data: Sequence[bytes | None]
+    kind: EmulatedType, frame: Frame | None, data: Sequence[bytes | None]
 ) -> Sequence[bytes | None] | Iterator[bytes]:
     if frame is not None:
         return map(frame, data)
     return [kind.null if value is None else value for value in data] if None in data else data
 
 
-def encode_row(encoders: Sequence[EncodeValue], row: Sequence[Value]) -> bytes:
+def encode_row(encoders: Sequence[EncodeValue], row: Sequence[SqlValue]) -> bytes:
     """Encode a row; SqlError if a value is none of its column's type."""
     try:
         return b"".join(encode(value) for encode, value in zip(encoders, row, strict=True))
@@ -87,11 +89,11 @@ def place_bytes(column: ResultColumn, object_bytes: int = DESCRIPTOR_BYTES) -> i
     return object_bytes if kind in (11, 12) else column.type.size or 0
 
 
-def _lvarchar(_kind: ColumnType) -> Frame:
+def _lvarchar(_kind: EmulatedType) -> Frame:
     return _opaque(_LVARCHAR_HEAD)
 
 
-def _fixed_opaque(kind: ColumnType) -> Frame:
+def _fixed_opaque(kind: EmulatedType) -> Frame:
     if kind.extended_id == 5:
         return lru_cache(maxsize=4)(_opaque(1))
     return _opaque(_BLOB_INDICATOR)
@@ -114,7 +116,7 @@ def _long_varchar(data: bytes | None) -> bytes:
     return _LONG_NULL if data is None else b"\0" + data
 
 
-_HEADS: dict[int, Callable[[ColumnType], Frame]] = {
+_HEADS: dict[int, Callable[[EmulatedType], Frame]] = {
     40: _lvarchar,
     41: _fixed_opaque,
 }

@@ -40,7 +40,7 @@ class SourceLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PlannedBatch:
     """A micro-batch that Spark has planned: where each source ends."""
 
     number: int
@@ -152,8 +152,8 @@ def query_id(place: str) -> str:
 
 
 def _committed(
-    folder: CheckpointFolder, numbers: list[int], last: Batch, before: Batch | None
-) -> Batch | None:
+    folder: CheckpointFolder, numbers: list[int], last: PlannedBatch, before: PlannedBatch | None
+) -> PlannedBatch | None:
     if not numbers and before is not None:
         raise BadOption(
             f"{folder} is not whole: batch {last.number} is planned, and folder commits is empty.",
@@ -167,7 +167,10 @@ def _committed(
 
 
 def _checkpoint(
-    folder: CheckpointFolder, last: Batch, before: Batch | None, committed: Batch | None
+    folder: CheckpointFolder,
+    last: PlannedBatch,
+    before: PlannedBatch | None,
+    committed: PlannedBatch | None,
 ) -> Checkpoint:
     foreign = tuple(line for line in last.lines if line.offset is None)
     if waiting := [line.name for line in last.lines if line.offset and not line.offset.is_started]:
@@ -195,12 +198,12 @@ def _checkpoint(
     return Checkpoint(str(folder), sources, foreign)
 
 
-def _end(batch: Batch | None, name: str) -> tuple[int, StreamOffset] | None:
+def _end(batch: PlannedBatch | None, name: str) -> tuple[int, StreamOffset] | None:
     offset = batch.offset(name) if batch else None
     return (batch.number, offset) if batch and offset else None
 
 
-def _batch(folder: CheckpointFolder, number: int) -> Batch:
+def _batch(folder: CheckpointFolder, number: int) -> PlannedBatch:
     path, text = folder.path_of("offsets", number), folder.text("offsets", number, _RESTORE)
     version, *rest = text.splitlines() or [""]
     split = _LINES_OF_VERSION.get(_version(version, path, _RESTORE))
@@ -209,7 +212,7 @@ def _batch(folder: CheckpointFolder, number: int) -> Batch:
     if len(rest) < 2 or _json(rest[0]) is None:
         raise BadOption(f"{path} is cut off: it has no source.", _RESTORE)
     lines = [split(place, line, path) for place, line in enumerate(rest[1:])]
-    return Batch(number, tuple(_source_lines(lines, path)))
+    return PlannedBatch(number, tuple(_source_lines(lines, path)))
 
 
 def _require_commit(folder: CheckpointFolder, number: int) -> None:

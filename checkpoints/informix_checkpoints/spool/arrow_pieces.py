@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from informix_checkpoints.spool.delivered_tables import Opened, about, without_idle_bitmap
-from informix_checkpoints.spool.groups import Integers, rows_at, table_numbers
+from informix_checkpoints.spool.delivered_tables import OpenedGroup, about, without_idle_bitmap
+from informix_checkpoints.spool.groups import Int64Array, rows_at, table_numbers
 
 DEFINITION = b"informix_cdc.definition"  # a name in streams, not a module
 _ROW, _KIND, _TRUNCATE = "row", "_change_type", "truncate"
@@ -51,7 +51,7 @@ def arrow_pieces(group: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.Record
         group: as stored.
         schema: that of delivered rows.
     """
-    opened = Opened.of(group)
+    opened = OpenedGroup.of(group)
     numbers = table_numbers(group)
     columns = about(opened, 0, len(numbers))
     for place, number in enumerate(opened.known.tables):
@@ -65,7 +65,9 @@ def arrow_pieces(group: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.Record
             yield pa.RecordBatch.from_pylist(pieces, schema=schema)
 
 
-def _changes(group: Opened, place: int, columns: dict[str, pa.Array], mine: Integers) -> pa.RecordBatch:
+def _changes(
+    group: OpenedGroup, place: int, columns: dict[str, pa.Array], mine: Int64Array
+) -> pa.RecordBatch:
     """Return the changes of a table: what is known of each, and its row."""
     is_all = len(mine) == len(group.transactions)
     known = [

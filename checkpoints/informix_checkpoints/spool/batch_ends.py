@@ -17,7 +17,7 @@ import numpy as np
 
 from informix_capture_client.positions import Position
 from informix_checkpoints.limits import BatchLimits
-from informix_checkpoints.spool.groups import Integers
+from informix_checkpoints.spool.groups import Int64Array
 from informix_checkpoints.spool.manifest import Manifest
 from informix_checkpoints.spool.segments import Segment
 from informix_checkpoints.spool.stored_rows import TransactionRows
@@ -36,7 +36,7 @@ class _Room:
         rows, size_bytes, transactions = (float("inf") if most is None else most for most in given)
         return cls(rows, size_bytes, transactions)
 
-    def fitting(self, counts: Integers, row_bytes: float) -> int:
+    def fitting(self, counts: Int64Array, row_bytes: float) -> int:
         """Return how many of the next transactions fit; the first always fits an empty batch."""
         rows = np.cumsum(counts)
         fits = (rows <= self.rows) & (rows * row_bytes <= self.size_bytes)

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from informix_capture_client.errors import DataLoss
 from informix_checkpoints.spool.groups import (
+    GroupImages,
     GroupSchema,
-    Images,
-    Integers,
+    Int64Array,
     changes_in,
     changes_of,
     images_of,
@@ -35,16 +35,16 @@ _MOST_ROWS = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Opened:
+class OpenedGroup:
     """A group, and what is the same for all pieces of it."""
 
     batch: pa.RecordBatch
     known: GroupSchema
-    images: Images
-    transactions: Integers
+    images: GroupImages
+    transactions: Int64Array
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> Opened:
+    def of(cls, batch: pa.RecordBatch) -> OpenedGroup:
         """Open a group."""
         _, counts = transactions_of_group(batch)
         which = np.repeat(np.arange(len(counts)), counts)
@@ -66,15 +66,15 @@ class DeliveredTables:
 
     def pieces(self, group: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a group, few at a time."""
-        opened, count = Opened.of(group), changes_in(group)
+        opened, count = OpenedGroup.of(group), changes_in(group)
         for first, end in pairwise([*range(0, count, self._step), count]):
             yield self._piece(opened, first, end)
 
     def whole(self, group: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a group in one batch."""
-        return self._piece(Opened.of(group), 0, changes_in(group))
+        return self._piece(OpenedGroup.of(group), 0, changes_in(group))
 
-    def _piece(self, group: Opened, first: int, end: int) -> pa.RecordBatch:
+    def _piece(self, group: OpenedGroup, first: int, end: int) -> pa.RecordBatch:
         columns = about(group, first, end)
         arrays: list[pa.Array] = []
         for name in group.known.delivered:
@@ -86,7 +86,7 @@ class DeliveredTables:
                 arrays.append(columns[name])
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _image(self, group: Opened, name: str, first: int, end: int) -> pa.StructArray:
+    def _image(self, group: OpenedGroup, name: str, first: int, end: int) -> pa.StructArray:
         """Return a column of one struct per table, NULL for changes that have no such image."""
         columns, has = self._tables(group, name, first, end)
         mask = None if has.all() else pa.array(~has)
@@ -95,7 +95,7 @@ class DeliveredTables:
         )
 
     def _tables(
-        self, group: Opened, name: str, first: int, end: int
+        self, group: OpenedGroup, name: str, first: int, end: int
     ) -> tuple[list[pa.Array], np.ndarray]:
         """Return each table's rows of one image, and which changes have that image."""
         images, length = group.images, end - first
@@ -132,7 +132,7 @@ def _table_fields(schema: pa.Schema, name: str) -> list[pa.Field]:
     return [schema.field(place) for place in range(kinds.index(False))]
 
 
-def _column_of(group: Opened, place: int, fields: Sequence[pa.Field]) -> int:
+def _column_of(group: OpenedGroup, place: int, fields: Sequence[pa.Field]) -> int:
     """Return which delivered column a group's table has now: tables may have joined and left since.
 
     A table that shares its name with one that joined later is delivered with its owner in front.
@@ -164,7 +164,7 @@ def in_layout(rows: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(wanted), mask=mask)
 
 
-def about(group: Opened, first: int, end: int) -> dict[str, pa.Array]:
+def about(group: OpenedGroup, first: int, end: int) -> dict[str, pa.Array]:
     """Return what is known of some changes, by delivered column."""
     known, transactions = group.known, listed(group.batch, 0)
     changes = changes_of(group.batch).slice(first, end - first)
@@ -182,7 +182,7 @@ def about(group: Opened, first: int, end: int) -> dict[str, pa.Array]:
     return columns
 
 
-def _by_table(tables: Integers, chosen: Integers) -> Iterator[tuple[int, Integers]]:
+def _by_table(tables: Int64Array, chosen: Int64Array) -> Iterator[tuple[int, Int64Array]]:
     """Yield the numbers of tables, each with its images, which keep their order."""
     order = np.argsort(tables, kind="stable")
     begins = np.flatnonzero(np.diff(tables[order], prepend=-1, append=-1))
@@ -190,7 +190,9 @@ def _by_table(tables: Integers, chosen: Integers) -> Iterator[tuple[int, Integer
         yield int(tables[order[begin]]), chosen[order[begin:end]]
 
 
-def _spread(rows: pa.StructArray, places: Integers, positions: Integers, length: int) -> pa.StructArray:
+def _spread(
+    rows: pa.StructArray, places: Int64Array, positions: Int64Array, length: int
+) -> pa.StructArray:
     """Return rows at the given positions of a column, NULL elsewhere."""
     if len(places) == length and places[-1] - places[0] == length - 1:
         return rows.slice(int(places[0]), length)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import DataLoss
 
-Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
+Int64Array = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 # Names in files, not modules.
 _FORM, _VERSION = b"informix_cdc.form", b"informix_cdc.form_version"
@@ -102,7 +102,7 @@ def changes_in(batch: pa.RecordBatch) -> int:
     return len(changes_of(batch))
 
 
-def transactions_of_group(batch: pa.RecordBatch) -> tuple[Integers, Integers]:
+def transactions_of_group(batch: pa.RecordBatch) -> tuple[Int64Array, Int64Array]:
     """Return the commits of a group's transactions, and how many changes each has here."""
     transactions = listed(batch, 0)
     counts = transactions.field(_COUNT).to_numpy().astype(np.int64)
@@ -114,9 +114,9 @@ def changes_of(batch: pa.RecordBatch) -> pa.StructArray:
     return listed(batch, 1)
 
 
-def table_numbers(batch: pa.RecordBatch) -> Integers:
+def table_numbers(batch: pa.RecordBatch) -> Int64Array:
     """Return the number of each change's table."""
-    numbers: Integers = changes_of(batch).field(_TABLE).to_numpy().astype(np.int64)
+    numbers: Int64Array = changes_of(batch).field(_TABLE).to_numpy().astype(np.int64)
     return numbers
 
 
@@ -136,7 +136,7 @@ def listed(batch: pa.RecordBatch, column: int) -> pa.StructArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Images:
+class GroupImages:
     """The images of a group's changes, in their order; one entry per image in each array but `bounds`.
 
     Attributes:
@@ -147,15 +147,15 @@ class Images:
         places: the place of its row among the rows of its table.
     """
 
-    bounds: Integers
-    changes: Integers
-    columns: Integers
-    tables: Integers
-    places: Integers
+    bounds: Int64Array
+    changes: Int64Array
+    columns: Int64Array
+    tables: Int64Array
+    places: Int64Array
     names: tuple[str, ...]
 
 
-def images_of(batch: pa.RecordBatch) -> Images:
+def images_of(batch: pa.RecordBatch) -> GroupImages:
     """Return where the rows of a group's changes lie."""
     known = schema_of(batch)
     names = tuple(dict.fromkeys(name for columns in known.images for name in columns))
@@ -168,10 +168,10 @@ def images_of(batch: pa.RecordBatch) -> Images:
     changes = np.repeat(np.arange(len(kinds)), counts)
     columns = flat[np.arange(bounds[-1]) + np.repeat(begins[kinds] - bounds[:-1], counts)]
     tables = table_numbers(batch)[changes]
-    return Images(bounds, changes, columns, tables, _numbered(tables), names)
+    return GroupImages(bounds, changes, columns, tables, _numbered(tables), names)
 
 
-def _numbered(tables: Integers) -> Integers:
+def _numbered(tables: Int64Array) -> Int64Array:
     """Number the entries of each table from 0."""
     order = np.argsort(tables, kind="stable")
     begins = np.flatnonzero(np.diff(tables[order], prepend=-1))

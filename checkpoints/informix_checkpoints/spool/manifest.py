@@ -21,12 +21,12 @@ from typing import Any
 import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused, DataLoss
-from informix_capture_client.positions import Place, Position, Witness
+from informix_capture_client.positions import Position, RecordPlace, Witness
 from informix_checkpoints.spool.durable_files import replace_file
 from informix_checkpoints.spool.own_files import read_plain
 from informix_checkpoints.spool.segments import Segment, transactions_of
 from informix_checkpoints.table_states import (
-    TableChanges,
+    ChangedStates,
     Tables,
     changed,
     changes_from_json,
@@ -50,7 +50,7 @@ class Turn:
     """
 
     position: Position
-    tables: TableChanges
+    tables: ChangedStates
     ends_batch: bool = False
 
 
@@ -156,7 +156,7 @@ class Manifest:
         """Return the manifest with one more turn, without rows."""
         return replace(self, turns=(*self.turns, turn), mark=turn.position)
 
-    def with_chunk(self, segment: Segment, tables: TableChanges) -> Manifest:
+    def with_chunk(self, segment: Segment, tables: ChangedStates) -> Manifest:
         """Return the manifest with one more chunk."""
         rows = self.next_chunk()[1] + segment.rows
         turned = self.appended(segment).turned(Turn(segment.position, tables))
@@ -180,7 +180,7 @@ class Manifest:
         turns = tuple(turn for turn in self.turns if turn.position.chunk <= end.chunk)
         return replace(self, segments=segments, turns=turns, mark=end)
 
-    def trimmed(self, upto: Place) -> tuple[Manifest, tuple[Segment, ...]]:
+    def trimmed(self, upto: RecordPlace) -> tuple[Manifest, tuple[Segment, ...]]:
         """Return the manifest without the segments at or below a place, and those segments."""
         gone = tuple(s for s in self.segments if s.place <= upto)
         turns = [turn.position for turn in self.turns if turn.position.place <= upto]
@@ -194,7 +194,7 @@ class Manifest:
         return trimmed, gone
 
 
-def _place(position: Position) -> Place:
+def _place(position: Position) -> RecordPlace:
     return position.place
 
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.positions import Place, Position
+from informix_capture_client.positions import Position, RecordPlace
 from informix_checkpoints.spool.durable_files import ChecksummedFile, sync
 from informix_checkpoints.spool.own_files import new_file, open_plain
 from informix_checkpoints.spool.stored_rows import (
@@ -56,12 +56,12 @@ class Segment:
     chunk: int = 0
 
     @property
-    def first_place(self) -> Place:
+    def first_place(self) -> RecordPlace:
         """The place of its first rows."""
         return self.first_commit, self.position.chunk
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RecordPlace:
         """The place of its last rows."""
         return self.position.place
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import SPOOL_FOLDER_MADE_AGAIN
-from informix_capture_client.positions import Place, Position, show
+from informix_capture_client.positions import Position, RecordPlace, show
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool.batch_ends import end_of_batch
 from informix_checkpoints.spool.copies import Copies, NoCopies
@@ -35,7 +35,7 @@ from informix_checkpoints.spool.segments import (
     write_segment,
 )
 from informix_checkpoints.spool.writer_lock import WriterLock
-from informix_checkpoints.table_states import TableChanges, Tables, listed
+from informix_checkpoints.table_states import ChangedStates, Tables, listed
 
 logger = logging.getLogger("informix_cdc.checkpoints.spool")  # a name in logs, not a module
 
@@ -174,7 +174,7 @@ class Spool:
         return self._manifest.next_chunk()
 
     def append_chunk(
-        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], tables: TableChanges
+        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], tables: ChangedStates
     ) -> Segment:
         """Put the rows of a chunk here, made for `next_chunk`; they exist once the manifest names them.
 
@@ -196,7 +196,7 @@ class Spool:
             chunk=after.chunk,
         )
 
-    def change_tables(self, tables: TableChanges, at: Position | None = None) -> None:
+    def change_tables(self, tables: ChangedStates, at: Position | None = None) -> None:
         """Let tables join or leave here; it is on the disk when this returns.
 
         Args:
@@ -244,7 +244,7 @@ class Spool:
         with self._changing:
             self._manifest = replace(self._manifest, mark=self._manifest.in_stream(position))
 
-    def between(self, after: Place, upto: Place) -> list[SegmentRange]:
+    def between(self, after: RecordPlace, upto: RecordPlace) -> list[SegmentRange]:
         """Return where the rows lie whose place is above `after`, and at or below `upto`.
 
         Raises:
@@ -274,7 +274,7 @@ class Spool:
                 held, start, limits, lambda segment: transactions_of(self._folder, segment)
             )
 
-    def bytes_above(self, place: Place) -> int:
+    def bytes_above(self, place: RecordPlace) -> int:
         """Return the size of the segments that hold something above a place."""
         size_bytes = 0
         for segment in reversed(self._manifest.segments):  # what Spark has taken lies in front
@@ -283,7 +283,7 @@ class Spool:
             size_bytes += segment.size_bytes
         return size_bytes
 
-    def trim(self, upto: Place) -> None:
+    def trim(self, upto: RecordPlace) -> None:
         """Let go of what Spark will not ask for again."""
         with self._changing, disk_errors(self._folder):
             kept, gone = self._manifest.trimmed(upto)
@@ -386,7 +386,7 @@ class Spool:
             self._replace(replace(self._manifest, segments=copied))
 
 
-def _shown(place: Place) -> str:
+def _shown(place: RecordPlace) -> str:
     commit, chunk = place
     return f"{show(commit)}, chunk {chunk}," if chunk else show(commit)
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from informix_checkpoints.spool.arrow_pieces import arrow_pieces
 from informix_checkpoints.spool.delivered_tables import DeliveredTables, without_codes
 from informix_checkpoints.spool.groups import (
-    Integers,
+    Int64Array,
     changes_in,
     is_delivered_as_arrow,
     is_group,
@@ -90,8 +90,8 @@ def part(batch: pa.RecordBatch, first: int, end: int) -> pa.RecordBatch:
 class TransactionRows(NamedTuple):
     """The COMMTX sequence numbers of transactions, and how many rows each has."""
 
-    commits: Integers
-    counts: Integers
+    commits: Int64Array
+    counts: Int64Array
 
 
 def transaction_rows(batches: Iterable[pa.RecordBatch]) -> TransactionRows:
@@ -105,7 +105,7 @@ def transaction_rows(batches: Iterable[pa.RecordBatch]) -> TransactionRows:
     return TransactionRows(commits[firsts], np.add.reduceat(counts, firsts))
 
 
-def commits(batch: pa.RecordBatch) -> Integers:
+def commits(batch: pa.RecordBatch) -> Int64Array:
     """Return the COMMTX sequence number of every row of a stored batch."""
     return np.repeat(*_runs(batch))
 

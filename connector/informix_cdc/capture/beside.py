@@ -32,7 +32,7 @@ from informix_checkpoints.receipts import Receipt, load_receipt
 from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import Tables
 
-Watch = Callable[[RecordBlock], None]
+_Watch = Callable[[RecordBlock], None]
 
 
 @dataclass(slots=True)
@@ -220,7 +220,7 @@ class Beside:
 
     # what looks at records
 
-    def watching(self, source: SourceTables, snapshots: Snapshots | None) -> Watch | None:
+    def watching(self, source: SourceTables, snapshots: Snapshots | None) -> _Watch | None:
         """Return what is shown each block of records of the session, if anything is."""
         watches = [] if snapshots is None else [snapshots.watch]
         if (receipt := self.receipt()) is not None and receipt.acquired is not None:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from informix_capture_client.positions import Place
+from informix_capture_client.positions import RecordPlace
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import AssemblyCounters, FormerRows, StreamCounters
 from informix_cdc.object_contents import ContentFigures
@@ -37,7 +37,7 @@ class Appended:
     rows: int = 0
     transactions: int = 0
     size_bytes: int = 0
-    _waiting: deque[tuple[Place, int | None]] = field(default_factory=deque)
+    _waiting: deque[tuple[RecordPlace, int | None]] = field(default_factory=deque)
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, segment: Segment, first_commit_time: int) -> None:
@@ -49,14 +49,14 @@ class Appended:
                 self.size_bytes += segment.size_bytes
                 self._waiting.append((segment.place, first_commit_time))
 
-    def begin(self, last: Place | None) -> None:
+    def begin(self, last: RecordPlace | None) -> None:
         """Begin with another spool, whose segments up to a place are of unknown time."""
         with self._changing:
             self._waiting.clear()
             if last is not None:
                 self._waiting.append((last, None))
 
-    def take(self, upto: Place) -> None:
+    def take(self, upto: RecordPlace) -> None:
         """Note that Spark is done with everything up to a place."""
         with self._changing:
             while self._waiting and self._waiting[0][0] <= upto:

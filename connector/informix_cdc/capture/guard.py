@@ -24,7 +24,7 @@ from informix_capture_client.positions import Position, Witness, log_number, pag
 from informix_capture_client.stream import Answer, Silence, Starting
 from informix_capture_client.transactions import other_log, replay_failed
 from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
-from informix_cdc.capture.server_watch import Watch
+from informix_cdc.capture.server_watch import LogWatch
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.table_changes import other_source
 
@@ -85,7 +85,7 @@ class CaptureGuard:
     """
 
     liveness: Liveness
-    watch: Watch
+    watch: LogWatch
     state: CaptureState
     clock: Callable[[], float] = time.monotonic
     source: str = ""

@@ -18,7 +18,7 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records import TableSchema
 from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream import Answer, Read
-from informix_capture_client.transactions import Event, Passed, Transactions
+from informix_capture_client.transactions import CommittedTransactions, PositionPassed, StreamEvent
 from informix_cdc.capture.counts import Counters
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool import Spool
@@ -63,7 +63,7 @@ class Pending:
         self._clock = clock
         self._spool = spool
         self._open_spool = open_spool
-        self._transactions: list[Transactions] = []
+        self._transactions: list[CommittedTransactions] = []
         self._position: Position | None = None
         self._bytes = 0
         self._holds_spilled = False  # what lies on the disk twice goes on at once
@@ -108,15 +108,15 @@ class Pending:
             self.flush(encoder)
             raise
 
-    def add(self, event: Event) -> None:
+    def add(self, event: StreamEvent) -> None:
         """Add the next event in stream order."""
-        if isinstance(event, Transactions):
+        if isinstance(event, CommittedTransactions):
             self._transactions.append(event)
             contents = event.record_count * self._counters.content_bytes_a_row
             self._bytes += event.bytes_in_memory + int(contents)
             self._holds_spilled |= event.is_spilled
             self._position = event.position
-        elif isinstance(event, Passed):
+        elif isinstance(event, PositionPassed):
             self._position = event.position
 
     def is_far_ahead(self, state: CaptureState) -> bool:
@@ -181,7 +181,7 @@ class Pending:
             self._spool.note(position)
         self._flushed_at = self._clock()
 
-    def _append(self, transactions: list[Transactions], encoder: ChangeEncoder) -> None:
+    def _append(self, transactions: list[CommittedTransactions], encoder: ChangeEncoder) -> None:
         if not transactions:
             return
         assert self._spool is not None  # a transaction is delivered only after an anchor

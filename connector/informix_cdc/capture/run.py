@@ -40,7 +40,7 @@ from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.restart_bound import RestartBound
-from informix_cdc.capture.server_watch import ServerWatch, Watch, offer_sample
+from informix_cdc.capture.server_watch import LogWatch, ServerWatch, offer_sample
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
@@ -98,7 +98,7 @@ class CaptureRun:
     stop: threading.Event
     read: MakeReader = ReadAhead
     clock: Callable[[], float] = time.monotonic
-    watch: Callable[[SourceOptions, SourceTables, Callable[[], float], RestartBound], Watch] = (
+    watch: Callable[[SourceOptions, SourceTables, Callable[[], float], RestartBound], LogWatch] = (
         ServerWatch
     )
     on_switched_on: Callable[[Table], None] | None = None

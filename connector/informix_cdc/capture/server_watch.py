@@ -35,7 +35,7 @@ SOON_SECONDS = 1.0  # the second time: what a new session has to know
 SAMPLE_SECONDS = 2.0  # between two looks at who is open, while the restart position waits for one
 
 
-class Watch(Protocol):
+class LogWatch(Protocol):
     """Knows the latest facts of the server's log."""
 
     @property

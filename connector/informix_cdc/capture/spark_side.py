@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from informix_capture_client.positions import Place, Position
+from informix_capture_client.positions import Position, RecordPlace
 from informix_checkpoints.spool import Spool
 
-_NOWHERE: Place = (-1, 0)
+_NOWHERE: RecordPlace = (-1, 0)
 
 
 @dataclass(slots=True)
@@ -22,8 +22,8 @@ class SparkSide:
     """
 
     restart: int | None = None
-    _taken: dict[str, Place] = field(default_factory=dict)  # by stream, as in the next one
-    _planned: dict[str, Place] = field(default_factory=dict)
+    _taken: dict[str, RecordPlace] = field(default_factory=dict)  # by stream, as in the next one
+    _planned: dict[str, RecordPlace] = field(default_factory=dict)
 
     def take(self, stream: str, position: Position) -> bool:
         """Note that Spark asks for what lies above a place, so is done with the rest; tell if news."""
@@ -33,7 +33,7 @@ class SparkSide:
             self._taken[stream] = position.place
         return is_news
 
-    def plan(self, stream: str, upto: Place) -> None:
+    def plan(self, stream: str, upto: RecordPlace) -> None:
         """Note that Spark asks for a range up to a place: that must not wait for room."""
         self._planned[stream] = max(upto, self._planned.get(stream, _NOWHERE))
 

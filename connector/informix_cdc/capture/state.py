@@ -20,12 +20,12 @@ from informix_capture_client.log_events import (
     LOG_END_NOT_REACHED,
     TRANSACTIONS_LEFT_OUT,
 )
-from informix_capture_client.positions import LogEnd, Place, Position, show
+from informix_capture_client.positions import LogEnd, Position, RecordPlace, show
 from informix_capture_client.stream import Answer, Read
-from informix_capture_client.transactions import Event, Passed, Transactions
+from informix_capture_client.transactions import CommittedTransactions, PositionPassed, StreamEvent
 from informix_cdc.capture.counts import Counters, Gauges
 from informix_cdc.capture.restart_bound import RestartBound
-from informix_cdc.capture.server_watch import Watch
+from informix_cdc.capture.server_watch import LogWatch
 from informix_cdc.capture.spark_side import SparkSide
 from informix_checkpoints.spool import Spool
 
@@ -38,7 +38,7 @@ _NEAR_PAGES = 3  # TIMEOUT names the last record; the page after it may count as
 
 
 @dataclass(slots=True)
-class Outcome:
+class CaptureOutcome:
     """How a capture ended; the capture thread writes `error`, who stops it `is_stopped`."""
 
     error: BaseException | None = None
@@ -88,14 +88,14 @@ class CaptureState:
     counters: Counters = field(default_factory=Counters)
     gauges: Gauges = field(default_factory=Gauges)
     spark: SparkSide = field(default_factory=SparkSide)
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: CaptureOutcome = field(default_factory=CaptureOutcome)
     spool: Spool | None = None
     former_streams: set[str] = field(default_factory=set)
     target_position: int = 0
     log_space: LogSpace | None = None
     clock: Callable[[], float] = time.monotonic
     logged: LogEnd | None = None
-    watch: Watch | None = None
+    watch: LogWatch | None = None
     restart_bound: RestartBound = field(default_factory=RestartBound)
     server_version: str = ""
     _joining_since: float | None = field(default=None, init=False)
@@ -165,14 +165,16 @@ class CaptureState:
         is_past = answer.reached >= self.target_position or any(map(self._is_past, answer.events))
         if is_known and is_past:
             return True
-        is_idle = any(isinstance(event, Passed) and event.is_timeout for event in answer.events)
+        is_idle = any(isinstance(event, PositionPassed) and event.is_timeout for event in answer.events)
         return is_idle and self._is_end_of_log(answer)
 
-    def _is_past(self, event: Event) -> bool:
-        if isinstance(event, Passed):
+    def _is_past(self, event: StreamEvent) -> bool:
+        if isinstance(event, PositionPassed):
             # `restart` stays behind while a transaction is open; `commit` moves with every COMMTX
             return max(event.position.commit, event.position.restart) >= self.target_position
-        return isinstance(event, Transactions) and event.position.commit >= self.target_position
+        return (
+            isinstance(event, CommittedTransactions) and event.position.commit >= self.target_position
+        )
 
     def _is_end_of_log(self, answer: Read) -> bool:
         """Tell whether a TIMEOUT means that all has come which was in the log at the start.
@@ -250,7 +252,7 @@ class CaptureState:
                 self.counters.appended.take(position.place)
             self.notify()
 
-    def plan(self, stream: str, upto: Place) -> None:
+    def plan(self, stream: str, upto: RecordPlace) -> None:
         """Note that Spark asks for a range up to a place: that must not wait for room."""
         self.spark.plan(stream, upto)
         self.notify()

@@ -20,10 +20,10 @@ from informix_cdc.terminal import flag_of, say, say_unbroken
 from informix_emulator import (
     BadRecording,
     EmulatedServer,
-    Listener,
     ListeningServer,
     Recording,
     ReplayedServer,
+    ServerSocket,
     read_recording,
     serve,
 )
@@ -131,7 +131,7 @@ def serve_replay(path: Path, host: str, port: int) -> None:
     except BadRecording as reason:
         raise BadOption(str(reason), "Record it anew, or copy the file again.") from None
     replayed = ReplayedServer(recording)
-    with Listener(replayed.connect, host, port, greeting=replayed.greeting) as listener:
+    with ServerSocket(replayed.connect, host, port, greeting=replayed.greeting) as listener:
         version = recording.header["server"].get("version", "version not told")
         say(
             f"A recording of {recording.server_name} ({version}), not a server, is replayed on"

@@ -16,7 +16,7 @@ from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.records import TableSchema
 from informix_capture_client.shapes import ChangeEncoder, ChangeRow, changes_in, structs_of
 from informix_capture_client.stream import Answer, ChangeStream, Read, Silence, Starting
-from informix_capture_client.transactions import Event, Passed, Transactions
+from informix_capture_client.transactions import CommittedTransactions, PositionPassed, StreamEvent
 from informix_cdc.capture import UNSEEN_WAIT_SECONDS, CaptureStart, Liveness
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, look_up_tables, open_catalog, silent_seconds, version_told
@@ -156,7 +156,9 @@ def _follow(
         answer = stream.next(_POLL_SECONDS)
         contact.require(answer)
         events = answer.events if isinstance(answer, Read) else ()
-        if not is_ready and any(isinstance(event, Passed | Transactions) for event in events):
+        if not is_ready and any(
+            isinstance(event, PositionPassed | CommittedTransactions) for event in events
+        ):
             is_ready = True
             on_ready()
         if figures.seconds > UNSEEN_WAIT_SECONDS:  # no waiting for ever for what was open before
@@ -171,8 +173,8 @@ def _follow(
             yield changes
 
 
-def _committed(events: Sequence[Event], encoder: ChangeEncoder) -> list[Transactions]:
+def _committed(events: Sequence[StreamEvent], encoder: ChangeEncoder) -> list[CommittedTransactions]:
     for event in events:
         if isinstance(event, TableSchema):
             encoder.announce(event)
-    return [event for event in events if isinstance(event, Transactions)]
+    return [event for event in events if isinstance(event, CommittedTransactions)]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from informix_capture_client.errors import BadOption
-from informix_capture_client.transport import FORMAT, VERSION, Event
+from informix_capture_client.transport import FORMAT, VERSION, RecordedEvent
 
 _OWNER_ONLY = 0o600
 
@@ -47,7 +47,7 @@ class RecordingFile:
         self._file = _create(path)
         self._put({"format": FORMAT, "version": VERSION, **header})
 
-    def write(self, event: Event) -> None:
+    def write(self, event: RecordedEvent) -> None:
         """Add an event. What comes after `close` is dropped: the recording has ended."""
         with self._lock:
             if self._file.closed:

@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from informix_capture_client.errors import BadOption
-from informix_db2 import Decoder, Rows
+from informix_db2 import DecodedRows, Decoder
 
 _OF_FILES, _OF_KAFKA = ("path",), ("topic", "partition", "offset")
 
@@ -89,7 +89,7 @@ def _rows(make: Callable[[], Decoder], batches: Iterator[pa.RecordBatch]) -> Ite
             yield _with_kept(rows, last, kept)
 
 
-def _with_kept(rows: Rows, batch: pa.RecordBatch, kept: Sequence[str]) -> pa.RecordBatch:
+def _with_kept(rows: DecodedRows, batch: pa.RecordBatch, kept: Sequence[str]) -> pa.RecordBatch:
     """Put columns of the values beside rows; what was held back to the end comes from no value."""
     places = pa.array(rows.values, pa.int64(), mask=rows.values < 0)
     columns = [batch.column(name).take(places) for name in kept]

@@ -15,7 +15,7 @@ from threading import Lock
 
 from informix_capture_client.positions import show
 from informix_capture_client.shapes import ChangeRow
-from informix_cdc.demo.database import Values
+from informix_cdc.demo.database import RowDict
 from informix_cdc.demo.rows_there import RowsThere
 from informix_cdc.demo.tables import TablesAccount
 from informix_cdc.demo.workload import CommittedTransaction
@@ -49,7 +49,7 @@ class DemoCheck:
     _arrived: deque[_Arrived] = field(default_factory=deque)
     _lock: Lock = field(default_factory=Lock)
 
-    def expect_there(self, table: str, row: Values) -> None:
+    def expect_there(self, table: str, row: RowDict) -> None:
         """Note a row that is there before the stream begins."""
         self.there.expect(table, row)
         self.tables.insert(table, row)

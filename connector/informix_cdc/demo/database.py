@@ -14,7 +14,7 @@ from typing import Any
 from informix_capture_client.dialects import DIALECTS
 from informix_emulator import EmulatedServer
 
-Values = dict[str, Any]
+RowDict = dict[str, Any]
 
 DATABASE, LOCALE = "stores", "en_US.utf8"
 PASSWORD = "in4mix"  # of a toy that holds nothing; shown to whoever starts it
@@ -91,7 +91,7 @@ def demo_server(
     return server
 
 
-def customer(chance: random.Random, number: int) -> Values:
+def customer(chance: random.Random, number: int) -> RowDict:
     """Return a new customer."""
     return {
         "customer_num": number,
@@ -104,13 +104,13 @@ def customer(chance: random.Random, number: int) -> Values:
     }
 
 
-def address(chance: random.Random) -> Values:
+def address(chance: random.Random) -> RowDict:
     """Return where a customer lives."""
     phone = f"{chance.randint(200, 989)}-555-{chance.randint(0, 9999):04}"
     return {"city": chance.choice(_CITIES), "phone": phone}
 
 
-def items(chance: random.Random, order_number: int) -> Iterator[Values]:
+def items(chance: random.Random, order_number: int) -> Iterator[RowDict]:
     """Yield the items of an order."""
     for place in range(1, chance.randint(1, 4) + 1):
         stock, maker, price = chance.choice(_STOCK)
@@ -127,8 +127,8 @@ def items(chance: random.Random, order_number: int) -> Iterator[Values]:
 
 
 def order(
-    chance: random.Random, number: int, customer_number: int, content: Sequence[Values], now: float
-) -> Values:
+    chance: random.Random, number: int, customer_number: int, content: Sequence[RowDict], now: float
+) -> RowDict:
     """Return a new order, not yet shipped."""
     return {
         "order_num": number,
@@ -142,12 +142,12 @@ def order(
     }
 
 
-def total(content: Sequence[Values]) -> Decimal:
+def total(content: Sequence[RowDict]) -> Decimal:
     """Return what the items of an order cost."""
     return sum((item["total_price"] for item in content), Decimal("0.00"))
 
 
-def shipment(chance: random.Random, now: float) -> Values:
+def shipment(chance: random.Random, now: float) -> RowDict:
     """Return what shipping changes of an order."""
     return {
         "ship_date": date.fromtimestamp(now) + timedelta(days=chance.randint(0, 3)),
@@ -156,7 +156,7 @@ def shipment(chance: random.Random, now: float) -> Values:
     }
 
 
-def new_quantity(chance: random.Random, item: Values) -> Values:
+def new_quantity(chance: random.Random, item: RowDict) -> RowDict:
     """Return another quantity of an item, and what it costs then."""
     quantity = chance.choice([n for n in range(1, 10) if n != item["quantity"]])
     return {"quantity": quantity, "total_price": item["unit_price"] * quantity}

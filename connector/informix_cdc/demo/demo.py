@@ -189,7 +189,7 @@ class _Demo:
 
     def _filled_server(self) -> EmulatedServer:
         """Return a server with the rows that are there, which the check expects."""
-        server, tables = database.demo_server(), dict[str, list[database.Values]]()
+        server, tables = database.demo_server(), dict[str, list[database.RowDict]]()
         for table, row in rows_there(random.Random(self._settings.seed), time.time()):
             tables.setdefault(table, []).append(row)
             self._check.expect_there(table, row)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from informix_capture_client.shapes import ChangeRow
 from informix_cdc.demo import database as database
-from informix_cdc.demo.database import CUSTOMERS, ITEMS, ORDERS, Values
+from informix_cdc.demo.database import CUSTOMERS, ITEMS, ORDERS, RowDict
 
 FIRST_CUSTOMER, FIRST_ORDER = 101, 1001
 _CUSTOMERS, _ORDERS = 300, 700
@@ -20,11 +20,11 @@ _MONTH_SECONDS = 30 * 24 * 3600.0
 _KEYS = {CUSTOMERS: ("customer_num",), ORDERS: ("order_num",), ITEMS: ("order_num", "item_num")}
 NEXT_CUSTOMER, NEXT_ORDER = FIRST_CUSTOMER + _CUSTOMERS, FIRST_ORDER + _ORDERS
 
-Key = tuple[object, ...]
-Place = tuple[str, Key]
+_Key = tuple[object, ...]
+_Place = tuple[str, _Key]
 
 
-def rows_there(chance: random.Random, now: float) -> Iterator[tuple[str, Values]]:
+def rows_there(chance: random.Random, now: float) -> Iterator[tuple[str, RowDict]]:
     """Yield table and row of a shop that has been open for a month."""
     for number in range(FIRST_CUSTOMER, NEXT_CUSTOMER):
         yield CUSTOMERS, database.customer(chance, number)
@@ -48,11 +48,11 @@ class RowsThere:
 
     total: int = 0
     difference: str = ""
-    _left: dict[Place, Values] = field(default_factory=dict)
-    _changed: dict[Place, Values | None] = field(default_factory=dict)
+    _left: dict[_Place, RowDict] = field(default_factory=dict)
+    _changed: dict[_Place, RowDict | None] = field(default_factory=dict)
     _is_over: bool = False
 
-    def expect(self, table: str, row: Values) -> None:
+    def expect(self, table: str, row: RowDict) -> None:
         """Note a row that is there."""
         self._left[_place(table, row)] = row
         self.total += 1
@@ -87,10 +87,10 @@ class RowsThere:
             self.difference = f"a row of {change.table} that was read, {place[1]}, is another one"
 
 
-def key_of(table: str, row: Values) -> Key:
+def key_of(table: str, row: RowDict) -> _Key:
     """Return the key of a row."""
     return tuple(row[name] for name in _KEYS[table])
 
 
-def _place(table: str, row: Values) -> Place:
+def _place(table: str, row: RowDict) -> _Place:
     return table, key_of(table, row)

@@ -19,10 +19,10 @@ from informix_cdc.lake import as_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from informix_cdc.demo.database import Values
+    from informix_cdc.demo.database import RowDict
 
-Key = tuple[object, ...]
-State = Mapping[str, Mapping[Key, "Values"]]
+_Key = tuple[object, ...]
+_State = Mapping[str, Mapping[_Key, "RowDict"]]
 _GONE = ("delete", "update_preimage")
 _MOST_COMMITS = 4  # at which all tables are compared
 
@@ -35,10 +35,10 @@ class TablesAccount:
         kept: the state at some commits, to be compared with the lake as of these.
     """
 
-    kept: dict[int, State] = field(default_factory=dict)
-    _tables: dict[str, dict[Key, Values]] = field(default_factory=dict)
+    kept: dict[int, _State] = field(default_factory=dict)
+    _tables: dict[str, dict[_Key, RowDict]] = field(default_factory=dict)
 
-    def insert(self, table: str, row: Values) -> None:
+    def insert(self, table: str, row: RowDict) -> None:
         """Note a row that is there."""
         self._tables.setdefault(table, {})[key_of(table, row)] = row
 

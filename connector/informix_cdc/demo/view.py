@@ -23,10 +23,10 @@ _LINES_AROUND = 8
 _PLAIN_SECONDS = 2.0
 
 
-class View(Protocol):
+class DemoView(Protocol):
     """Shows how the demo goes on."""
 
-    def __enter__(self) -> View:
+    def __enter__(self) -> DemoView:
         """Begin to show."""
 
     def __exit__(
@@ -41,7 +41,7 @@ class View(Protocol):
         """Show the figures of now."""
 
 
-def view_for(console: Console, check: DemoCheck, seconds: float) -> View:
+def view_for(console: Console, check: DemoCheck, seconds: float) -> DemoView:
     """Return the live view for a terminal, plain lines for anything else."""
     kind = LiveView if console.is_terminal else PlainView
     return kind(console, check, seconds)

@@ -20,9 +20,9 @@ from informix_cdc.demo.database import (
     CUSTOMERS,
     ITEMS,
     ORDERS,
-    Values,
+    RowDict,
 )
-from informix_emulator import EmulatedServer, Transaction
+from informix_emulator import EmulatedServer, EmulatedTransaction
 
 TICK_SECONDS = 0.01
 _ROLLED_BACK = 0.12  # of all transactions; short ones commit before it comes to that
@@ -32,12 +32,12 @@ _MOST_CUSTOMERS, _MOST_ORDERS = 500, 400
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ExpectedChange:
     """One row image, as a stream must deliver it."""
 
     change_type: str
     table: str
-    row: Values
+    row: RowDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,40 +46,40 @@ class CommittedTransaction:
 
     commit: int
     committed_at: float
-    changes: tuple[Change, ...]
+    changes: tuple[ExpectedChange, ...]
 
 
 @dataclass(slots=True)
 class _Work:
     """An open transaction, and what becomes true when it commits."""
 
-    transaction: Transaction
+    transaction: EmulatedTransaction
     patience: float  # after so many steps it rolls back
     steps: Iterator[None] = field(default_factory=lambda: iter(()))
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ExpectedChange] = field(default_factory=list)
     claims: set[tuple[str, int]] = field(default_factory=set)
     on_commit: list[Callable[[], None]] = field(default_factory=list)
 
-    def insert(self, table: str, row: Values) -> None:
+    def insert(self, table: str, row: RowDict) -> None:
         self.transaction.insert(table, row)
-        self.changes.append(Change("insert", table, row))
+        self.changes.append(ExpectedChange("insert", table, row))
 
-    def delete(self, table: str, row: Values) -> None:
+    def delete(self, table: str, row: RowDict) -> None:
         self.transaction.delete(table, row)
-        self.changes.append(Change("delete", table, row))
+        self.changes.append(ExpectedChange("delete", table, row))
 
-    def update(self, table: str, before: Values, **new_values: object) -> Values:
+    def update(self, table: str, before: RowDict, **new_values: object) -> RowDict:
         after = {**before, **new_values}
         self.transaction.update(table, before, after)
-        self.changes.append(Change("update_preimage", table, before))
-        self.changes.append(Change("update_postimage", table, after))
+        self.changes.append(ExpectedChange("update_preimage", table, before))
+        self.changes.append(ExpectedChange("update_postimage", table, after))
         return after
 
 
 @dataclass(slots=True)
 class _Order:
-    row: Values
-    items: list[Values]
+    row: RowDict
+    items: list[RowDict]
 
 
 class Workload:
@@ -121,7 +121,7 @@ class Workload:
         self._open: list[_Work] = []
         self._claimed: set[tuple[str, int]] = set()
         self._customer_numbers, self._order_numbers = count(first_customer), count(first_order)
-        self._customers: dict[int, Values] = {}
+        self._customers: dict[int, RowDict] = {}
         self._orders: dict[int, _Order] = {}
 
     def run(self, stop: Event) -> None:

@@ -49,8 +49,8 @@ from informix_cdc.doctor.row_logging_check import check_row_logging
 from informix_cdc.doctor.security_checks import SecurityFacts, check_security
 from informix_cdc.doctor.snapshot_checks import SnapshotFacts, check_snapshots
 
-Part = TypeVar("Part")
-Fact = TypeVar("Fact")
+_Part = TypeVar("_Part")
+_Fact = TypeVar("_Fact")
 
 _NOT_ASKED = Unanswered("nothing was asked", was_asked=False)
 
@@ -343,8 +343,8 @@ CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
 
 def _judged(
     check: str,
-    fact: Fact | Unanswered,
-    judge: Callable[[Fact], Finding],
+    fact: _Fact | Unanswered,
+    judge: Callable[[_Fact], Finding],
     if_unanswered: State = State.WARNING,
     *,
     table: str = "",
@@ -366,13 +366,13 @@ def _not_checked(check: str, reason: str, *, table: str = "") -> Finding:
     return Finding(check, State.NOT_CHECKED, reason, table=table)
 
 
-def _of_server(set_up: SetUp, get: Callable[[ServerFacts], Fact]) -> Fact | Unanswered:
+def _of_server(set_up: SetUp, get: Callable[[ServerFacts], _Fact]) -> _Fact | Unanswered:
     if isinstance(set_up.server, Unanswered):
         return _in_the_way(set_up.server, "there is no connection")
     return get(set_up.server)
 
 
-def _of_cdc(set_up: SetUp, get: Callable[[CdcFacts], Fact]) -> Fact | Unanswered:
+def _of_cdc(set_up: SetUp, get: Callable[[CdcFacts], _Fact]) -> _Fact | Unanswered:
     if isinstance(set_up.cdc, Unanswered):
         return _in_the_way(set_up.cdc, "no capture can connect")
     return get(set_up.cdc)

@@ -36,7 +36,7 @@ from informix_cdc.host import check_host
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.server import named_tables, open_capture_connection, open_connection
 
-Fact = TypeVar("Fact")
+_Fact = TypeVar("_Fact")
 
 
 def diagnose(options: SourceOptions) -> list[Finding]:
@@ -189,7 +189,7 @@ def _with_sound_locale(options: SourceOptions, server: ServerFacts) -> SourceOpt
     return replace(options, db_locale="") if finding.state is State.FAILURE else options
 
 
-def _asked(connect: Callable[[], Transport], ask: Callable[[Transport], Fact]) -> Fact | Unanswered:
+def _asked(connect: Callable[[], Transport], ask: Callable[[Transport], _Fact]) -> _Fact | Unanswered:
     """Ask over a connection of its own; one that cannot be had is the answer."""
     try:
         with contextlib.closing(connect()) as transport:

@@ -28,7 +28,7 @@ from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport import Transport, checked_rows, integer
 
-Fact = TypeVar("Fact")
+_Fact = TypeVar("_Fact")
 Subject = TypeVar("Subject")
 
 LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")  # parameters that say how they end
@@ -93,7 +93,7 @@ class Questions:
     def __init__(self) -> None:
         self._lost: Unanswered | None = None
 
-    def ask(self, question: Callable[[], Fact]) -> Fact | Unanswered:
+    def ask(self, question: Callable[[], _Fact]) -> _Fact | Unanswered:
         """Return the answer, or why there is none."""
         if self._lost is not None:
             return self._lost
@@ -106,8 +106,8 @@ class Questions:
             return Unanswered(reason.message, reason.remedy)
 
     def ask_each(
-        self, question: Callable[[Sequence[Subject]], Sequence[Fact]], subjects: Sequence[Subject]
-    ) -> list[Fact | Unanswered]:
+        self, question: Callable[[Sequence[Subject]], Sequence[_Fact]], subjects: Sequence[Subject]
+    ) -> list[_Fact | Unanswered]:
         """Ask about all at once, or one by one where that has no answer: one must not sink others."""
         if not subjects:
             return []

@@ -18,9 +18,9 @@ from informix_cdc.host.places import (
 from informix_cdc.host.spark import check_java, check_spark, check_worker_python
 from informix_cdc.options import SourceOptions
 
-Check = Callable[[SourceOptions, Mapping[str, str]], Finding]
+_Check = Callable[[SourceOptions, Mapping[str, str]], Finding]
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[_Check, ...] = (
     check_spark,
     check_java,
     check_worker_python,

@@ -30,11 +30,11 @@ from informix_cdc.monitoring.lag import (
     lag_of,
 )
 
-Value = int | float | bool | str | None
-Clock = Callable[[], float]
+FigureValue = int | float | bool | str | None
+_Clock = Callable[[], float]
 
 
-class View(NamedTuple):
+class _View(NamedTuple):
     """Where figures are read."""
 
     state: CaptureState
@@ -311,19 +311,19 @@ FIGURES = (
 
 
 def read_figures(
-    state: CaptureState, clock: Clock = time.time, monotonic: Clock = time.monotonic
-) -> dict[Figure, Value]:
+    state: CaptureState, clock: _Clock = time.time, monotonic: _Clock = time.monotonic
+) -> dict[Figure, FigureValue]:
     """Return the value of every figure now; None where it is not known."""
-    view = View(state, state.counters, state.gauges, _lag(state, clock(), monotonic()))
+    view = _View(state, state.counters, state.gauges, _lag(state, clock(), monotonic()))
     return {figure: attrgetter(figure.source)(view) for figure in FIGURES}
 
 
-def progress_figures(state: CaptureState) -> dict[str, Value]:
+def progress_figures(state: CaptureState) -> dict[str, FigureValue]:
     """Return the figures by their keys in Spark's progress."""
     return {figure.progress_key: _shown(figure, value) for figure, value in read_figures(state).items()}
 
 
-def _shown(figure: Figure, value: Value) -> Value:
+def _shown(figure: Figure, value: FigureValue) -> FigureValue:
     return show(value) if figure.kind == POSITION and isinstance(value, int) else value
 
 

@@ -26,7 +26,7 @@ from pyspark.sql.streaming.listener import (
 from informix_capture_client.log_events import BATCH_DONE, QUERY_ENDED, QUERY_FAILED
 from informix_capture_client.positions import show
 from informix_cdc.monitoring.figure import Figure
-from informix_cdc.monitoring.figures import FIGURES, Value
+from informix_cdc.monitoring.figures import FIGURES, FigureValue
 from informix_cdc.monitoring.prometheus import FigureCollector, Labels
 from informix_checkpoints.offsets import NOT_STARTED
 
@@ -56,7 +56,7 @@ class BatchProgress:
     rows: int
     seconds: float
     end: Mapping[str, Any]
-    figures: Mapping[str, Value]
+    figures: Mapping[str, FigureValue]
 
 
 def log_batch(done: BatchProgress) -> None:
@@ -91,7 +91,7 @@ class ProgressListener(StreamingQueryListener):
     ) -> None:
         self._on_batch = on_batch
         self._names: dict[str, str] = {}  # by the id of the run
-        self._latest: dict[str, list[tuple[Labels, dict[Figure, Value]]]] = {}
+        self._latest: dict[str, list[tuple[Labels, dict[Figure, FigureValue]]]] = {}
         if registry is not None:
             registry.register(FigureCollector(self._samples))
 
@@ -120,7 +120,7 @@ class ProgressListener(StreamingQueryListener):
         elif was_ours:
             QUERY_ENDED.log(logger, query=name)
 
-    def _samples(self) -> Iterator[tuple[Labels, dict[Figure, Value]]]:
+    def _samples(self) -> Iterator[tuple[Labels, dict[Figure, FigureValue]]]:
         for samples in list(self._latest.values()):
             yield from samples
 
@@ -150,6 +150,6 @@ def _object(text: str | None) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _sample(done: BatchProgress) -> tuple[Labels, dict[Figure, Value]]:
+def _sample(done: BatchProgress) -> tuple[Labels, dict[Figure, FigureValue]]:
     figures = {figure: done.figures.get(figure.progress_key) for figure in FIGURES}
     return {"query": done.query, "source": str(done.source)}, figures

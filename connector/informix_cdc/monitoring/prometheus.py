@@ -27,13 +27,13 @@ from informix_cdc.monitoring.figures import (
     FIGURES,
     INFO,
     START_TIME,
-    Value,
+    FigureValue,
     read_figures,
 )
 from informix_cdc.monitoring.metrics_port import MetricsPort, open_port
 
 Labels = Mapping[str, str]
-Sample = tuple[Labels, Mapping[Figure, Value]]
+Sample = tuple[Labels, Mapping[Figure, FigureValue]]
 
 # The process of the query before may need as long to end: Spark does not wait for it.
 PORT_WAIT_SECONDS = 5.0
@@ -67,7 +67,7 @@ class FigureCollector(Collector):
         return ()
 
 
-def _family(figure: Figure, name: str, known: list[tuple[Labels, Value]]) -> Metric:
+def _family(figure: Figure, name: str, known: list[tuple[Labels, FigureValue]]) -> Metric:
     kind = CounterMetricFamily if figure.kind == COUNTER else GaugeMetricFamily
     family = kind(name, figure.meaning, labels=list(known[0][0]))
     for labels, value in known:

@@ -24,9 +24,9 @@ from informix_capture_client.object_readers import (
     UNREAD,
     ByKey,
     Content,
+    ObjectPlace,
     ObjectReader,
-    Opened,
-    Place,
+    OpenedObject,
     object_reader,
     read_whole,
     try_open,
@@ -60,7 +60,7 @@ class ObjectConnection:
         self._rows: SettledRows | None = None
         self._committed: Collection[int] = frozenset()
         self._told: Collection[int] | None = None  # of which batch it was said that it waits
-        self._open: dict[Place, Opened] = {}
+        self._open: dict[ObjectPlace, OpenedObject] = {}
 
     def begin(self, committed: Collection[int]) -> None:
         """Begin with rows of transactions with these ids."""
@@ -95,7 +95,7 @@ class ObjectConnection:
         except InformixCdcError:
             self.close()
 
-    def open(self, places: Sequence[Place], is_late: IsLate) -> dict[Place, Opened]:
+    def open(self, places: Sequence[ObjectPlace], is_late: IsLate) -> dict[ObjectPlace, OpenedObject]:
         """Open objects and return them; those for which it is too late are left unopened.
 
         Raises:
@@ -104,23 +104,23 @@ class ObjectConnection:
         """
         with explained():
             for place in places:
-                unread = Opened(place, content=UNREAD)
+                unread = OpenedObject(place, content=UNREAD)
                 self._open[place] = self._tried(place, is_late, partial(self._opened, place), unread)
         return {place: self._open[place] for place in places}
 
     def read(
         self,
-        places: Sequence[Place],
+        places: Sequence[ObjectPlace],
         is_late: IsLate,
         has_room: Callable[[int], bool] = lambda _: True,
-    ) -> dict[Place, Content]:
+    ) -> dict[ObjectPlace, Content]:
         """Read objects that were opened, and close them; once there is no room, the others are left.
 
         `has_room` is told the bytes of each.
 
         Raises: as `open`.
         """
-        found: dict[Place, Content] = {}
+        found: dict[ObjectPlace, Content] = {}
         with explained():
             for place in places:
                 found[place] = self._read(place, is_late)
@@ -128,7 +128,7 @@ class ObjectConnection:
                     break
         return found
 
-    def _read(self, place: Place, is_late: IsLate) -> Content:
+    def _read(self, place: ObjectPlace, is_late: IsLate) -> Content:
         opened = self._open.get(place)
         if opened is not None and opened.content is not None:
             return self._open.pop(place).content or UNREAD
@@ -140,10 +140,12 @@ class ObjectConnection:
 
         return self._tried(place, is_late, whole, UNREAD)
 
-    def _opened(self, place: Place, reader: ObjectReader) -> Opened:
+    def _opened(self, place: ObjectPlace, reader: ObjectReader) -> OpenedObject:
         return try_open(reader, place, self._most_bytes)
 
-    def _tried(self, place: Place, is_late: IsLate, run: Callable[[ObjectReader], T], unread: T) -> T:
+    def _tried(
+        self, place: ObjectPlace, is_late: IsLate, run: Callable[[ObjectReader], T], unread: T
+    ) -> T:
         """Return what `run` returns, or `unread` once it is too late; a locked row is waited for."""
         began = time.monotonic()
         while not is_late():

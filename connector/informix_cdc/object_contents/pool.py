@@ -17,7 +17,13 @@ from typing import TypeVar
 from zlib import crc32
 
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
-from informix_capture_client.object_readers import AT_ONCE_BYTES, Content, Found, Opened, Place
+from informix_capture_client.object_readers import (
+    AT_ONCE_BYTES,
+    Content,
+    ContentsByPlace,
+    ObjectPlace,
+    OpenedObject,
+)
 from informix_capture_client.transport import Transport
 from informix_cdc.object_contents.connection import IsLate, ObjectConnection
 from informix_cdc.object_contents.figures import ContentFigures
@@ -80,7 +86,7 @@ class ContentPool:
             connection.begin(committed)
         self._deadline = self._clock() + self._read_seconds
 
-    def pieces(self, rows: Sequence[Sequence[Place]]) -> Generator[tuple[int, Found]]:
+    def pieces(self, rows: Sequence[Sequence[ObjectPlace]]) -> Generator[tuple[int, ContentsByPlace]]:
         """Yield how many rows are done, and what is at their places, some rows at a time.
 
         What later rows refer to as well is kept for them, within the bytes of a piece.
@@ -90,13 +96,13 @@ class ContentPool:
             ServerRefused: the server does not let objects be read.
         """
         last_rows = {place: row for row, places in enumerate(rows) for place in places}
-        known: dict[Place, Content] = {}
+        known: dict[ObjectPlace, Content] = {}
         at = 0
         try:
             while at < len(rows):
                 end = self._round(rows, at)
                 opened = self._open(_distinct(rows[at:end], known))
-                held: Mapping[Place, Opened | Content] = {**opened, **known}
+                held: Mapping[ObjectPlace, OpenedObject | Content] = {**opened, **known}
                 sizes = {place: each.held_bytes for place, each in held.items()}
                 del opened, held  # short values are read already, and would stay for the whole round
                 while at < end:
@@ -118,7 +124,7 @@ class ContentPool:
                 self._close_idle()  # at once, and not one object by the other
             self._let_go()
 
-    def _round(self, rows: Sequence[Sequence[Place]], at: int) -> int:
+    def _round(self, rows: Sequence[Sequence[ObjectPlace]], at: int) -> int:
         """Return up to which row objects are opened together."""
         most = min(_MOST_OPEN * len(self._connections), _MOST_TOGETHER)
         count, end = len(rows[at]), at + 1
@@ -136,10 +142,10 @@ class ContentPool:
             raise ConnectionLost("large objects are not read on: the capture is to stop.")
         return bool(self._read_seconds) and self._clock() >= self._deadline
 
-    def _open(self, places: Sequence[Place]) -> dict[Place, Opened]:
+    def _open(self, places: Sequence[ObjectPlace]) -> dict[ObjectPlace, OpenedObject]:
         return self._by_each(places, lambda one, share, is_late: one.open(share, is_late))
 
-    def _read(self, places: Sequence[Place], most_bytes: int) -> dict[Place, Content]:
+    def _read(self, places: Sequence[ObjectPlace], most_bytes: int) -> dict[ObjectPlace, Content]:
         """Read objects; the last of them are left where others have grown since they were opened."""
         read_bytes = 0
 
@@ -160,25 +166,25 @@ class ContentPool:
 
     def _by_each(
         self,
-        places: Sequence[Place],
-        run: Callable[[ObjectConnection, Sequence[Place], IsLate], dict[Place, T]],
-    ) -> dict[Place, T]:
+        places: Sequence[ObjectPlace],
+        run: Callable[[ObjectConnection, Sequence[ObjectPlace], IsLate], dict[ObjectPlace, T]],
+    ) -> dict[ObjectPlace, T]:
         """Let each connection do its share; an object is always of the same one."""
-        shares: list[list[Place]] = [[] for _ in self._connections]
+        shares: list[list[ObjectPlace]] = [[] for _ in self._connections]
         for place in places:
             shares[_number(place) % len(shares)].append(place)
         busy = [pair for pair in zip(self._connections, shares, strict=True) if pair[1]]
         if self._is_given_up:
             raise self._lost()
-        found: dict[Place, T] = {}
+        found: dict[ObjectPlace, T] = {}
         for each in self._together(busy, run):
             found.update(each)
         return found
 
     def _together(
         self,
-        busy: Sequence[tuple[ObjectConnection, Sequence[Place]]],
-        run: Callable[[ObjectConnection, Sequence[Place], IsLate], T],
+        busy: Sequence[tuple[ObjectConnection, Sequence[ObjectPlace]]],
+        run: Callable[[ObjectConnection, Sequence[ObjectPlace], IsLate], T],
     ) -> list[T]:
         """Let connections do something at once; what one of them fails with ends the others."""
         self._at_work = {one: self._clock() for one, _ in busy}
@@ -190,9 +196,9 @@ class ContentPool:
 
     def _work(
         self,
-        run: Callable[[ObjectConnection, Sequence[Place], IsLate], T],
+        run: Callable[[ObjectConnection, Sequence[ObjectPlace], IsLate], T],
         one: ObjectConnection,
-        share: Sequence[Place],
+        share: Sequence[ObjectPlace],
     ) -> T:
         def is_late() -> bool:
             if self._is_given_up:
@@ -245,17 +251,17 @@ class ContentPool:
             connection.close()
 
 
-def _number(place: Place) -> int:
+def _number(place: ObjectPlace) -> int:
     """Return the same number for the same place."""
     return crc32(place if isinstance(place, bytes) else repr(place.arguments).encode())
 
 
-def _distinct(rows: Sequence[Sequence[Place]], known: Found) -> list[Place]:
+def _distinct(rows: Sequence[Sequence[ObjectPlace]], known: ContentsByPlace) -> list[ObjectPlace]:
     return list(dict.fromkeys(place for row in rows for place in row if place not in known))
 
 
 def _end_of_piece(
-    rows: Sequence[Sequence[Place]], at: int, end: int, sizes: Mapping[Place, int]
+    rows: Sequence[Sequence[ObjectPlace]], at: int, end: int, sizes: Mapping[ObjectPlace, int]
 ) -> int:
     """Return where rows end whose objects may be in memory together; one row may always."""
     size = 0
@@ -267,14 +273,20 @@ def _end_of_piece(
     return end
 
 
-def _end_of_known(rows: Sequence[Sequence[Place]], at: int, upto: int, known: Found) -> int:
+def _end_of_known(
+    rows: Sequence[Sequence[ObjectPlace]], at: int, upto: int, known: ContentsByPlace
+) -> int:
     """Return up to which row all is read."""
     return next((row for row in range(at, upto) if any(one not in known for one in rows[row])), upto)
 
 
 def _kept(
-    known: Found, rows: Sequence[Sequence[Place]], at: int, upto: int, last_rows: Mapping[Place, int]
-) -> dict[Place, Content]:
+    known: ContentsByPlace,
+    rows: Sequence[Sequence[ObjectPlace]],
+    at: int,
+    upto: int,
+    last_rows: Mapping[ObjectPlace, int],
+) -> dict[ObjectPlace, Content]:
     """Return what is kept for rows to come: all of the next one, of others a piece's bytes."""
     next_ones = rows[at] if at < len(rows) else ()
     kept = {place: known[place] for place in next_ones if place in known}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from informix_cdc.options.authentication import PASSWORD_VARIABLE, fetch_password
 from informix_cdc.options.connection_arguments import connection_arguments
 from informix_cdc.options.connection_string import with_connection_string
-from informix_cdc.options.declaring import WholeNumbers, Words, flag_of, names
+from informix_cdc.options.declaring import IntegerRange, WordChoice, flag_of, names
 from informix_cdc.options.executors import LOOPBACK
 from informix_cdc.options.snapshots import ALL, ANY_MARKER, HEARTBEAT_MARKER, NO_MARKER
 from informix_cdc.options.source import (
@@ -29,9 +29,9 @@ __all__ = [
     "ODBC",
     "PASSWORD_VARIABLE",
     "SQLI",
+    "IntegerRange",
     "SourceOptions",
-    "WholeNumbers",
-    "Words",
+    "WordChoice",
     "connection_arguments",
     "fetch_password",
     "flag_of",

@@ -48,7 +48,7 @@ _NO_LIMIT = 1 << 62  # a bound that no user means
 
 
 @dataclass(frozen=True, slots=True)
-class WholeNumbers:
+class IntegerRange:
     """Reads a whole number between two bounds; the command line shows them."""
 
     lowest: int
@@ -61,7 +61,7 @@ class WholeNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class WordChoice:
     """Reads one of a few words; the command line shows and completes them."""
 
     words: tuple[str, ...]
@@ -72,7 +72,7 @@ class Words:
         return self.read(text)
 
 
-def whole_number(lowest: int, highest: int) -> WholeNumbers:
+def whole_number(lowest: int, highest: int) -> IntegerRange:
     """Read a whole number between two bounds."""
 
     def read(text: str) -> int:
@@ -81,10 +81,10 @@ def whole_number(lowest: int, highest: int) -> WholeNumbers:
             raise ValueError(f"must be a whole number {upto}")
         return int(text)
 
-    return WholeNumbers(lowest, highest, read)
+    return IntegerRange(lowest, highest, read)
 
 
-def one_of(*choices: str) -> Words:
+def one_of(*choices: str) -> WordChoice:
     """Read one of a few words, in any case."""
 
     def read(text: str) -> str:
@@ -93,7 +93,7 @@ def one_of(*choices: str) -> Words:
             raise ValueError(f"must be {', '.join(choices[:-1])} or {choices[-1]}")
         return text
 
-    return Words(choices, read)
+    return WordChoice(choices, read)
 
 
 def flag(text: str) -> bool:

@@ -27,7 +27,7 @@ _ELSEWHERE = {
 }
 
 
-class Problems:
+class OptionErrors:
     """What is wrong, as it is found.
 
     Args:
@@ -65,7 +65,7 @@ class Problems:
             raise BadOption(f"{len(found)} things are wrong with the options: {' '.join(told)}")
 
 
-def refuse_unknown(given: Mapping[str, str], problems: Problems, names: Sequence[str]) -> None:
+def refuse_unknown(given: Mapping[str, str], problems: OptionErrors, names: Sequence[str]) -> None:
     """Note each name that is no option, with the one that was meant where that is clear."""
     by_lower_case = {name.lower(): name for name in names}
     for key in given:

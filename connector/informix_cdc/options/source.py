@@ -29,7 +29,7 @@ from informix_cdc.options.declaring import (
     whole_number,
 )
 from informix_cdc.options.executors import LOOPBACK, listening_address, local_folder
-from informix_cdc.options.problems import Problems, refuse_unknown
+from informix_cdc.options.problems import OptionErrors, refuse_unknown
 from informix_cdc.options.row_form import (
     LargeObjectOptions,
     require_contents_may_be,
@@ -250,7 +250,7 @@ class SourceOptions(LargeObjectOptions):
         """
         lowered = {key.lower(): value for key, value in given.items()}
         every = [option_name(declared) for declared in fields(cls)]
-        problems = Problems(every)
+        problems = OptionErrors(every)
         refuse_unknown(lowered, problems, every)
         merged = lowered
         with problems.of("connectionString"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.transport import TLS, find_driver
 from informix_cdc.options.connection_string import for_the_driver
-from informix_cdc.options.declaring import Words, one_of
+from informix_cdc.options.declaring import WordChoice, one_of
 
 if TYPE_CHECKING:
     from informix_cdc.options.connection import ConnectionOptions
@@ -31,7 +31,7 @@ def _read(text: str) -> str:
     return _WAYS.read(text)
 
 
-transport_name = Words(_WAYS.words, _read)
+transport_name = WordChoice(_WAYS.words, _read)
 
 
 def chosen_transport(options: ConnectionOptions, environment: Mapping[str, str]) -> str:

@@ -27,7 +27,7 @@ from informix_capture_client.transport import Transport, checked_rows
 _SYSTEM_LOCALES = ("en_US.819", "en_US.utf8")
 _REFUSALS = {-23197, -23101}  # another code set; no files of this locale
 
-Connect = Callable[[str, str], Transport]  # to a database, with a DB_LOCALE
+_Connect = Callable[[str, str], Transport]  # to a database, with a DB_LOCALE
 
 
 class DatabaseLocales:
@@ -36,7 +36,7 @@ class DatabaseLocales:
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
-    def open(self, database: str, connect: Connect, wanted: str = "") -> Transport:
+    def open(self, database: str, connect: _Connect, wanted: str = "") -> Transport:
         """Connect to a database in its locale, spelt as is wanted.
 
         The server is asked the first time, and again when the database refuses what is known: it may
@@ -57,7 +57,7 @@ class DatabaseLocales:
                     raise
         return connect(database, self._ask(database, connect, wanted))
 
-    def _open_system(self, connect: Connect, wanted: str = "") -> Transport:
+    def _open_system(self, connect: _Connect, wanted: str = "") -> Transport:
         known = self._known.get(SYSTEM_DATABASE, "")
         refused: BadOption | None = None
         for locale in dict.fromkeys(filter(None, (known, *_SYSTEM_LOCALES, wanted))):
@@ -73,7 +73,7 @@ class DatabaseLocales:
         assert refused is not None
         raise refused
 
-    def _ask(self, database: str, connect: Connect, wanted: str) -> str:
+    def _ask(self, database: str, connect: _Connect, wanted: str) -> str:
         """Return what to connect to a database with; what does not exist is refused by name."""
         with contextlib.closing(self._open_system(connect, wanted)) as system:
             try:

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from informix_capture_client.catalog import UNFLUSHED_LOG
 from informix_capture_client.positions import log_page
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.stream import Read
-from informix_capture_client.transactions import Passed
+from informix_capture_client.transactions import PositionPassed
 
 ASK_SECONDS = 1.0
 # A stream that shows nothing more for so long, and stands so near to the log's end, has shown what had
@@ -45,7 +45,7 @@ class QuietTime:
 
     def seconds(self, answer: Read, now: float) -> float:
         """Return the length of the silence up to this answer; 0 if the answer holds another record."""
-        if answer.block is None or not (answer.block.raw.kinds == Kind.TIMEOUT).all():
+        if answer.block is None or not (answer.block.raw.kinds == RecordKind.TIMEOUT).all():
             self._since = None
             return 0.0
         if self._since is None:
@@ -131,5 +131,5 @@ def is_idle(answer: Read) -> bool:
     Only what came last says so: behind a TIMEOUT of before there may be more that is on its way.
     """
     if answer.block is not None:
-        return bool((answer.block.raw.kinds[-1:] == Kind.TIMEOUT).any())
-    return any(isinstance(event, Passed) and event.is_timeout for event in answer.events[-1:])
+        return bool((answer.block.raw.kinds[-1:] == RecordKind.TIMEOUT).any())
+    return any(isinstance(event, PositionPassed) and event.is_timeout for event in answer.events[-1:])

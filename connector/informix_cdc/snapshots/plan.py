@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 
 from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys, unqualified
 from informix_capture_client.errors import NEW_STREAM, AccessRefused, BadOption, ServerRefused
-from informix_capture_client.incremental_snapshot import Key, KeyRules, WholeTableQuery, choose_key
+from informix_capture_client.incremental_snapshot import (
+    KeyRules,
+    SnapshotKey,
+    WholeTableQuery,
+    choose_key,
+)
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.sql_names import TableName, TablePattern
 from informix_cdc.options import SourceOptions
@@ -39,7 +44,7 @@ class PlannedTable:
     name: str
     number: int
     table: Table
-    key: Key | None
+    key: SnapshotKey | None
     locks: RowLocks
     rows: int = 0
 
@@ -118,7 +123,7 @@ def plan_snapshots(
 
 
 def _require_may_go_on(
-    options: SourceOptions, name: str, snapshot: SnapshotState, key: Key | None
+    options: SourceOptions, name: str, snapshot: SnapshotState, key: SnapshotKey | None
 ) -> None:
     """Refuse options by which a snapshot cannot end, whatever option initialSnapshot says by now.
 
@@ -169,7 +174,7 @@ def _require_readable(catalog: Catalog, table: Table) -> None:
 
 def _key(
     options: SourceOptions, table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str]
-) -> Key | None:
+) -> SnapshotKey | None:
     try:
         return choose_key(table, keys, rules, named)
     except BadOption:

@@ -46,7 +46,7 @@ from informix_cdc.snapshots.table_snapshot import TableSnapshot
 from informix_checkpoints.spool import Segment, Spool
 from informix_checkpoints.table_states import SnapshotState
 
-Connect = Callable[[SourceOptions, SourceTables, PlannedTable], SnapshotConnection]
+ConnectSnapshot = Callable[[SourceOptions, SourceTables, PlannedTable], SnapshotConnection]
 
 # What was open before the stream has ended, says the server: chunks from then on have its changes.
 _SILENT_SECONDS = 1.0
@@ -85,7 +85,7 @@ class Snapshots:
         may_begin: Callable[[], bool],
         has_room: Callable[[], bool],
         note: Callable[[Segment, int], None] = lambda _segment, _seconds: None,
-        connect: Connect = SnapshotConnection,
+        connect: ConnectSnapshot = SnapshotConnection,
         clock: Callable[[], float] = time.monotonic,
         run: Callable[[TableReader, Callable[[BaseException], None]], None] = run_in_a_thread,
     ) -> None:

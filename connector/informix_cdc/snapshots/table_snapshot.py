@@ -15,9 +15,9 @@ from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.incremental_snapshot import (
     Barrier,
     Bounds,
+    ChunkOutcome,
     Collecting,
     Emitted,
-    Outcome,
     Proof,
     Reconciliation,
     TouchedKeys,
@@ -144,7 +144,7 @@ class TableSnapshot:
         with self._lock:
             self.chunks.forget(commit)
 
-    def emit(self, commit: int) -> Iterator[Outcome]:
+    def emit(self, commit: int) -> Iterator[ChunkOutcome]:
         """Yield what is due at a commit place."""
         with self._lock:
             for outcome in self.chunks.emit(commit):

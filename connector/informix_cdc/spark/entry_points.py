@@ -20,14 +20,14 @@ from informix_capture_client.log_events import ERROR_RAISED
 logger = logging.getLogger("informix_cdc.connector.entry_points")  # a name in logs, not a module
 
 Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 
-def one_line(method: Callable[Given, Answer]) -> Callable[Given, Answer]:
+def one_line(method: Callable[Given, _Answer]) -> Callable[Given, _Answer]:
     """Let an error of ours leave a method without the frames in which it arose."""
 
     @functools.wraps(method)
-    def entry(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+    def entry(*args: Given.args, **kwargs: Given.kwargs) -> _Answer:
         try:
             return method(*args, **kwargs)
         except InformixCdcError as reason:
@@ -37,11 +37,11 @@ def one_line(method: Callable[Given, Answer]) -> Callable[Given, Answer]:
     return entry
 
 
-def one_line_rows(method: Callable[Given, Iterator[Answer]]) -> Callable[Given, Iterator[Answer]]:
+def one_line_rows(method: Callable[Given, Iterator[_Answer]]) -> Callable[Given, Iterator[_Answer]]:
     """Do the same for a method that yields: its errors arise while Spark takes the rows."""
 
     @functools.wraps(method)
-    def entry(*args: Given.args, **kwargs: Given.kwargs) -> Iterator[Answer]:
+    def entry(*args: Given.args, **kwargs: Given.kwargs) -> Iterator[_Answer]:
         try:
             yield from method(*args, **kwargs)
         except InformixCdcError as reason:

@@ -26,7 +26,7 @@ from informix_capture_client.log_events import (
     MANY_TABLES,
     ROW_FORM_CHANGED,
 )
-from informix_capture_client.positions import Place, Position, show
+from informix_capture_client.positions import Position, RecordPlace, show
 from informix_cdc.capture import CaptureState, CaptureThread, can_jump
 from informix_cdc.executors import SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
@@ -60,7 +60,7 @@ logger = logging.getLogger("informix_cdc.connector.stream_reader")  # a name in 
 
 # Spark asks for everything, ReadAllAvailable, with Trigger.Once only: other triggers hand this back.
 _NO_LIMIT = (1 << 63) - 1
-_FOR_EVER: Place = (_NO_LIMIT, 0)
+_FOR_EVER: RecordPlace = (_NO_LIMIT, 0)
 _SHAPES_OF_STRUCTS = ("rows", "envelope")
 _MANY_TABLES = 20
 # Of CPU in the Python worker, for each value of a delivered row: measured with 100 and 500 tables of

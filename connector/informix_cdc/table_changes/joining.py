@@ -18,7 +18,7 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.stream import Answer, Read
 from informix_cdc.snapshots import AwaitedEnds, ServerSays
 from informix_checkpoints.spool import Spool
-from informix_checkpoints.table_states import TableChanges, Tables
+from informix_checkpoints.table_states import ChangedStates, Tables
 
 
 class Switched(NamedTuple):
@@ -112,7 +112,7 @@ class Joining:
 
         return self._ends.are_passed(answer, is_open)
 
-    def switch(self) -> TableChanges:
+    def switch(self) -> ChangedStates:
         """Let the tables join where the spool's mark is, and return what is known of them.
 
         Whoever was open then and shows no beginning is left out, as at the begin of a stream. The last

@@ -22,9 +22,9 @@ import numpy as np
 from informix_capture_client.errors import EMPTY_COPY, BadOption, DataLoss, Gap
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import show
-from informix_capture_client.records import OF_A_TABLE, Kind, RecordBlock
+from informix_capture_client.records import OF_A_TABLE, RecordBlock, RecordKind
 from informix_capture_client.stream import Answer, Read
-from informix_capture_client.transactions import Event, Passed, Transactions
+from informix_capture_client.transactions import CommittedTransactions, PositionPassed, StreamEvent
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
 from informix_cdc.snapshots import AwaitedEnds, ServerSays, wanted_tables
@@ -33,7 +33,7 @@ from informix_cdc.table_changes.known_tables import other_table
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.receipts import Acquired, Receipt
 from informix_checkpoints.spool import ReportedLoss, Spool
-from informix_checkpoints.table_states import SnapshotState, TableChanges, Tables
+from informix_checkpoints.table_states import ChangedStates, SnapshotState, Tables
 
 _OPTION = "schemaChange"
 
@@ -222,7 +222,7 @@ class Returning:
         """Tell whether everything up to there is in the spool."""
         return self.is_near and isinstance(answer, Read) and self.is_free()
 
-    def switch(self) -> TableChanges:
+    def switch(self) -> ChangedStates:
         """Let the tables come back where the spool's mark is, and return what is known of them.
 
         Who was open when full row logging went on has ended below `since`; what such a one committed
@@ -237,11 +237,11 @@ class Returning:
         return self.tables
 
 
-def _committed_upto(events: Collection[Event], since: int) -> list[Event]:
-    kept: list[Event] = []
+def _committed_upto(events: Collection[StreamEvent], since: int) -> list[StreamEvent]:
+    kept: list[StreamEvent] = []
     for event in events:
-        if isinstance(event, Passed | Transactions) and event.position.commit > since:
-            if isinstance(event, Transactions):
+        if isinstance(event, PositionPassed | CommittedTransactions) and event.position.commit > since:
+            if isinstance(event, CommittedTransactions):
                 kept += [one for one in event.each() if one.position.commit <= since]
             break
         kept.append(event)
@@ -268,12 +268,14 @@ class NobodyWrote:
         """
         early = block.sequence_numbers <= self._since
         rows = early & OF_A_TABLE[block.raw.kinds] & np.isin(block.table_ids, list(self._tables))
-        ends = early & np.isin(block.raw.kinds, [Kind.COMMTX, Kind.RBTX, Kind.BEGINTX])
+        ends = early & np.isin(
+            block.raw.kinds, [RecordKind.COMMTX, RecordKind.RBTX, RecordKind.BEGINTX]
+        )
         for place in np.flatnonzero(rows | ends).tolist():
             key = int(block.transaction_ids[place])
             if rows[place]:
                 self._writers[key] = self._tables[int(block.table_ids[place])]
-            elif (name := self._writers.pop(key, None)) and block.raw.kinds[place] == Kind.COMMTX:
+            elif (name := self._writers.pop(key, None)) and block.raw.kinds[place] == RecordKind.COMMTX:
                 raise DataLoss(
                     f"table {name} was changed between release and acquire, by the transaction that"
                     f" committed at {show(int(block.sequence_numbers[place]))}: what else was changed"

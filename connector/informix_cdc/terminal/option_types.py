@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.options import WholeNumbers, Words
+from informix_cdc.options import IntegerRange, WordChoice
 
 Refuse = Callable[[BadOption], click.ClickException]
 _ELSEWHERE = {
@@ -66,7 +66,7 @@ class _Word(click.Choice):  # type: ignore[type-arg]
 class _WholeNumber(click.IntRange):
     """A number between two bounds."""
 
-    def __init__(self, numbers: WholeNumbers, check: _Check) -> None:
+    def __init__(self, numbers: IntegerRange, check: _Check) -> None:
         super().__init__(numbers.lowest, numbers.highest)
         self.convert = check  # type: ignore[method-assign, assignment]
 
@@ -90,9 +90,9 @@ def type_of(name: str, read: Callable[[str], Any], refuse: Refuse) -> click.Para
     check = _Check(read, refuse)
     if name in _IS_FOLDER:
         return _Place(check, is_folder=_IS_FOLDER[name])
-    if isinstance(read, Words):
+    if isinstance(read, WordChoice):
         return _Word(read.words, check)
-    if isinstance(read, WholeNumbers):
+    if isinstance(read, IntegerRange):
         return _WholeNumber(read, check)
     return _Text(check)
 

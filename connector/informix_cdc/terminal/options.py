@@ -34,7 +34,7 @@ from informix_cdc.terminal.profiles import profiles_path, read_profile, read_pro
 from informix_cdc.terminal.screen import say_unbroken
 from informix_cdc.terminal.transports import say_without_driver, trace_option
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _NO_TABLE = {"database": SYSTEM_DATABASE, "table": "informix.systables"}  # none is looked at
 # A password on the command line would be in every `ps`; the others mean something to Spark only.
@@ -129,14 +129,14 @@ def one_line_errors(*, in_words: Callable[[str], str] = in_flags) -> Iterator[No
         raise OneLineError(f"{where}{error.strerror or error}.") from None
 
 
-def connection_options(*left_out: str, also: Collection[str] = ()) -> Callable[[Command], Command]:
+def connection_options(*left_out: str, also: Collection[str] = ()) -> Callable[[_Command], _Command]:
     """Return a decorator that adds the source's options; a command gets them by their option names.
 
     None is required by click: a connection string, the environment and a profile may stand in.
     """
     readers = option_readers()
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: _Command) -> _Command:
         for name, default, meaning in reversed(list(option_rows())):
             if (name not in _NOT_HERE or name in also) and name not in left_out:
                 command = _click_option(name, default, meaning, readers[name])(command)
@@ -147,7 +147,7 @@ def connection_options(*left_out: str, also: Collection[str] = ()) -> Callable[[
 
 def _click_option(
     name: str, default: str, meaning: str, read: Callable[[str], Any]
-) -> Callable[[Command], Command]:
+) -> Callable[[_Command], _Command]:
     # The default is shown, not set: what the user leaves out is left to the declaration.
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
     flag = flag_of(name)
@@ -155,7 +155,7 @@ def _click_option(
     return click.option(flag, name, cls=SharedOption, type=kind, envvar=_variable_of(name), help=shown)
 
 
-def _profile_option(command: Command) -> Command:
+def _profile_option(command: _Command) -> _Command:
     def load(context: click.Context, _option: click.Parameter, name: str | None) -> None:
         if name and not context.resilient_parsing:
             context.meta[PROFILE] = name

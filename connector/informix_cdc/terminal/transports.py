@@ -15,7 +15,7 @@ from informix_cdc.options import AUTO, ODBC, SQLI, SourceOptions, rules_out_driv
 from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.screen import say
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _OWNER_ONLY = 0o600
 _WITHOUT = "No ODBC driver was found: connecting without one (--transport {} or {} chooses)."
 
@@ -27,7 +27,7 @@ def say_without_driver(given: Mapping[str, str], options: SourceOptions) -> None
         say(_WITHOUT.format(SQLI, ODBC))
 
 
-def trace_option(command: Command) -> Command:
+def trace_option(command: _Command) -> _Command:
     """Add the flag that records what passes over the wire."""
 
     def begin(context: click.Context, _option: click.Parameter, path: Path | None) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from harness.capture.tables import make_table
 from harness.servers.in_process import InProcessConnection
-from informix_capture_client.incremental_snapshot import ChunkQuery, Key, WholeTableQuery
+from informix_capture_client.incremental_snapshot import ChunkQuery, SnapshotKey, WholeTableQuery
 from informix_emulator import EmulatedServer
 
 COLUMNS = "k1 integer, k2 smallint, k3 char(4), v varchar(10,0)"
@@ -24,7 +24,7 @@ ATTRIBUTES = {
 def query(*names: str, columns: str = COLUMNS, table: str = "orders", owner: str = "ann") -> ChunkQuery:
     described = make_table(table, columns, owner)
     by_name = {column.name: column for column in described.columns}
-    return ChunkQuery(described, Key(described.name, tuple(by_name[name] for name in names)))
+    return ChunkQuery(described, SnapshotKey(described.name, tuple(by_name[name] for name in names)))
 
 
 def condition(*names: str) -> str:

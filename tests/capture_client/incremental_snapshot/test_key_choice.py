@@ -8,7 +8,7 @@ from harness.capture.tables import make_table
 from informix_capture_client.catalog import TableKeys
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
-from informix_capture_client.incremental_snapshot import Key, KeyRules, choose_key
+from informix_capture_client.incremental_snapshot import KeyRules, SnapshotKey, choose_key
 
 COLUMNS = (
     "id integer, line smallint, code char(8), name nvarchar(20,0), tag nchar(4), size float,"
@@ -130,4 +130,4 @@ def test_texts_whose_bad_bytes_are_replaced_may_look_alike() -> None:
     keys = TableKeys(("id", "code", "note"))
     assert choose_key(ORDERS, keys, replacing).replaceable == (1, 2)
     assert choose_key(ORDERS, keys, PLAIN).replaceable == ()
-    assert isinstance(choose_key(ORDERS, keys, PLAIN), Key)
+    assert isinstance(choose_key(ORDERS, keys, PLAIN), SnapshotKey)

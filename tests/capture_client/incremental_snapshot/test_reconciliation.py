@@ -12,15 +12,15 @@ from informix_capture_client.incremental_snapshot import (
     Barrier,
     Collecting,
     Emitted,
-    Key,
     Proof,
     Reconciliation,
+    SnapshotKey,
     ThrownAway,
     TouchedKeys,
 )
 
 TABLE = make_table("orders", "id integer")
-KEY = Key(TABLE.name, TABLE.columns)
+KEY = SnapshotKey(TABLE.name, TABLE.columns)
 BARRIER = Barrier(clock=1000)
 LATER, SAME_SECOND = Proof(1001, 1), Proof(1000, 1)
 

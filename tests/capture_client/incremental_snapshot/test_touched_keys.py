@@ -18,28 +18,28 @@ from harness.capture.tables import make_table
 from harness.runs.examples import examples
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
-from informix_capture_client.incremental_snapshot import Key, TouchedKeys, TouchedTables
+from informix_capture_client.incremental_snapshot import SnapshotKey, TouchedKeys, TouchedTables
 from informix_capture_client.shapes.captured_tables import table_schema
 
 Row = tuple[Any, ...]
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
-def key_of(columns: str, replaceable: tuple[int, ...] = ()) -> Key:
+def key_of(columns: str, replaceable: tuple[int, ...] = ()) -> SnapshotKey:
     table = make_table("orders", columns)
-    return Key(table.name, table.columns, replaceable)
+    return SnapshotKey(table.name, table.columns, replaceable)
 
 
-def schema_of(key: Key) -> pa.Schema:
+def schema_of(key: SnapshotKey) -> pa.Schema:
     described = make_table("orders", ", ".join(f"{c.name} {c.type_text}" for c in key.columns))
     return table_schema(described, DecodeRules())
 
 
-def columns_of(key: Key, rows: Sequence[Row]) -> list[pa.Array]:
+def columns_of(key: SnapshotKey, rows: Sequence[Row]) -> list[pa.Array]:
     return [pa.array([r[n] for r in rows], f.type) for n, f in enumerate(schema_of(key))]
 
 
-def chunk_of(key: Key, rows: Sequence[Row]) -> pa.Table:
+def chunk_of(key: SnapshotKey, rows: Sequence[Row]) -> pa.Table:
     """Rows as a SELECT gives them: the key's columns, and one that is none of it."""
     names = [*key.names, "place"]
     return pa.table([*columns_of(key, rows), pa.array(range(len(rows)), pa.int64())], names)

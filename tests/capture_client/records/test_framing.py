@@ -32,21 +32,21 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records import framing
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import (
-    Kind,
+    RecordKind,
     TableSchema,
     Timeout,
     parse_block,
 )
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 
 SCHEMA = "id integer, amount decimal(10,2), made datetime year to second, note varchar(20,0)"
 ROW = bytes.fromhex("00000007 c1013200 0000 c71418030f0a141e 026869".replace(" ", ""))
 
 
 def stream_of_every_kind() -> bytes:
-    rows = [row(101 + n, 1, ROW, Kind(40 + n % 4), sizes=[3]) for n in range(8)]
+    rows = [row(101 + n, 1, ROW, RecordKind(40 + n % 4), sizes=[3]) for n in range(8)]
     return b"".join(
         [
             table_schema(0, (4 + 6 + 8, 3, 1), SCHEMA.encode() + b"\0"),
@@ -237,7 +237,7 @@ def read_whole_way(chunks: list[bytes]) -> int:
         for event in assembler.feed(block):
             if isinstance(event, TableSchema):
                 encoder.announce(event)
-            elif isinstance(event, Transactions):
+            elif isinstance(event, CommittedTransactions):
                 found += sum(len(batch.to_pylist()) for batch in encoder.encode([event]))
     return found
 
@@ -258,9 +258,9 @@ def test_random_bytes_are_refused_or_wait_for_more(noise: bytes, places: list[in
     read_or_refused(cut_at(noise, places))
 
 
-@given(noise=st.binary(max_size=200), kind=st.sampled_from(list(Kind)), extra=st.integers(0, 30))
+@given(noise=st.binary(max_size=200), kind=st.sampled_from(list(RecordKind)), extra=st.integers(0, 30))
 def test_random_bytes_in_a_well_formed_frame_are_read_or_refused(
-    noise: bytes, kind: Kind, extra: int
+    noise: bytes, kind: RecordKind, extra: int
 ) -> None:
     header = min(16 + len(noise), 24 + extra)
     sizes = header.to_bytes(4) + (16 + len(noise) - header).to_bytes(4)

@@ -14,7 +14,7 @@ from informix_capture_client.records.records import (
     Begin,
     Commit,
     Discard,
-    Kind,
+    RecordKind,
     Rollback,
     ServerError,
     TableSchema,
@@ -44,23 +44,23 @@ GOLDEN: list[tuple[str, str, Read]] = [
         "INSERT of 15 bytes at 47:0x5e04c into table 0: 1, 'a', 1000 (the guide's sample)",
         "00000024 0000000f 00000042 00000028  0000002f0005e04c 00000018 00000000 00000000"
         "  00000001 61 0001000003e800000000",
-        (Kind.INSERT, INSERT_AT, 24, 0, bytes.fromhex("00000001 61 0001000003e800000000")),
+        (RecordKind.INSERT, INSERT_AT, 24, 0, bytes.fromhex("00000001 61 0001000003e800000000")),
     ),
     (
         "DELETE with one variable column, whose size is part of the header",
         "00000028 00000003 00000042 00000029  0000002f0005e04c 00000018 00000005 00000000 00000003"
         "  026869",
-        (Kind.DELETE, INSERT_AT, 24, 5, bytes.fromhex("026869")),
+        (RecordKind.DELETE, INSERT_AT, 24, 5, bytes.fromhex("026869")),
     ),
     (
         "UPDBEF with reserved flags set",
         "00000024 00000001 00000042 0000002a  0000002f0005e04c 00000018 00000005 ffffffff  61",
-        (Kind.UPDBEF, INSERT_AT, 24, 5, b"a"),
+        (RecordKind.UPDBEF, INSERT_AT, 24, 5, b"a"),
     ),
     (
         "UPDAFT without a payload",
         "00000024 00000000 00000042 0000002b  0000002f0005e04c 00000018 00000005 00000000",
-        (Kind.UPDAFT, INSERT_AT, 24, 5, b""),
+        (RecordKind.UPDAFT, INSERT_AT, 24, 5, b""),
     ),
     (
         "DISCARD from 47:0x5e04c on",
@@ -70,7 +70,7 @@ GOLDEN: list[tuple[str, str, Read]] = [
     (
         "TRUNCATE of table 5, without flags",
         "00000020 00000000 00000042 00000077  0000002f0005e04c 00000018 00000005",
-        (Kind.TRUNCATE, INSERT_AT, 24, 5, b""),
+        (RecordKind.TRUNCATE, INSERT_AT, 24, 5, b""),
     ),
     (
         "TABSCHEMA of 37 bytes of text, the trailing NUL counted (the guide's sample)",
@@ -115,7 +115,7 @@ def test_a_record_means_what_the_guide_says(record: str, value: Read) -> None:
 
 def test_all_twelve_kinds_have_golden_bytes() -> None:
     golden = {int.from_bytes(bytes.fromhex(record)[12:16]) for _, record, _ in GOLDEN}
-    assert golden == set(Kind)
+    assert golden == set(RecordKind)
 
 
 def test_all_golden_records_in_one_stream_keep_their_meaning() -> None:

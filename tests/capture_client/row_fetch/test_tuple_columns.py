@@ -12,7 +12,7 @@ from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.row_fetch.declared import declared_form, described_form, require_declared
 from informix_capture_client.row_fetch.tuple_columns import TupleDecoder
-from informix_capture_client.transport.sqli import Column as Described
+from informix_capture_client.transport.sqli import SqliColumn as Described
 from informix_capture_client.transport.sqli import Tuples
 from informix_capture_client.values import Column, parse_columns
 

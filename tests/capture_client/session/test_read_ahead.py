@@ -24,7 +24,7 @@ from informix_capture_client.session.session import CaptureSession, SessionSetti
 from informix_capture_client.stream import Read, Silence, Starting
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Passed, Transactions
+from informix_capture_client.transactions.events import CommittedTransactions, PositionPassed
 
 Start = Callable[[ScriptedTransport], ReadAhead]
 
@@ -255,7 +255,7 @@ def test_a_stream_turns_chunks_into_events() -> None:
     gate.set()
     second = stream.next(patiently(5))
     assert isinstance(second, Read)
-    assert [type(event) for event in second.events] == [Transactions, Passed]
+    assert [type(event) for event in second.events] == [CommittedTransactions, PositionPassed]
     assert second.assembler.counters.transactions == 1
     with pytest.raises(ConnectionLost):
         stream.next(patiently(5))

@@ -18,7 +18,7 @@ from informix_capture_client.errors import (
     ProtocolViolation,
     ServerRefused,
 )
-from informix_capture_client.records.records import Kind, parse_block
+from informix_capture_client.records.records import RecordKind, parse_block
 from informix_capture_client.session.error_codes import ErrorCodes, finish_alter
 from informix_capture_client.session.session import (
     CapturedTable,
@@ -275,8 +275,8 @@ def test_a_table_that_was_not_captured_is_not_ended() -> None:
     assert "cdc_endcapture" not in [call[0] for call in transport.calls]
 
 
-@pytest.mark.parametrize("kind", list(Kind), ids=lambda kind: kind.name)
-def test_a_server_without_a_record_type_is_refused_before_a_session_is_opened(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(RecordKind), ids=lambda kind: kind.name)
+def test_a_server_without_a_record_type_is_refused_before_a_session_is_opened(kind: RecordKind) -> None:
     others = [row for row in RECORD_TYPES if row[0] != str(int(kind))]
     transport = ScriptedTransport(tables={statements.RECORD_TYPES: others})
     with pytest.raises(ProtocolViolation, match=f"does not know CDC_REC_{kind.name}"):
@@ -295,10 +295,10 @@ def test_another_version_of_the_interface_is_refused(rows: list[tuple[str | None
 
 
 def test_names_of_record_types_may_be_cut_padded_or_whole() -> None:
-    whole = [(number, f"CDC_REC_{Kind(int(number or 0)).name}  ") for number, _ in RECORD_TYPES]
+    whole = [(number, f"CDC_REC_{RecordKind(int(number or 0)).name}  ") for number, _ in RECORD_TYPES]
     extra: list[tuple[str | None, ...]] = [("999", "CDC_REC_NEWS"), ("998", None)]
     transport = ScriptedTransport(tables={statements.RECORD_TYPES: [*whole, *extra]})
-    assert open_session(transport).record_kinds == {int(kind): kind for kind in Kind}
+    assert open_session(transport).record_kinds == {int(kind): kind for kind in RecordKind}
 
 
 def test_record_numbers_of_another_server_are_translated_by_name() -> None:
@@ -314,7 +314,7 @@ def test_record_numbers_of_another_server_are_translated_by_name() -> None:
 
 @pytest.mark.parametrize("number", [0, 201, 1200, 1204, 2**32 - 1])
 def test_a_record_number_that_a_translating_server_does_not_list_is_refused(number: int) -> None:
-    kinds = {int(kind) + 1000: kind for kind in Kind if kind is not Kind.TABSCHEMA}
+    kinds = {int(kind) + 1000: kind for kind in RecordKind if kind is not RecordKind.TABSCHEMA}
     (raw,) = raw_blocks([timeout(5)[:12] + number.to_bytes(4) + timeout(5)[16:]])
     with pytest.raises(ProtocolViolation, match=f"record number {number} "):
         in_our_numbers(raw, kinds)
@@ -322,4 +322,4 @@ def test_a_record_number_that_a_translating_server_does_not_list_is_refused(numb
 
 def test_our_own_record_numbers_are_left_alone() -> None:
     (raw,) = raw_blocks([timeout(5)])
-    assert in_our_numbers(raw, {int(kind): kind for kind in Kind}) is raw
+    assert in_our_numbers(raw, {int(kind): kind for kind in RecordKind}) is raw

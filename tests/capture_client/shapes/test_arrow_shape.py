@@ -24,7 +24,7 @@ from capture_client.shapes.test_groups import (
 from harness.capture.changed_tables import Change, ChangedTables, numbered, plain_rows
 from harness.runs.examples import examples
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes import ChunkRows, grouped_form
 from informix_capture_client.shapes.encoder import row_schema
 from informix_checkpoints.spool import arrow_pieces as pieces
@@ -159,4 +159,4 @@ def test_metadata_full_has_the_columns_of_the_other_shapes() -> None:
     (change,) = changes_of(row).to_pylist()
     assert change["_transaction_id"] == 1
     assert (change["_change_seq"], change["_user_id"]) == (2, 501)
-    assert Kind.INSERT.name.lower() == change["_change_type"]
+    assert RecordKind.INSERT.name.lower() == change["_change_type"]

@@ -19,7 +19,7 @@ from harness.capture.tables import make_table
 from harness.runs.examples import examples
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes import ChangeEncoder, ChunkRows, json_rows
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
 from informix_capture_client.shapes.encoder import EncodedRows
@@ -73,7 +73,7 @@ class World:
         return as_delivered(encoder, encoder.encode(self.known.transactions([self.inserts()])))
 
     def inserts(self) -> list[Change]:
-        return [(Kind.INSERT, self.number, place) for place in range(len(self.rows))]
+        return [(RecordKind.INSERT, self.number, place) for place in range(len(self.rows))]
 
     def chunk(self, first: int = FIRST) -> ChunkRows:
         return ChunkRows(self.number, self.known.columns_of(self.number), COMMIT, first, READ_AT)
@@ -236,7 +236,7 @@ def test_rows_of_many_columns_become_json_a_part_at_a_time(monkeypatch: pytest.M
 @pytest.mark.parametrize(("name", "tables"), CASES)
 def test_a_chunk_between_transactions_changes_nothing_about_them(name: str, tables: int) -> None:
     world = narrow(6, tables)
-    changes = [world.inserts(), [(Kind.DELETE, 0, 0)]]
+    changes = [world.inserts(), [(RecordKind.DELETE, 0, 0)]]
     found = []
     for with_chunk in (False, True):
         encoder, rows = world.known.encoder(FORMS[name]), []

@@ -24,13 +24,13 @@ from informix_capture_client.errors import (
     UnsupportedColumn,
 )
 from informix_capture_client.positions import Position
-from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
 from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
 from informix_capture_client.shapes.metadata import METADATA
 from informix_capture_client.shapes.row_shape import struct_names
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from informix_checkpoints.spool import stored_rows
 
 Policy = Literal["fail", "emit", "ignore"]
@@ -53,23 +53,25 @@ def both(policy: Policy = "fail") -> ChangeEncoder:
     return encoder
 
 
-def order(sequence: int, number: int, transaction: int = 1, kind: Kind = Kind.INSERT) -> bytes:
+def order(
+    sequence: int, number: int, transaction: int = 1, kind: RecordKind = RecordKind.INSERT
+) -> bytes:
     note = b"n%d" % number
     payload = number.to_bytes(4) + bytes((len(note),)) + note
     return row(sequence, transaction, payload, kind, 0, [len(note) + 1])
 
 
 def size(sequence: int, value: int, transaction: int = 1) -> bytes:
-    return row(sequence, transaction, value.to_bytes(2), Kind.INSERT, 1)
+    return row(sequence, transaction, value.to_bytes(2), RecordKind.INSERT, 1)
 
 
-def transactions(*records: bytes, chunk: int = 1 << 20) -> list[Transactions]:
+def transactions(*records: bytes, chunk: int = 1 << 20) -> list[CommittedTransactions]:
     stream = begin(1, 1, 1_700_000_000, 501) + b"".join(records)
     events = feed_chunks(TransactionAssembler(Position(0, 0)), in_chunks(stream, chunk))
-    return [event for event in events if isinstance(event, Transactions)]
+    return [event for event in events if isinstance(event, CommittedTransactions)]
 
 
-def rows_in(encoder: ChangeEncoder, found: list[Transactions]) -> list[pa.RecordBatch]:
+def rows_in(encoder: ChangeEncoder, found: list[CommittedTransactions]) -> list[pa.RecordBatch]:
     return [stored_rows.in_row_form(batch, encoder.schema) for batch in encoder.encode(found)]
 
 
@@ -135,9 +137,9 @@ def test_all_kinds_of_changes_are_named_as_in_deltas_change_feed() -> None:
     found = delivered(
         orders("emit"),
         order(2, 1),
-        order(3, 1, kind=Kind.UPDBEF),
-        order(4, 2, kind=Kind.UPDAFT),
-        order(5, 2, kind=Kind.DELETE),
+        order(3, 1, kind=RecordKind.UPDBEF),
+        order(4, 2, kind=RecordKind.UPDAFT),
+        order(5, 2, kind=RecordKind.DELETE),
         truncate(6, 1, 0),
         end(),
     )
@@ -177,7 +179,7 @@ def test_several_tables_are_one_struct_each() -> None:
 
 
 def test_a_row_of_nulls_is_not_a_missing_row() -> None:
-    nulls = row(2, 1, bytes.fromhex("80000000 0100"), Kind.INSERT, 0, [2])
+    nulls = row(2, 1, bytes.fromhex("80000000 0100"), RecordKind.INSERT, 0, [2])
     (change,) = delivered(both(), nulls, end())
     assert (change["orders"], change["sizes"]) == ({"note": None, "id": None}, None)
 
@@ -228,7 +230,7 @@ def test_a_transaction_of_nothing_but_an_ignored_truncate_is_empty() -> None:
 
 # pairs
 
-BEFORE, AFTER = Kind.UPDBEF, Kind.UPDAFT
+BEFORE, AFTER = RecordKind.UPDBEF, RecordKind.UPDAFT
 UPDATE = [order(3, 1, kind=BEFORE), order(4, 1, kind=AFTER)]
 HALVES = [
     ("a before image alone", [order(2, 1, kind=BEFORE)]),
@@ -339,7 +341,7 @@ def test_a_row_before_its_table_is_described_is_refused() -> None:
 @pytest.mark.parametrize("table", [1, 2**31 - 1])
 @pytest.mark.parametrize("policy", ["fail", "emit", "ignore"])
 def test_a_row_of_a_table_not_asked_for_is_refused(table: int, policy: Policy) -> None:
-    for record in (row(2, 1, b"\0\0\0\1", Kind.INSERT, table), truncate(2, 1, table)):
+    for record in (row(2, 1, b"\0\0\0\1", RecordKind.INSERT, table), truncate(2, 1, table)):
         with pytest.raises(ProtocolViolation, match=f"0:0x2 belongs to table number {table}"):
             delivered(orders(policy), record, end())
 
@@ -350,7 +352,7 @@ def test_a_row_without_room_for_its_sizes_is_refused() -> None:
 
 
 def test_a_value_that_cannot_be_is_named_by_its_position() -> None:
-    bad = row(3, 1, bytes.fromhex("00000001 0561"), Kind.INSERT, 0, [2])
+    bad = row(3, 1, bytes.fromhex("00000001 0561"), RecordKind.INSERT, 0, [2])
     with pytest.raises(ProtocolViolation, match=r"stores:informix.orders.note at 0:0x3 has a VARCHAR"):
         delivered(both(), size(2, 1), bad, end())
 

@@ -19,7 +19,7 @@ from harness.runs.examples import examples
 from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes import grouped_form
 from informix_capture_client.shapes.change_columns import tables_in
 from informix_checkpoints.spool import (
@@ -40,11 +40,11 @@ FORMS = [
     RowForm(shape="envelope", truncate="emit", server="ol_stores", before_image=False),
 ]
 RECORDED = GOLDEN / "kept_segments_of_tables"
-INSERT, DELETE, TRUNCATE = Kind.INSERT, Kind.DELETE, Kind.TRUNCATE
+INSERT, DELETE, TRUNCATE = RecordKind.INSERT, RecordKind.DELETE, RecordKind.TRUNCATE
 
 
 def update(table: int, old: int, new: int) -> list[Change]:
-    return [(Kind.UPDBEF, table, old), (Kind.UPDAFT, table, new)]
+    return [(RecordKind.UPDBEF, table, old), (RecordKind.UPDAFT, table, new)]
 
 
 @st.composite
@@ -61,7 +61,8 @@ def changed_tables(draw: st.DrawFn) -> tuple[ChangedTables, list[list[Change]]]:
         rows.append([{name: pair[0] for name, pair in row.items()} for row in drawn])
     one = st.one_of(
         st.tuples(
-            st.sampled_from([INSERT, DELETE, TRUNCATE, Kind.UPDAFT]), st.integers(0, len(columns) - 1)
+            st.sampled_from([INSERT, DELETE, TRUNCATE, RecordKind.UPDAFT]),
+            st.integers(0, len(columns) - 1),
         ),
     )
     transactions: list[list[Change]] = []
@@ -69,7 +70,7 @@ def changed_tables(draw: st.DrawFn) -> tuple[ChangedTables, list[list[Change]]]:
         changes: list[Change] = []
         for kind, table in drawn_changes:
             place = draw(st.integers(0, len(rows[table]) - 1))
-            changes += update(table, 0, place) if kind == Kind.UPDAFT else [(kind, table, place)]
+            changes += update(table, 0, place) if kind == RecordKind.UPDAFT else [(kind, table, place)]
         transactions.append(changes)
     return ChangedTables(columns, rows), transactions
 
@@ -78,8 +79,8 @@ Told = tuple[Any, ...]
 TYPES_OF = {
     INSERT: "insert",
     DELETE: "delete",
-    Kind.UPDBEF: "update_preimage",
-    Kind.UPDAFT: "update_postimage",
+    RecordKind.UPDBEF: "update_preimage",
+    RecordKind.UPDAFT: "update_postimage",
     TRUNCATE: "truncate",
 }
 
@@ -91,7 +92,7 @@ def expected_rows(known: ChangedTables, changes: Sequence[Sequence[Change]]) -> 
     ]
 
 
-def image(known: ChangedTables, kind: Kind, table: int, place: int) -> dict[str, Any]:
+def image(known: ChangedTables, kind: RecordKind, table: int, place: int) -> dict[str, Any]:
     row = None if kind == TRUNCATE else known.row(table, place)
     return {f"t{n}": row if n == table else None for n in range(len(known.tables))}
 
@@ -117,13 +118,13 @@ def expected_events(
     counted: dict[tuple[int, int], int] = {}
     total, old = {}, None
     for commit, _, number, (kind, table, place) in numbered(changes):
-        if kind == Kind.UPDBEF:
+        if kind == RecordKind.UPDBEF:
             old = image(known, kind, table, place)
             continue
         counted[commit, table] = counted.get((commit, table), 0) + 1
         total[commit] = total.get(commit, 0) + 1
         now = image(known, kind, table, place)
-        op = {INSERT: "c", DELETE: "d", Kind.UPDAFT: "u", TRUNCATE: "t"}[kind]
+        op = {INSERT: "c", DELETE: "d", RecordKind.UPDAFT: "u", TRUNCATE: "t"}[kind]
         images = {
             "c": (None, now),
             "d": (now, None),

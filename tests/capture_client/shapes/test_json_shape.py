@@ -25,16 +25,16 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
-from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes import json_rows
 from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.values.table_decoder import TableDecoder
 from informix_checkpoints.spool import in_row_form
 
 Row = dict[str, Any]
-Change = tuple[Kind, int, EncodedRow]
+Change = tuple[RecordKind, int, EncodedRow]
 JSON = RowForm(shape="json", truncate="emit")
 
 
@@ -91,7 +91,9 @@ class Tables:
         made = self.encoder(row_form)
         events = feed_chunks(TransactionAssembler(Position(0, 0)), [stream])
         found: list[Row] = []
-        for batch in made.encode([event for event in events if isinstance(event, Transactions)]):
+        for batch in made.encode(
+            [event for event in events if isinstance(event, CommittedTransactions)]
+        ):
             rows = in_row_form(batch, made.schema)
             rows.validate(full=True)
             assert rows.schema == made.schema
@@ -107,7 +109,7 @@ def records(changes: Sequence[Change]) -> bytes:
     """Return one transaction."""
     rows = [
         row(100 + place, 1, payload, kind, table, sizes)
-        if kind != Kind.TRUNCATE
+        if kind != RecordKind.TRUNCATE
         else truncate(100 + place, 1, table)
         for place, (kind, table, (sizes, payload)) in enumerate(changes)
     ]
@@ -151,9 +153,13 @@ def tables_and_changes(draw: st.DrawFn) -> tuple[Tables, list[Change]]:
     changes: list[Change] = []
     for table in draw(st.lists(st.integers(0, len(columns) - 1), max_size=12)):
         one = st.sampled_from(per_table[table])
-        kind = draw(st.sampled_from([Kind.INSERT, Kind.DELETE, Kind.UPDAFT, Kind.TRUNCATE]))
-        if kind == Kind.UPDAFT:
-            changes.append((Kind.UPDBEF, table, draw(one)))
+        kind = draw(
+            st.sampled_from(
+                [RecordKind.INSERT, RecordKind.DELETE, RecordKind.UPDAFT, RecordKind.TRUNCATE]
+            )
+        )
+        if kind == RecordKind.UPDAFT:
+            changes.append((RecordKind.UPDBEF, table, draw(one)))
         changes.append((kind, table, draw(one)))
     return Tables(columns), changes
 
@@ -189,7 +195,7 @@ def test_the_ends_of_a_types_range_are_read_back(type_text: str) -> None:
     values = EXTREMES[type_text]
     tables = Tables([f"a {type_text}"])
     _, encoded = encode_rows(f"a {type_text}", [{"a": value} for value in values])
-    found = tables.delivered(JSON, records([(Kind.INSERT, 0, each) for each in encoded]))
+    found = tables.delivered(JSON, records([(RecordKind.INSERT, 0, each) for each in encoded]))
     schema = data_schema(tables, "stores:informix.t0")
     images = [read_back(change["after"], schema) for change in found]
     assert images == [{"a": value} for value in values]
@@ -197,7 +203,7 @@ def test_the_ends_of_a_types_range_are_read_back(type_text: str) -> None:
 
 def texts(columns: str, *rows: Row) -> list[str]:
     _, encoded = encode_rows(columns, rows)
-    changes = [(Kind.INSERT, 0, each) for each in encoded]
+    changes = [(RecordKind.INSERT, 0, each) for each in encoded]
     return [change["after"] for change in Tables([columns]).delivered(JSON, records(changes))]
 
 
@@ -276,7 +282,7 @@ def test_the_schema_is_the_same_for_any_tables() -> None:
 def test_an_update_is_one_row_and_ordinals_count_rows() -> None:
     tables = Tables(["a integer"])
     one, two = encode_rows("a integer", [{"a": 1}, {"a": 2}])[1]
-    changes = [(Kind.UPDBEF, 0, one), (Kind.UPDAFT, 0, two), (Kind.DELETE, 0, two)]
+    changes = [(RecordKind.UPDBEF, 0, one), (RecordKind.UPDAFT, 0, two), (RecordKind.DELETE, 0, two)]
     found = tables.delivered(JSON, records(changes))
     assert [(c["before"], c["after"], c["_change_ordinal"], c["_change_seq"]) for c in found] == [
         ('{"a":1}', '{"a":2}', 0, 101),
@@ -287,14 +293,14 @@ def test_an_update_is_one_row_and_ordinals_count_rows() -> None:
 def test_without_before_images_an_update_has_its_new_row_only_and_a_delete_its_old_one() -> None:
     tables = Tables(["a integer"])
     one, two = encode_rows("a integer", [{"a": 1}, {"a": 2}])[1]
-    changes = [(Kind.UPDBEF, 0, one), (Kind.UPDAFT, 0, two), (Kind.DELETE, 0, two)]
+    changes = [(RecordKind.UPDBEF, 0, one), (RecordKind.UPDAFT, 0, two), (RecordKind.DELETE, 0, two)]
     found = tables.delivered(RowForm(shape="json", before_image=False), records(changes))
     images = [(change["before"], change["after"]) for change in found]
     assert images == [(None, '{"a":2}'), ('{"a":2}', None)]
 
 
 def test_a_transaction_of_nothing_but_a_truncate_has_neither_image() -> None:
-    (change,) = Tables(["a integer"]).delivered(JSON, records([(Kind.TRUNCATE, 0, ([], b""))]))
+    (change,) = Tables(["a integer"]).delivered(JSON, records([(RecordKind.TRUNCATE, 0, ([], b""))]))
     assert (change["_change_type"], change["before"], change["after"]) == ("truncate", None, None)
 
 
@@ -302,16 +308,18 @@ def test_a_value_that_cannot_be_read_is_named() -> None:
     tables = Tables(["a integer", "d date"])
     bad = bytes.fromhex("002d2481")
     with pytest.raises(ProtocolViolation, match=r"t1\.d at .* has a DATE"):
-        tables.delivered(JSON, records([(Kind.INSERT, 0, ([], bytes(4))), (Kind.INSERT, 1, ([], bad))]))
+        tables.delivered(
+            JSON, records([(RecordKind.INSERT, 0, ([], bytes(4))), (RecordKind.INSERT, 1, ([], bad))])
+        )
 
 
 def test_a_table_that_is_described_anew_in_another_order_is_read_by_the_new_one() -> None:
     tables = Tables(["a integer, b integer"])
     encoder = tables.encoder(JSON)
     _, [row_of_1_2] = encode_rows("a integer, b integer", [{"a": 1, "b": 2}])
-    stream = records([(Kind.INSERT, 0, row_of_1_2)])
+    stream = records([(RecordKind.INSERT, 0, row_of_1_2)])
     events = feed_chunks(TransactionAssembler(Position(0, 0)), [stream])
-    found = [event for event in events if isinstance(event, Transactions)]
+    found = [event for event in events if isinstance(event, CommittedTransactions)]
     assert [b["after"][0].as_py() for b in map(in_row_form, encoder.encode(found))] == ['{"a":1,"b":2}']
     encoder.announce(TableSchema(0, 8, 1, 0, "b integer, a integer"))
     assert [b["after"][0].as_py() for b in map(in_row_form, encoder.encode(found))] == ['{"a":2,"b":1}']

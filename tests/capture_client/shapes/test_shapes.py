@@ -21,27 +21,31 @@ from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption, DataLoss, ProtocolViolation
 from informix_capture_client.positions import Position
-from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
 from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from informix_checkpoints.spool import stored_rows
 
 COLUMNS = "id integer, note varchar(20,0)"
-BEFORE, AFTER = Kind.UPDBEF, Kind.UPDAFT
+BEFORE, AFTER = RecordKind.UPDBEF, RecordKind.UPDAFT
 BEGUN, DONE = 1_700_000_000, 1_700_000_005
 ENVELOPE = RowForm(shape="envelope", truncate="emit", server="ol_stores")
 RAW = RowForm(shape="raw")
 
 
-def order(sequence: int, number: int, transaction: int = 1, kind: Kind = Kind.INSERT) -> bytes:
+def order(
+    sequence: int, number: int, transaction: int = 1, kind: RecordKind = RecordKind.INSERT
+) -> bytes:
     note = b"n%d" % number
     payload = number.to_bytes(4) + bytes((len(note),)) + note
     return row(sequence, transaction, payload, kind, 0, [len(note) + 1])
 
 
-def size(sequence: int, value: int, transaction: int = 1, kind: Kind = Kind.INSERT) -> bytes:
+def size(
+    sequence: int, value: int, transaction: int = 1, kind: RecordKind = RecordKind.INSERT
+) -> bytes:
     return row(sequence, transaction, value.to_bytes(2), kind, 1)
 
 
@@ -66,7 +70,7 @@ def changed(
     stream = b"".join([begin(1, 1, BEGUN, 501), *records])
     events = [e for block in blocks(in_chunks(stream, chunk)) for e in assembler.feed(block)]
     made = encoder(row_form, tables)
-    encoded = made.encode([e for e in events if isinstance(e, Transactions)])
+    encoded = made.encode([e for e in events if isinstance(e, CommittedTransactions)])
     stored = list(encoded)
     assert all(batch.schema.equals(encoded.schema, check_metadata=True) for batch in stored)
     batches = [stored_rows.in_row_form(batch, made.schema) for batch in stored]
@@ -88,7 +92,7 @@ def has_idle_bitmap(column: pa.Array) -> bool:
 
 
 def test_without_before_images_an_update_is_one_row_and_ordinals_have_no_gaps() -> None:
-    records = [order(2, 1), update(3, 1, 2), order(5, 2, kind=Kind.DELETE), commit(9, 1, DONE)]
+    records = [order(2, 1), update(3, 1, 2), order(5, 2, kind=RecordKind.DELETE), commit(9, 1, DONE)]
     found = changed(RowForm(before_image=False), *records)
     assert [(c["_change_type"], c["id"], c["_change_ordinal"]) for c in found] == [
         ("insert", 1, 0),
@@ -150,7 +154,7 @@ def test_an_envelope_has_debeziums_fields_and_what_is_known_of_the_change() -> N
 
 
 def test_every_kind_of_change_has_its_operation_and_images() -> None:
-    records = [order(2, 1), update(3, 1, 2), order(5, 2, kind=Kind.DELETE), truncate(6, 1, 0)]
+    records = [order(2, 1), update(3, 1, 2), order(5, 2, kind=RecordKind.DELETE), truncate(6, 1, 0)]
     found = changed(ENVELOPE, *records, commit(9, 1, DONE))
     one, two = {"id": 1, "note": "n1"}, {"id": 2, "note": "n2"}
     assert [(c["op"], c["before"], c["after"]) for c in found] == [
@@ -163,7 +167,7 @@ def test_every_kind_of_change_has_its_operation_and_images() -> None:
 
 def test_an_envelope_without_before_images_keeps_those_of_deletes() -> None:
     row_form = RowForm(shape="envelope", before_image=False)
-    records = [update(3, 1, 2), order(5, 2, kind=Kind.DELETE), commit(9, 1, DONE)]
+    records = [update(3, 1, 2), order(5, 2, kind=RecordKind.DELETE), commit(9, 1, DONE)]
     found = changed(row_form, *records)
     assert [(c["op"], c["before"], c["after"]) for c in found] == [
         ("u", None, {"id": 2, "note": "n2"}),
@@ -243,7 +247,7 @@ def test_raw_rows_show_no_undone_record_however_the_bytes_come(chunk: int) -> No
 @pytest.mark.parametrize("table", [-5, -1, 1, 7])
 def test_a_record_of_a_table_not_asked_for_is_refused_in_the_raw_shape_too(table: int) -> None:
     with pytest.raises(ProtocolViolation, match=f"belongs to table number {table}"):
-        changed(RAW, row(2, 1, b"x", Kind.INSERT, table), commit(9, 1, DONE))
+        changed(RAW, row(2, 1, b"x", RecordKind.INSERT, table), commit(9, 1, DONE))
 
 
 # schemas
@@ -256,7 +260,7 @@ def test_a_schema_depends_on_options_and_catalog_only(shape: Any, tables: int) -
     known = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")][:tables]
     made = encoder(row_form, tables)
     assert row_schema(known, DecodeRules(), row_form) == made.schema
-    for records in ([order(2, 1)], [order(2, 1, kind=Kind.DELETE)], [truncate(2, 1, 0)]):
+    for records in ([order(2, 1)], [order(2, 1, kind=RecordKind.DELETE)], [truncate(2, 1, 0)]):
         assert changed(row_form, *records, commit(9, 1, DONE), tables=tables)  # checks the schema
 
 

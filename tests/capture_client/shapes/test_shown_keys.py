@@ -19,7 +19,7 @@ from capture_client.shapes.test_encoder import (
 from harness.capture.streams import begin, discard, row, truncate
 from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes.encoder import ChangeEncoder
 
 
@@ -67,9 +67,9 @@ def test_an_observer_is_shown_the_keys_of_both_images_whatever_is_delivered(row_
         Keys(_0=("id",)),
         row_form,
         order(2, 1),
-        order(3, 1, kind=Kind.UPDBEF),
-        order(4, 7, kind=Kind.UPDAFT),
-        order(5, 9, kind=Kind.DELETE),
+        order(3, 1, kind=RecordKind.UPDBEF),
+        order(4, 7, kind=RecordKind.UPDAFT),
+        order(5, 9, kind=RecordKind.DELETE),
         size(6, 3),
         truncate(7, 1, 0),
         end(),
@@ -110,7 +110,7 @@ def test_a_key_is_read_where_it_lies_in_the_row() -> None:
     )
     encoder.announce(TableSchema(0, 6, 2, 0, "size smallint, number integer"))
     payload = (3).to_bytes(2) + (70_000).to_bytes(4)
-    records = (row(2, 1, payload, Kind.INSERT, 0, []), end())
+    records = (row(2, 1, payload, RecordKind.INSERT, 0, []), end())
     for _ in encoder.encode(transactions(*records)):
         pass
     assert keys.touched == [(0, [70_000, 3], 900_000)]

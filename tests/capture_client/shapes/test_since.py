@@ -19,7 +19,7 @@ from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.transactions import TransactionAssembler, Transactions
+from informix_capture_client.transactions import CommittedTransactions, TransactionAssembler
 
 
 def both(since: dict[int, int], shape: str = "rows") -> ChangeEncoder:
@@ -45,7 +45,7 @@ def test_bounds_of_transactions_are_of_no_table() -> None:
     assembler = TransactionAssembler(Position(0, 0))
     assembler.with_bounds = True
     events = feed(assembler, begin(1, 1, 1_700_000_000, 501), order(2, 1), size(3, 500), end(5))
-    found = [event for event in events if isinstance(event, Transactions)]
+    found = [event for event in events if isinstance(event, CommittedTransactions)]
     assert [batch.num_rows for batch in both({0: 5, 1: 5}, "raw").encode(found)] == [2]
 
 

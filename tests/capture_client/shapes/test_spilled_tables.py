@@ -9,14 +9,14 @@ import pytest
 from capture_client.transactions.stores import FakeStore
 from harness.capture.changed_tables import Change, ChangedTables, plain_rows
 from informix_capture_client.choices import RowForm
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes import change_columns, grouped_form
 from informix_capture_client.transactions import long_records, short_transactions
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.transactions.spilling import MemoryLimit
 from informix_checkpoints.spool import delivered
 
-INSERT, DELETE, TRUNCATE = Kind.INSERT, Kind.DELETE, Kind.TRUNCATE
+INSERT, DELETE, TRUNCATE = RecordKind.INSERT, RecordKind.DELETE, RecordKind.TRUNCATE
 KNOWN = ChangedTables(
     ["id integer, note varchar(20,0)", "size smallint", "d date", "never char(3)"],
     [
@@ -31,7 +31,7 @@ LARGE: list[Change] = [
     *((INSERT, n % 2, n % 50) for n in range(200)),
     (TRUNCATE, 2, 0),
     (INSERT, 2, 0),
-    *((kind, 0, n % 50) for n in range(100) for kind in (Kind.UPDBEF, Kind.UPDAFT)),
+    *((kind, 0, n % 50) for n in range(100) for kind in (RecordKind.UPDBEF, RecordKind.UPDAFT)),
 ]
 CHANGES: list[list[Change]] = [[(DELETE, 1, 3)], LARGE, [(INSERT, 0, 1)]]
 FORMS = [
@@ -54,7 +54,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> FakeStore:
     return FakeStore()
 
 
-def spilled(store: FakeStore, changes: list[list[Change]] = CHANGES) -> list[Transactions]:
+def spilled(store: FakeStore, changes: list[list[Change]] = CHANGES) -> list[CommittedTransactions]:
     found = KNOWN.transactions(changes, 700, MemoryLimit(0, store))
     assert any(one.is_spilled for one in found)
     return found

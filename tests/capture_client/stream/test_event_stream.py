@@ -19,13 +19,13 @@ from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
-from informix_capture_client.records.records import Kind, RecordBlock
+from informix_capture_client.records.records import RecordBlock, RecordKind
 from informix_capture_client.session.session import CaptureSession, SessionSettings
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream, in_our_numbers
-from informix_capture_client.transactions import Event
+from informix_capture_client.transactions import StreamEvent
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 
 WHOLE = begin(1, 1, 5, 6) + row(2, 1, b"abc") + commit(3, 1, 7)
 BROKEN = [
@@ -51,7 +51,7 @@ def stream_of(
     return ChangeStream(lambda: begun, transport.close, watch=watch)
 
 
-def events_of(answer: Answer) -> Sequence[Event]:
+def events_of(answer: Answer) -> Sequence[StreamEvent]:
     assert isinstance(answer, Read)
     return answer.events
 
@@ -60,7 +60,7 @@ def events_of(answer: Answer) -> Sequence[Event]:
 def test_what_is_whole_comes_before_the_error(record: str) -> None:
     stream = stream_of(WHOLE + bytes.fromhex(record) + WHOLE, timeout(9))
     (event,) = events_of(stream.next(patiently(5)))
-    assert isinstance(event, Transactions)
+    assert isinstance(event, CommittedTransactions)
     assert [found[1] for found in rows_of(event)] == [2]
     for _ in range(2):
         with pytest.raises(ProtocolViolation, match=f"stream byte {len(WHOLE)} "):
@@ -75,7 +75,11 @@ def test_every_record_is_shown_to_who_watches_and_goes_with_what_it_says(heartbe
     answer = stream.next(patiently(5))
     assert isinstance(answer, Read)
     assert answer.block is watched[0]
-    assert watched[0].raw.kinds.tolist()[:3] == [Kind.BEGINTX, Kind.INSERT, Kind.COMMTX]
+    assert watched[0].raw.kinds.tolist()[:3] == [
+        RecordKind.BEGINTX,
+        RecordKind.INSERT,
+        RecordKind.COMMTX,
+    ]
     assert stream.stop(patiently(5))
 
 
@@ -100,8 +104,8 @@ def test_the_first_of_several_broken_records_is_the_one_that_is_named() -> None:
 
 
 def test_a_number_that_the_server_does_not_list_is_named_with_its_place_in_the_block() -> None:
-    renumbered = {**{int(kind): kind for kind in Kind}, 500: Kind.TIMEOUT}
-    raw = RecordCutter().feed(WHOLE + row(9, 1, b"x", cast("Kind", 99)) + WHOLE)
+    renumbered = {**{int(kind): kind for kind in RecordKind}, 500: RecordKind.TIMEOUT}
+    raw = RecordCutter().feed(WHOLE + row(9, 1, b"x", cast("RecordKind", 99)) + WHOLE)
     assert raw is not None
     with pytest.raises(ProtocolViolation, match="record number 99 at stream byte") as caught:
         in_our_numbers(raw, renumbered)

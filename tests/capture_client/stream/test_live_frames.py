@@ -16,13 +16,13 @@ from informix_capture_client import decode_payloads
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind, RecordBlock
+from informix_capture_client.records import RecordBlock, RecordKind
 from informix_capture_client.stream import Creation, FormerTables
 from informix_capture_client.transactions import (
-    Passed,
+    CommittedTransactions,
+    PositionPassed,
     StreamCounters,
     TransactionAssembler,
-    Transactions,
 )
 
 RECORDED = json.loads((GOLDEN / "live_frames.json").read_text())
@@ -65,7 +65,7 @@ def transactions_with(frame: dict[str, Any], begun: int) -> list[Any]:
 @pytest.mark.parametrize("frame", [OURS, FOREIGN], ids=["ours", "foreign"])
 def test_a_live_header_says_what_its_server_meant(frame: dict[str, Any]) -> None:
     block = block_of(frame)
-    assert block.raw.kinds.tolist() == [Kind.INSERT]
+    assert block.raw.kinds.tolist() == [RecordKind.INSERT]
     assert block.sequence_numbers.tolist() == [frame["sequence_number"]]
     assert block.transaction_ids.tolist() == [frame["transaction_id"]]
     assert block.table_ids.tolist() == [frame["user_data"]]
@@ -85,5 +85,7 @@ def test_a_row_of_another_table_that_fits_the_columns_is_refused_by_its_text() -
 
 @pytest.mark.parametrize("frame", [OURS, FOREIGN], ids=["ours", "foreign"])
 def test_a_record_from_before_its_table_was_created_is_left_out(frame: dict[str, Any]) -> None:
-    assert [type(event) for event in transactions_with(frame, begun=CREATED)] == [Passed]
-    assert [type(event) for event in transactions_with(frame, begun=CREATED + 1)] == [Transactions]
+    assert [type(event) for event in transactions_with(frame, begun=CREATED)] == [PositionPassed]
+    assert [type(event) for event in transactions_with(frame, begun=CREATED + 1)] == [
+        CommittedTransactions
+    ]

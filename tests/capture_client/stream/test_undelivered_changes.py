@@ -22,7 +22,7 @@ from harness.capture.streams import (
 from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client.errors import ProtocolViolation, ServerRefused
 from informix_capture_client.positions import Position
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from informix_capture_client.session.session import CaptureSession, SessionSettings
 from informix_capture_client.stream.undelivered_changes import (
     UndeliveredChanges,
@@ -82,7 +82,7 @@ def test_a_transaction_that_is_still_open_is_counted_by_itself() -> None:
 
 
 def test_an_update_is_one_change_and_so_is_a_truncate() -> None:
-    update = row(110, 1, kind=Kind.UPDBEF) + row(111, 1, kind=Kind.UPDAFT)
+    update = row(110, 1, kind=RecordKind.UPDBEF) + row(111, 1, kind=RecordKind.UPDAFT)
     found = counted(begin(105, 1, 0, 0) + update + truncate(112, 1, 0) + commit(120, 1, 0))
     assert found.committed.rows == Counter({0: 2})
 

@@ -24,13 +24,17 @@ from harness.capture.streams import (
     truncate,
 )
 from informix_capture_client.positions import Position
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from informix_capture_client.transactions.counters import AssemblyCounters
-from informix_capture_client.transactions.events import Event, Passed, Transactions
+from informix_capture_client.transactions.events import (
+    CommittedTransactions,
+    PositionPassed,
+    StreamEvent,
+)
 
 Word = Literal["begin", "row", "truncate", "discard", "commit", "rollback", "timeout"]
 ENDS = ("commit", "rollback")
-_ROW_KINDS = (Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT)
+_ROW_KINDS = (RecordKind.INSERT, RecordKind.DELETE, RecordKind.UPDBEF, RecordKind.UPDAFT)
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Entry:
     def as_row(self) -> ReadRow:
         """The row as a test reads it back."""
         if self.word == "truncate":
-            return (Kind.TRUNCATE, self.sequence, self.transaction, 0, b"")
+            return (RecordKind.TRUNCATE, self.sequence, self.transaction, 0, b"")
         kind = _ROW_KINDS[self.place % 4]
         return (kind, self.sequence, self.transaction, 0, self.place.to_bytes(self.place % 5 + 2))
 
@@ -208,11 +212,11 @@ class Model:
             self.counters.discarded_rows += len(mine) - len(self.rows(first, n))
 
 
-def observed_events(events: Sequence[Event]) -> list[object]:
+def observed_events(events: Sequence[StreamEvent]) -> list[object]:
     """Show everything that can be seen of events."""
     shown: list[object] = []
     for event in events:
-        if isinstance(event, Transactions):
+        if isinstance(event, CommittedTransactions):
             (transaction_id,) = event.transaction_ids.tolist()
             assert event.user_ids.tolist() == [transaction_id + 500]
             assert event.record_counts.tolist() == [len(rows_of(event))]
@@ -227,6 +231,6 @@ def observed_events(events: Sequence[Event]) -> list[object]:
                 )
             )
         else:
-            assert isinstance(event, Passed)
+            assert isinstance(event, PositionPassed)
             shown.append(("passed", event.position, event.is_timeout))
     return shown

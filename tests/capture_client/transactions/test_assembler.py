@@ -25,10 +25,10 @@ from harness.capture.streams import (
 )
 from informix_capture_client.errors import DataLoss, Gap, ProtocolViolation
 from informix_capture_client.positions import LogEnd, Position, Witness
-from informix_capture_client.records.records import Kind, ServerError, TableSchema
+from informix_capture_client.records.records import RecordKind, ServerError, TableSchema
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.counters import AssemblyCounters
-from informix_capture_client.transactions.events import Passed, Transactions
+from informix_capture_client.transactions.events import CommittedTransactions, PositionPassed
 
 # whole transactions, in commit order
 
@@ -54,16 +54,16 @@ def test_descriptions_and_errors_are_handed_on_in_their_place() -> None:
     events = feed(
         resumed(), table_schema(0, (4, 1, 0), b"a integer\0"), b(1), error(1, -5), row(2), c(3)
     )
-    assert [type(event) for event in events] == [TableSchema, ServerError, Transactions]
+    assert [type(event) for event in events] == [TableSchema, ServerError, CommittedTransactions]
 
 
 def test_a_truncate_has_its_place_among_the_rows() -> None:
     (event,) = feed(resumed(), b(1), row(2), truncate(3, 1, 0), row(4), c(5))
-    assert isinstance(event, Transactions)
+    assert isinstance(event, CommittedTransactions)
     assert [r[:2] for r in rows_of(event)] == [
-        (Kind.INSERT, 2),
-        (Kind.TRUNCATE, 3),
-        (Kind.INSERT, 4),
+        (RecordKind.INSERT, 2),
+        (RecordKind.TRUNCATE, 3),
+        (RecordKind.INSERT, 4),
     ]
 
 
@@ -188,7 +188,7 @@ def test_the_commit_moves_with_every_commit_passed_also_one_without_rows() -> No
 def test_a_rollback_and_a_timeout_move_only_the_restart() -> None:
     events = feed(resumed(5, 5), b(6), rollback(7, 1), timeout(9))
     assert positions(events) == [Position(5, 7), Position(5, 9)]
-    assert [e.is_timeout for e in events if isinstance(e, Passed)] == [False, True]
+    assert [e.is_timeout for e in events if isinstance(e, PositionPassed)] == [False, True]
 
 
 def test_a_restart_never_moves_back() -> None:
@@ -292,7 +292,7 @@ def first_start(*unseen: int, clock: int = 0) -> TransactionAssembler:
 
 def test_no_pair_lies_below_the_floor_whatever_a_timeout_says() -> None:
     assembler = TransactionAssembler(None, floor=4096)
-    assert feed(assembler, timeout(0)) == [Passed(Position(4096, 4096), is_timeout=False)]
+    assert feed(assembler, timeout(0)) == [PositionPassed(Position(4096, 4096), is_timeout=False)]
 
 
 def test_a_timeout_before_anything_was_read_of_the_page_before_the_end_is_no_anchor() -> None:
@@ -309,20 +309,20 @@ def test_the_anchor_is_the_first_timeout() -> None:
     assembler = first_start(clock=5000)
     assert feed(assembler, b(1), row(2), c(3), rollback(4, 9)) == []
     assert assembler.anchor is None
-    assert feed(assembler, timeout(4)) == [Passed(Position(4, 4), is_timeout=False)]
+    assert feed(assembler, timeout(4)) == [PositionPassed(Position(4, 4), is_timeout=False)]
     assert assembler.anchor == Position(4, 4)
 
 
 def test_the_anchor_is_the_first_commit_after_the_servers_clock() -> None:
     assembler = first_start(clock=2000)
     assert feed(assembler, b(1), row(2), c(3, time=2000)) == []
-    assert feed(assembler, b(4), row(5), c(6, time=2001)) == [Passed(Position(6, 6), False)]
+    assert feed(assembler, b(4), row(5), c(6, time=2001)) == [PositionPassed(Position(6, 6), False)]
 
 
 def test_the_anchor_is_the_first_commit_beyond_the_logs_end_whatever_its_time() -> None:
     assembler = TransactionAssembler(None, log_end=LogEnd(8, 2000))
     assert feed(assembler, b(1), row(2), c(3, time=1)) == []
-    assert feed(assembler, b(6), row(7), c(8, time=1)) == [Passed(Position(8, 8), False)]
+    assert feed(assembler, b(6), row(7), c(8, time=1)) == [PositionPassed(Position(8, 8), False)]
 
 
 def test_a_begin_that_is_shown_late_is_of_the_older_transaction_although_others_have_begun() -> None:
@@ -362,7 +362,7 @@ def test_the_anchor_waits_for_an_unseen_transaction_until(ending: bytes) -> None
     assembler = first_start(7, clock=3000)
     assert feed(assembler, row(2, 7), timeout(2)) == []
     found = feed(assembler, ending, timeout(6))
-    assert found == [Passed(Position(6, 5 if ending == b(5, 7) else 6), False)]
+    assert found == [PositionPassed(Position(6, 5 if ending == b(5, 7) else 6), False)]
 
 
 @pytest.mark.parametrize("ending", [e[1] for e in ENDINGS], ids=[e[0] for e in ENDINGS])
@@ -388,5 +388,5 @@ def test_the_next_owner_of_an_unseen_id_is_delivered() -> None:
 def test_an_id_that_shows_rows_before_the_anchor_is_unseen_too() -> None:
     assembler = first_start(clock=5000)
     assert feed(assembler, row(2, 7), timeout(2)) == []
-    assert feed(assembler, c(3, 7), timeout(3)) == [Passed(Position(3, 3), False)]
+    assert feed(assembler, c(3, 7), timeout(3)) == [PositionPassed(Position(3, 3), False)]
     assert assembler.counters.unseen_transactions == 1

@@ -22,7 +22,7 @@ from harness.capture.streams import (
     rollback,
     row,
 )
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 
 
 def test_a_small_leftover_does_not_keep_its_block() -> None:
@@ -44,7 +44,7 @@ def test_a_leftover_that_is_most_of_its_block_keeps_it_uncopied() -> None:
     (block,) = blocks([b(1) + b"".join(row(n, 1, bytes(20_000)) for n in range(4, 90))])
     list(assembler.feed(block))
     (event,) = feed(assembler, c(92))
-    assert isinstance(event, Transactions)
+    assert isinstance(event, CommittedTransactions)
     assert event.rows[0].block is block
 
 
@@ -54,7 +54,7 @@ def test_rows_of_alternating_transactions_become_one_run_per_block_and_transacti
     events = feed_chunks(
         assembler, [b"".join(b(n, n) for n in range(1, 5)), body, *(c(500 + n, n) for n in range(1, 5))]
     )
-    assert [len(e.rows) for e in events if isinstance(e, Transactions)] == [1, 1, 1, 1]
+    assert [len(e.rows) for e in events if isinstance(e, CommittedTransactions)] == [1, 1, 1, 1]
     assert [len(rows) for rows in delivered(events)] == [100, 100, 100, 100]
 
 
@@ -63,7 +63,7 @@ def test_what_a_discard_leaves_of_a_block_is_small() -> None:
     feed_chunks(assembler, [b(1), row(2) + b"".join(row(n, 1, bytes(500)) for n in range(3, 90))])
     feed(assembler, discard(3, 1))
     (event,) = feed(assembler, c(99))
-    assert isinstance(event, Transactions)
+    assert isinstance(event, CommittedTransactions)
     assert event.rows[0].block.raw.size_bytes == len(row(2))
 
 

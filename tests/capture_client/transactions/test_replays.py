@@ -15,16 +15,16 @@ from harness.capture.streams import (
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Event, Transactions
+from informix_capture_client.transactions.events import CommittedTransactions, StreamEvent
 
 
 def resumed(commit: int = 0, restart: int = 0) -> TransactionAssembler:
     return TransactionAssembler(Position(commit, restart))
 
 
-def delivered(events: list[Event]) -> list[list[int]]:
+def delivered(events: list[StreamEvent]) -> list[list[int]]:
     """Return the sequence numbers of the rows of each delivered transaction."""
-    return [[r[1] for r in rows_of(e)] for e in events if isinstance(e, Transactions)]
+    return [[r[1] for r in rows_of(e)] for e in events if isinstance(e, CommittedTransactions)]
 
 
 def b(sequence: int, transaction: int = 1) -> bytes:

@@ -12,14 +12,14 @@ from harness.capture.streams import begin, blocks, discard, feed, feed_chunks, r
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.shapes.change_columns import lined_up
 from informix_capture_client.transactions import short_transactions
-from informix_capture_client.transactions.events import Event, Transactions
+from informix_capture_client.transactions.events import CommittedTransactions, StreamEvent
 from informix_capture_client.transactions.short_transactions import MOST_RECORDS
 from informix_capture_client.transactions.spilling import MemoryLimit
 
 OTHER_WITH_ITS_SLOT = 1 + (1 << 16)
 
 
-def sequence_numbers(events: list[Event]) -> list[list[int]]:
+def sequence_numbers(events: list[StreamEvent]) -> list[list[int]]:
     return [rows for rows in delivered(events) if rows]
 
 
@@ -93,7 +93,7 @@ def test_a_low_record_is_refused_when_it_comes_though_another_has_the_slot_of_it
 def test_a_record_below_its_begintx_is_refused_when_it_comes_and_what_ended_before_it_is_not(
     rows: int,
 ) -> None:
-    assembler, got = resumed(), list[Event]()
+    assembler, got = resumed(), list[StreamEvent]()
     feed(assembler, b(10), *(row(n) for n in range(11, 11 + rows)))
     feed(assembler, row(200), b(201, 2), row(202, 2))
     (block,) = blocks([c(203, 2) + row(9)])
@@ -166,7 +166,7 @@ def test_what_is_carried_takes_an_eighth_of_the_limit_beside_it_and_the_largest_
     events = feed(assembler, *(c(90_000 + n, n) for n in range(1, 500)))
     wanted = [[turn * 1000 + n for turn in range(1, 30)] for n in range(1, 500)]
     assert sequence_numbers(events) == wanted
-    assert all(isinstance(event, Transactions) for event in events)
+    assert all(isinstance(event, CommittedTransactions) for event in events)
 
 
 def test_rows_of_blocks_that_others_fill_are_lined_up_without_the_others() -> None:
@@ -177,7 +177,7 @@ def test_rows_of_blocks_that_others_fill_are_lined_up_without_the_others() -> No
         rows = [row(turn * 100 + 40 * k + n, n, b"%d" % n) for k in range(70) for n in several]
         feed(assembler, *rows)
     events = feed(assembler, c(90_000, 7), c(90_001, 9))
-    found = [event for event in events if isinstance(event, Transactions)]
+    found = [event for event in events if isinstance(event, CommittedTransactions)]
     (changes,) = lined_up(found)
     assert len(changes.data) < 2 * 280 * (len(row(1, 1, b"7")))
     wanted = [turn * 100 + 40 * k + n for n in (7, 9) for turn in (100, 200) for k in range(70)]

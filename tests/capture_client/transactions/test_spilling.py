@@ -35,13 +35,13 @@ from harness.capture.streams import (
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from informix_capture_client.shapes import change_columns as changes
 from informix_capture_client.shapes.change_columns import lined_up
 from informix_capture_client.transactions import long_records as rows
 from informix_capture_client.transactions import short_transactions
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.transactions.long_records import SpilledRows
 from informix_capture_client.transactions.spilling import MemoryLimit
 
@@ -117,7 +117,7 @@ def test_a_savepoint_cuts_into_rows_that_are_on_the_disk() -> None:
     assert store.keeps == 1
     assert not feed(assembler, discard(7, 1))
     (transaction,) = feed(assembler, row(20, payload=b"20"), ended(21, 1))
-    assert isinstance(transaction, Transactions)
+    assert isinstance(transaction, CommittedTransactions)
     assert [found[4] for found in rows_of(transaction)] == [b"2", b"3", b"4", b"5", b"6", b"20"]
     assert assembler.counters.discarded_rows == 5
 
@@ -155,7 +155,7 @@ def test_a_committed_transaction_holds_its_room_until_it_is_let_go_of() -> None:
     assembler = spilling(store)
     feed(assembler, begun(1, 1), row(2))
     events = feed(assembler, ended(3, 1))
-    assert isinstance(events[0], Transactions)
+    assert isinstance(events[0], CommittedTransactions)
     assert events[0].is_spilled
     assert assembler.open_bytes[1] == 0 < store.size_bytes
     del events
@@ -218,18 +218,18 @@ def test_bounds_of_a_raw_stream_stay_around_rows_that_were_put_aside() -> None:
     feed(assembler, begun(1, 1), row(2))
     feed(assembler, row(3))
     (transaction,) = feed(assembler, ended(4, 1))
-    assert isinstance(transaction, Transactions)
+    assert isinstance(transaction, CommittedTransactions)
     pieces = [piece.loaded() for piece in transaction.rows]
     kinds = [int(kind) for rows in pieces for kind in rows.block.raw.kinds[rows.places]]
-    assert kinds == [Kind.BEGINTX, Kind.INSERT, Kind.INSERT, Kind.COMMTX]
+    assert kinds == [RecordKind.BEGINTX, RecordKind.INSERT, RecordKind.INSERT, RecordKind.COMMTX]
 
 
 def test_records_keep_everything_when_they_come_back() -> None:
     store = FakeStore()
     records = [
-        row(2, 1, b"abc", Kind.UPDBEF, 3, [1, 2]),
-        row(3, 1, b"", Kind.UPDAFT, 3),
-        row(4, 1, bytes(300), Kind.DELETE, 0),
+        row(2, 1, b"abc", RecordKind.UPDBEF, 3, [1, 2]),
+        row(3, 1, b"", RecordKind.UPDAFT, 3),
+        row(4, 1, bytes(300), RecordKind.DELETE, 0),
     ]
     kept = feed(TransactionAssembler(START), begun(1, 1), *records, ended(5, 1))
     assembler = spilling(store)
@@ -245,13 +245,14 @@ def test_the_halves_of_an_update_stay_together_over_portions(monkeypatch: pytest
     monkeypatch.setattr(changes, "BATCH_ROWS", 4)
     monkeypatch.setattr(rows, "PORTION_BYTES", 1)
     pairs = [
-        row(number, kind=kind) for number, kind in enumerate([Kind.UPDBEF, Kind.UPDAFT] * 9, start=3)
+        row(number, kind=kind)
+        for number, kind in enumerate([RecordKind.UPDBEF, RecordKind.UPDAFT] * 9, start=3)
     ]
     assembler = spilling(FakeStore())
     feed(assembler, begun(1, 1), row(2), *pairs)
     batches = list(lined_up(feed(assembler, ended(99, 1))))  # type: ignore[arg-type]
     assert max(map(len, batches)) <= 4
-    assert all(batch.kinds[-1] != Kind.UPDBEF for batch in batches)
+    assert all(batch.kinds[-1] != RecordKind.UPDBEF for batch in batches)
     assert [n for batch in batches for n in batch.ordinals.tolist()] == list(range(19))
     assert [n for batch in batches for n in batch.sequence_numbers.tolist()] == list(range(2, 21))
 

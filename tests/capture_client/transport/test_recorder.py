@@ -11,7 +11,7 @@ from informix_capture_client import statements
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.errors import ConnectionLost, DriverAnswer, InformixCdcError, ServerRefused
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
-from informix_capture_client.transport.recorder import Event, RecordingTransport
+from informix_capture_client.transport.recorder import RecordedEvent, RecordingTransport
 
 SETTINGS = ConnectionSettings(
     host="db.example", port=9088, server="ol", database="stores", user="joe", password="s3cret"
@@ -47,8 +47,8 @@ class Inner:
 
 def recording(
     inner: Inner, settings: ConnectionSettings = SETTINGS
-) -> tuple[RecordingTransport, list[Event]]:
-    events: list[Event] = []
+) -> tuple[RecordingTransport, list[RecordedEvent]]:
+    events: list[RecordedEvent] = []
     return RecordingTransport(inner, settings, 7, events.append), events
 
 
@@ -92,7 +92,9 @@ FAILURES = [
 
 @pytest.mark.parametrize(("failure", "told"), FAILURES)
 @pytest.mark.parametrize("way", ["call", "rows", "lo_read"])
-def test_an_error_is_passed_on_and_told(failure: InformixCdcError, told: Event, way: str) -> None:
+def test_an_error_is_passed_on_and_told(
+    failure: InformixCdcError, told: RecordedEvent, way: str
+) -> None:
     transport, events = recording(Inner(failure))
     arguments = (39, 128) if way == "lo_read" else ("SELECT x",)
     with pytest.raises(type(failure)) as caught:

@@ -42,7 +42,7 @@ from informix_capture_client.transport.sqli.trace import WireTrace
 from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_capture_client.transport.sqli.wire import Wire
 from informix_emulator import EmulatedServer, ListeningServer
-from informix_emulator.sqli.pam import Prompt, Style
+from informix_emulator.sqli.pam import Prompt, PromptStyle
 
 PASSWORD = "pässwörd-s3cret"
 QUERY = "SELECT name FROM sysmaster:informix.sysdatabases"
@@ -186,7 +186,7 @@ def test_a_port_without_tls_and_one_with_it_are_told_apart(
 
 
 def test_pam_is_answered_with_the_password(informix: EmulatedServer) -> None:
-    informix.prompts = (Prompt(Style.INFO, "Welcome"), Prompt(Style.HIDDEN, "Password: "))
+    informix.prompts = (Prompt(PromptStyle.INFO, "Welcome"), Prompt(PromptStyle.HIDDEN, "Password: "))
     with ListeningServer(informix) as listening:
         assert answers(settings_for(listening))
         with pytest.raises(AccessRefused, match="refused user informix") as caught:
@@ -196,8 +196,8 @@ def test_pam_is_answered_with_the_password(informix: EmulatedServer) -> None:
 
 def test_pam_that_asks_for_more_is_refused_with_its_words(informix: EmulatedServer) -> None:
     informix.prompts = (
-        Prompt(Style.HIDDEN, "Password: "),
-        Prompt(Style.HIDDEN, "One-time code: ", wanted="123456"),
+        Prompt(PromptStyle.HIDDEN, "Password: "),
+        Prompt(PromptStyle.HIDDEN, "One-time code: ", wanted="123456"),
     )
     with ListeningServer(informix) as listening, pytest.raises(AccessRefused, match="One-time code"):
         answers(settings_for(listening))
@@ -338,7 +338,7 @@ CODECS = ("utf-8", "iso8859-1", "cp1252", "utf-16-le", "utf-16-be")
 def test_the_password_is_in_no_line_of_a_trace(
     informix: EmulatedServer, asked: bool, locale: str
 ) -> None:
-    informix.prompts = (Prompt(Style.HIDDEN, "Password: "),) if asked else ()
+    informix.prompts = (Prompt(PromptStyle.HIDDEN, "Password: "),) if asked else ()
     with ListeningServer(informix) as listening:
         text = trace_of(settings_for(listening, db_locale=locale))
     sent = re.findall(r" > (\S+)", text)
@@ -626,7 +626,10 @@ def test_a_name_with_many_addresses_that_do_not_answer_has_the_same_deadline(
 
 
 def test_a_password_that_a_server_says_back_is_in_no_error(informix: EmulatedServer) -> None:
-    informix.prompts = (Prompt(Style.HIDDEN, "Password: "), Prompt(Style.ECHO, f"It is {PASSWORD}?"))
+    informix.prompts = (
+        Prompt(PromptStyle.HIDDEN, "Password: "),
+        Prompt(PromptStyle.ECHO, f"It is {PASSWORD}?"),
+    )
     with ListeningServer(informix) as listening, pytest.raises(AccessRefused) as caught:
         answers(settings_for(listening))
     assert "It is ***?" in caught.value.message
@@ -634,6 +637,6 @@ def test_a_password_that_a_server_says_back_is_in_no_error(informix: EmulatedSer
 
 def test_a_server_that_ends_turns_of_pam_without_end_is_left(informix: EmulatedServer) -> None:
     """SQ_EOT for ever, in place of a question: each is in time, and none is an answer."""
-    informix.prompts = (Prompt(Style.INFO, "Welcome"),) * 100
+    informix.prompts = (Prompt(PromptStyle.INFO, "Welcome"),) * 100
     with ListeningServer(informix) as listening, pytest.raises(ProtocolViolation, match="of PAM"):
         answers(settings_for(listening))

@@ -30,7 +30,11 @@ from harness.capture.streams import (
 from harness.runs.examples import in_this_run
 from informix_capture_client.positions import Position
 from informix_capture_client.stream import Read
-from informix_capture_client.transactions import Passed, TransactionAssembler, Transactions
+from informix_capture_client.transactions import (
+    CommittedTransactions,
+    PositionPassed,
+    TransactionAssembler,
+)
 from informix_cdc.snapshots import ServerSays
 from informix_cdc.table_changes import Joining, Switched
 from informix_checkpoints.table_states import TableState
@@ -191,13 +195,13 @@ class Story:
         return max([second(at) for at in mine if self.log.records[at].kind in "BC"], default=0)
 
     def _take(self, event: object) -> None:
-        if isinstance(event, Transactions):
+        if isinstance(event, CommittedTransactions):
             number = int(event.commit_sequence_numbers[0])
             for _, place, _, table, _ in rows_of(event):
                 if table == OLD or number > self.since:
                     self.rows.append((number, (place - 1000) // _STEP))
         else:
-            assert isinstance(event, Passed)
+            assert isinstance(event, PositionPassed)
 
     def judge(self) -> None:
         log = self.log
@@ -261,7 +265,7 @@ def test_a_buffered_log_is_not_read_to_its_end_by_a_timeout() -> None:
 
     def over(latest_time: int = 0, reached: int = 1000) -> bool:
         clock.now += 5
-        idle = Passed(spool.mark, is_timeout=True)
+        idle = PositionPassed(spool.mark, is_timeout=True)
         return joining.is_over(Read([idle], reached, latest_time, assembler, block))
 
     assert [over() for _ in range(5)] == [False] * 5

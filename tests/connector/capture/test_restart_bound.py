@@ -11,7 +11,7 @@ from informix_capture_client.catalog import UNFLUSHED_LOG, OpenSample
 from informix_capture_client.positions import Position, SettlingRestart
 from informix_capture_client.records import RecordBlock
 from informix_capture_client.stream import Read, Silence
-from informix_capture_client.transactions import Passed, TransactionAssembler
+from informix_capture_client.transactions import PositionPassed, TransactionAssembler
 from informix_cdc.capture.restart_bound import RestartBound
 
 PAGE = 1 << 12
@@ -179,7 +179,7 @@ def test_a_stream_that_is_trusted_is_not_held() -> None:
     assembler = TransactionAssembler(Position(5, 5))
     (block,) = blocks([b(10) + row(11) + c(12)])
     (transactions,) = assembler.feed(block)
-    assert not isinstance(transactions, Passed)
+    assert not isinstance(transactions, PositionPassed)
     assert bound.bounded(Silence(), 0.0) == Silence()
     assert assembler._position.restart == 12
     assert not bound.is_wanted

@@ -28,7 +28,7 @@ from harness.runs.patience import PATIENCE, patiently, wait_until
 from harness.servers.stores import ORDERS, listening_stores, source_options
 from informix_capture_client.errors import BadOption, ConnectionLost, DataLoss
 from informix_capture_client.records.framing import PACKET_SCHEME
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server import connections
@@ -287,7 +287,7 @@ def test_rows_before_a_transaction_that_cannot_be_delivered_are_still_delivered(
     assert "was truncated" in str(error)
 
 
-def head_of(kind: Kind) -> bytes:
+def head_of(kind: RecordKind) -> bytes:
     return PACKET_SCHEME.to_bytes(4) + kind.to_bytes(4)
 
 
@@ -305,8 +305,8 @@ def test_an_error_is_told_before_the_read_in_flight_ends(
             is_in_flight.clear()
         found = read_on(transport, session_id, max_bytes)
         seen.extend(found)
-        _, _, behind_truncate = seen.partition(head_of(Kind.TRUNCATE))
-        if head_of(Kind.COMMTX) in behind_truncate:  # which may come with a later read
+        _, _, behind_truncate = seen.partition(head_of(RecordKind.TRUNCATE))
+        if head_of(RecordKind.COMMTX) in behind_truncate:  # which may come with a later read
             is_committed.set()
         return found
 

@@ -31,9 +31,9 @@ from informix_cdc.server.connections import open_catalog
 from informix_cdc.terminal.change_text import to_json
 from informix_emulator import (
     BadRecording,
-    Listener,
     ListeningServer,
     ReplayedServer,
+    ServerSocket,
     read_recording,
 )
 from odbc_driver.build import build_drivers
@@ -47,12 +47,12 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 
 @pytest.fixture
-def replay(session: Recorded) -> Iterator[Listener]:
-    with Listener(ReplayedServer(read_recording(session.path)).connect) as listener:
+def replay(session: Recorded) -> Iterator[ServerSocket]:
+    with ServerSocket(ReplayedServer(read_recording(session.path)).connect) as listener:
         yield listener
 
 
-def options(replay: Listener, **changes: str) -> SourceOptions:
+def options(replay: ServerSocket, **changes: str) -> SourceOptions:
     given = {
         "host": replay.host,
         "port": str(replay.port),
@@ -76,7 +76,7 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 def test_the_rows_of_a_replay_are_those_of_the_session(
-    session: Recorded, replay: Listener, transport: dict[str, str]
+    session: Recorded, replay: ServerSocket, transport: dict[str, str]
 ) -> None:
     lines: list[str] = []
     batches = follow(options(replay, **transport), TailFigures(), lambda: None)
@@ -111,7 +111,9 @@ def test_the_command_that_a_replay_prints_shows_the_session(session: Recorded) -
 
 
 @pytest.mark.slow
-def test_a_small_buffer_gets_the_same_bytes_in_more_reads(session: Recorded, replay: Listener) -> None:
+def test_a_small_buffer_gets_the_same_bytes_in_more_reads(
+    session: Recorded, replay: ServerSocket
+) -> None:
     whole = b"".join(
         read for reads in read_recording(session.path).reads.values() for read in reads if read
     )
@@ -126,7 +128,7 @@ def test_a_small_buffer_gets_the_same_bytes_in_more_reads(session: Recorded, rep
     assert found == whole
 
 
-def test_a_question_that_was_not_asked_is_an_error_that_names_it(replay: Listener) -> None:
+def test_a_question_that_was_not_asked_is_an_error_that_names_it(replay: ServerSocket) -> None:
     with open_catalog(options(replay)) as catalog:
         assert catalog.database_locale() == "en_US.57372"
         with pytest.raises(ServerRefused, match=r"not in the recording: 'SELECT MIN\(uniqid\)"):
@@ -142,7 +144,7 @@ def test_a_question_that_was_not_asked_is_an_error_that_names_it(replay: Listene
     ("changes", "error"), [({"server": "other"}, AccessRefused), ({"database": "other"}, ServerRefused)]
 )
 def test_another_server_or_database_is_not_in_the_recording(
-    replay: Listener, changes: dict[str, str], error: type[Exception]
+    replay: ServerSocket, changes: dict[str, str], error: type[Exception]
 ) -> None:
     with pytest.raises(error, match="other"), open_catalog(options(replay, **changes)):
         pass
@@ -223,7 +225,7 @@ def test_a_file_cut_anywhere_is_refused(session: Recorded, tmp_path: Path) -> No
             read_recording(path)
 
 
-def test_a_catalog_alone_can_be_recorded_and_compressed(replay: Listener, tmp_path: Path) -> None:
+def test_a_catalog_alone_can_be_recorded_and_compressed(replay: ServerSocket, tmp_path: Path) -> None:
     """The replay is what is recorded here: a recording of it holds the same answers."""
     path = tmp_path / "catalog.jsonl.gz"
     record(options(replay), path, RecordLimits(), catalog_only=True)
@@ -236,7 +238,9 @@ def test_a_catalog_alone_can_be_recorded_and_compressed(replay: Listener, tmp_pa
         read_recording(path)
 
 
-def test_a_recording_is_never_written_over(session: Recorded, replay: Listener, tmp_path: Path) -> None:
+def test_a_recording_is_never_written_over(
+    session: Recorded, replay: ServerSocket, tmp_path: Path
+) -> None:
     path = tmp_path / "there.jsonl"
     path.write_text("kept")
     with pytest.raises(BadOption, match="there already"):
@@ -245,7 +249,7 @@ def test_a_recording_is_never_written_over(session: Recorded, replay: Listener, 
 
 
 def test_what_stops_a_session_is_in_the_recording_too(
-    session: Recorded, replay: Listener, tmp_path: Path
+    session: Recorded, replay: ServerSocket, tmp_path: Path
 ) -> None:
     """The recording runs past the end of the replay: its last read is that error."""
     path = tmp_path / "again.jsonl"
@@ -271,7 +275,7 @@ def test_a_table_that_cannot_be_captured_is_recorded_as_far_as_it_goes(tmp_path:
     assert [row[1] for row in columns[0]] == ["id", "body"]
 
 
-def test_limits_end_a_recording(replay: Listener, tmp_path: Path) -> None:
+def test_limits_end_a_recording(replay: ServerSocket, tmp_path: Path) -> None:
     path = tmp_path / "short.jsonl"
     record(options(replay), path, RecordLimits(reads=3))
     (reads,) = read_recording(path).reads.values()

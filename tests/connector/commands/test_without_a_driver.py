@@ -13,7 +13,7 @@ import pytest
 from connector.commands.commands import run_plain, server_options
 from harness.servers.stores import ORDERS, PASSWORD, listening_stores, order_row
 from informix_emulator import ListeningServer
-from informix_emulator.sqli.pam import Prompt, Style
+from informix_emulator.sqli.pam import Prompt, PromptStyle
 from odbc_driver.build import build_drivers
 
 WRONG = "wr0ng-and-secret"
@@ -127,7 +127,7 @@ def test_a_trace_of_rows_that_pass_has_no_password_whichever_way_it_comes(
     secret.write_text(WRONG if way == "refused" else PASSWORD)
     given = [f"--password-file={secret}"] if way in ("file", "refused") else []
     if way == "asked by PAM":
-        shop.server.prompts = (Prompt(Style.HIDDEN, "Password: "),)
+        shop.server.prompts = (Prompt(PromptStyle.HIDDEN, "Password: "),)
     with shop.server.transaction() as transaction:
         transaction.insert(ORDERS, order_row((4711, None, "a row", None)))
     shop.server.set_full_row_logging(ORDERS, on=True)

@@ -12,7 +12,7 @@ import pytest
 from harness.runs.patience import patiently
 from informix_cdc.commands.following_with_rows import follow_with_rows
 from informix_cdc.demo.check import DemoCheck
-from informix_cdc.demo.database import DATABASE, PASSWORD, TABLE_NAMES, Values, demo_server
+from informix_cdc.demo.database import DATABASE, PASSWORD, TABLE_NAMES, RowDict, demo_server
 from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
 from informix_cdc.demo.workload import Workload
 from informix_cdc.options import SourceOptions
@@ -21,7 +21,7 @@ from informix_emulator import ListeningServer, keep_rows, load_rows
 
 @pytest.mark.slow
 def test_rows_there_and_transactions_beside_them_are_verified(tmp_path: Path) -> None:
-    check, server, tables = DemoCheck(), demo_server(), dict[str, list[Values]]()
+    check, server, tables = DemoCheck(), demo_server(), dict[str, list[RowDict]]()
     for table, row in rows_there(random.Random(4), time.time()):
         tables.setdefault(table, []).append(row)
         check.expect_there(table, row)

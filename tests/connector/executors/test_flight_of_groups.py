@@ -15,7 +15,7 @@ from harness.runs.patience import patiently
 from harness.servers.stores import CUSTOMERS, ORDERS, order_row
 from informix_capture_client.choices import RowForm
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes import ChangeEncoder, grouped_form
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_client import fetched_range
@@ -30,11 +30,11 @@ TABLES = ChangedTables(
 )
 CHANGES: list[list[Change]] = [
     [
-        (Kind.INSERT, n % 3, 0),
-        (Kind.UPDBEF, 0, 0),
-        (Kind.UPDAFT, 0, 1),
-        (Kind.TRUNCATE, 1, 0),
-        (Kind.DELETE, 2, 0),
+        (RecordKind.INSERT, n % 3, 0),
+        (RecordKind.UPDBEF, 0, 0),
+        (RecordKind.UPDAFT, 0, 1),
+        (RecordKind.TRUNCATE, 1, 0),
+        (RecordKind.DELETE, 2, 0),
     ]
     for n in range(7)
 ]

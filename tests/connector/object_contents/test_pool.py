@@ -14,8 +14,8 @@ from informix_capture_client.object_readers import (
     READ,
     ByKey,
     Content,
-    Opened,
-    Place,
+    ObjectPlace,
+    OpenedObject,
     SimpleObject,
 )
 from informix_capture_client.object_readers.sqli_objects import SqliObjects
@@ -124,7 +124,7 @@ def test_short_values_count_as_what_is_in_memory_together(
     at_once: list[int] = []
     opened = ContentPool._open
 
-    def counted(pool: ContentPool, places: Sequence[Place]) -> dict[Place, Opened]:
+    def counted(pool: ContentPool, places: Sequence[ObjectPlace]) -> dict[ObjectPlace, OpenedObject]:
         found = opened(pool, places)
         at_once.append(sum(each.held_bytes for each in found.values()))
         return found

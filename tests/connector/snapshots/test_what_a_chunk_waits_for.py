@@ -20,7 +20,7 @@ from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.incremental_snapshot import Slots
-from informix_capture_client.records import Kind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.transport import Transport
 from informix_cdc.snapshots.awaited_ends import is_idle
 from informix_cdc.snapshots.connection import SnapshotConnection
@@ -326,13 +326,15 @@ def test_slots_name_whom_they_do_not_know() -> None:
 @pytest.mark.parametrize(
     ("kinds", "says"),
     [
-        ((Kind.TIMEOUT,), True),
-        ((Kind.BEGINTX, Kind.COMMTX, Kind.TIMEOUT), True),
-        ((Kind.TIMEOUT, Kind.BEGINTX), False),
+        ((RecordKind.TIMEOUT,), True),
+        ((RecordKind.BEGINTX, RecordKind.COMMTX, RecordKind.TIMEOUT), True),
+        ((RecordKind.TIMEOUT, RecordKind.BEGINTX), False),
         ((), False),
     ],
 )
-def test_a_server_has_nothing_more_if_a_timeout_came_last(kinds: tuple[Kind, ...], says: bool) -> None:
+def test_a_server_has_nothing_more_if_a_timeout_came_last(
+    kinds: tuple[RecordKind, ...], says: bool
+) -> None:
     class Raw:
         pass
 

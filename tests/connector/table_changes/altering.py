@@ -19,7 +19,7 @@ from harness.servers.stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, order_row
 from harness.spark.checkpoints import run_batches
 from informix_cdc.commands import altering
 from informix_cdc.spark.reader import InformixStreamReader
-from informix_emulator import Transaction
+from informix_emulator import EmulatedTransaction
 
 TWO = "informix.orders,informix.customers"
 ALTERED = f"{ORDER_COLUMNS}, priority integer"
@@ -50,10 +50,10 @@ class Shop:
     def checkpoint(self) -> Path:
         return self.folder / "checkpoint"
 
-    def order(self, number: int, transaction: Transaction) -> None:
+    def order(self, number: int, transaction: EmulatedTransaction) -> None:
         transaction.insert(ORDERS, {**order_row((number, 1, "note", None)), **self.priority})
 
-    def customer(self, number: int, transaction: Transaction) -> None:
+    def customer(self, number: int, transaction: EmulatedTransaction) -> None:
         transaction.insert(CUSTOMERS, {"customer_num": number, "name": "Ann", "city": "Oslo"})
 
     def committed(self, *changes: tuple[str, int]) -> int:
@@ -66,7 +66,7 @@ class Shop:
     def captures(self, name: str) -> bool:
         return f"informix.{name}" in self.table.split(",")
 
-    def change(self, transaction: Transaction, *changes: tuple[str, int]) -> None:
+    def change(self, transaction: EmulatedTransaction, *changes: tuple[str, int]) -> None:
         for name, number in changes:
             (self.order if name == "orders" else self.customer)(number, transaction)
 

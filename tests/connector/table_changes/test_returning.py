@@ -11,7 +11,11 @@ from harness.capture.streams import begin, blocks, commit, rollback, row, timeou
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position
 from informix_capture_client.stream import Answer, Read, Silence
-from informix_capture_client.transactions import Passed, TransactionAssembler, Transactions
+from informix_capture_client.transactions import (
+    CommittedTransactions,
+    PositionPassed,
+    TransactionAssembler,
+)
 from informix_cdc.snapshots import ServerSays
 from informix_cdc.table_changes import NobodyWrote, Returning
 from informix_checkpoints.receipts import Acquired
@@ -68,7 +72,7 @@ class Waits:
 
 def commits(answer: Answer) -> list[int]:
     assert isinstance(answer, Read)
-    found = [each for each in answer.events if isinstance(each, Transactions)]
+    found = [each for each in answer.events if isinstance(each, CommittedTransactions)]
     return [number for each in found for number in each.commit_sequence_numbers.tolist()]
 
 
@@ -92,7 +96,9 @@ def test_a_place_that_has_passed_behind_it_is_not_handed_on() -> None:
     records = begin(SINCE + 10, 1, 5000, 501) + commit(SINCE + 20, 1, 5000)
     last = waits.read(written(2, SINCE - 50), records, reached=SINCE + 20)
     assert isinstance(last, Read)
-    assert all(each.position.commit <= SINCE for each in last.events if isinstance(each, Passed))
+    assert all(
+        each.position.commit <= SINCE for each in last.events if isinstance(each, PositionPassed)
+    )
     assert commits(last) == [SINCE - 50]
 
 

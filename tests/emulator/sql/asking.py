@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from informix_emulator import EmulatedServer
-from informix_emulator.answers import Outcome, ResultColumn, SqlSession
+from informix_emulator.answers import ResultColumn, SqlSession, StatementOutcome
 from informix_emulator.sql_errors import SqlError
 
 NAMES = {
@@ -37,7 +37,7 @@ class Asked:
     server: EmulatedServer
     columns: Sequence[ResultColumn] = field(default_factory=tuple)
 
-    def run(self, text: str, *values: object) -> Outcome:
+    def run(self, text: str, *values: object) -> StatementOutcome:
         """Run one statement."""
         prepared = self.session.prepare(text)
         self.columns = prepared.columns

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.sql.asking import Asked, patient
 from informix_emulator import EmulatedServer
-from informix_emulator.answers import Cursor
+from informix_emulator.answers import CursorKind
 from informix_emulator.sql_errors import SqlError
 
 Sessions = tuple[Asked, Asked]
@@ -26,7 +26,7 @@ def two(connect: Callable[..., Asked]) -> Sessions:
 def opened(asked: Asked, query: str = QUERY, name: str = "c", *, holds: bool = False) -> Opened:
     prepared = asked.session.prepare(query)
     assert prepared.declare is not None
-    prepared.declare(Cursor(name, holds=holds))
+    prepared.declare(CursorKind(name, holds=holds))
     return Opened(prepared.run((), patient).found)
 
 
@@ -171,7 +171,7 @@ def test_a_scroll_cursor_is_refused_when_it_opens(two: Sessions) -> None:
         prepared = two[0].session.prepare(query)
         assert prepared.declare is not None
         with pytest.raises(SqlError, match="scroll") as error:
-            prepared.declare(Cursor(scrolls=True))
+            prepared.declare(CursorKind(scrolls=True))
         assert error.value.native == -526
 
 

@@ -80,7 +80,7 @@ def test_what_undoes_a_statement_is_never_ended(
     connect: Callable[..., Asked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "LONGEST_QUERY_SECONDS", -1.0)
-    watch = watching.Watch()
+    watch = watching.QueryWatch()
     with watch.by(Gone(SqlError("", 0, ""))):
         assert [watch.look() for _ in range(5)] == [0] * 5
     with watch.over_query():

@@ -12,7 +12,7 @@ from emulator.sqli.told import types
 from informix_emulator.sql_errors import SqlError
 from informix_emulator.sqli.binds import read_binds, value_of
 from informix_emulator.sqli.packed import datetime_of, in_fields, interval_of, unpack
-from informix_emulator.sqli.reading import Malformed, Reader, take_from
+from informix_emulator.sqli.reading import Malformed, RequestReader, take_from
 
 TYPED = datetime.datetime(2024, 2, 29, 13, 14, 15, 123450)
 
@@ -40,7 +40,7 @@ GOLDEN = [
 
 
 def value(kind: str, sent: str) -> object:
-    reader = Reader(take_from(packed("0001", sent)))
+    reader = RequestReader(take_from(packed("0001", sent)))
     (bound,) = read_binds(reader)
     assert len(reader.seen) == 2 + len(packed(sent)), "something is left"
     (parameter,) = types(f"x {kind}")
@@ -116,12 +116,12 @@ def test_a_value_that_has_no_meaning_there_is_refused_with_1213(kind: str, sent:
 
 def test_a_type_that_nobody_binds_ends_the_conversation_with_its_bytes() -> None:
     with pytest.raises(Malformed, match=r"type 99 .* 0001006300000000"):
-        read_binds(Reader(take_from(packed("0001 0063 0000 0000 01"))))
+        read_binds(RequestReader(take_from(packed("0001 0063 0000 0000 01"))))
 
 
 def test_a_lying_number_of_values_is_refused() -> None:
     with pytest.raises(Malformed, match="65535 values"):
-        read_binds(Reader(take_from(packed("ffff"))))
+        read_binds(RequestReader(take_from(packed("ffff"))))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from emulator.sqli.spoken import (
 )
 from harness import GOLDEN
 from informix_emulator.poses import POSES
-from informix_emulator.sqli.dialect import Dialect, agree, answer_of
+from informix_emulator.sqli.dialect import MessageLayout, agree, answer_of
 
 RECORDED = GOLDEN / "sqli_protocols.json"
 LAYOUTS = [
@@ -31,7 +31,7 @@ LAYOUTS = [
 LIVE_ANSWERS = json.loads(RECORDED.read_text())["answers"]
 
 
-def layout(dialect: Dialect) -> str:
+def layout(dialect: MessageLayout) -> str:
     named = {
         "wide": dialect.is_wide,
         "tuples": dialect.has_wide_tuples,

@@ -12,7 +12,7 @@ from emulator.sqli.told import query
 from informix_emulator import EmulatedServer, ListeningServer
 from informix_emulator.sql import open_session
 from informix_emulator.sqli import replies
-from informix_emulator.sqli.dialect import Dialect
+from informix_emulator.sqli.dialect import MessageLayout
 from informix_emulator.sqli.reading import take_from
 from informix_emulator.sqli.requests import read_request
 from informix_emulator.sqli.statements import Statement
@@ -153,13 +153,13 @@ def test_a_text_that_is_bound_to_another_type_is_converted_or_refused(call: Call
 def test_informix_15_describes_what_is_bound_in_68_bytes() -> None:
     bits = bytes.fromhex("fffc7ffc3c84aa8706")
     sent = packed("0005 0001 000c 0000 0000", "00" * 68, "0029 0001", *chunks(b"hi"), "0007", EOT)
-    bound, content, _ = read_request(take_from(sent), Dialect(bits))
+    bound, content, _ = read_request(take_from(sent), MessageLayout(bits))
     assert (len(bound.binds), content.objects) == (1, (b"hi",))
 
 
 def test_informix_15_has_68_bytes_in_a_row_for_a_text() -> None:
     """As IBM's JDBC driver 15.0.1.0 takes them, and sends them back to ask for the text."""
-    dialect = Dialect(bytes.fromhex("fffc7ffc3c84aa8706"))
+    dialect = MessageLayout(bytes.fromhex("fffc7ffc3c84aa8706"))
     statement = Statement(0, query("note text, id integer", [(b"hi", 7), (None, 8)]), dialect)
     statement.open("utf-8", lambda: None)
     row, empty = statement.fetch(4096, 0)

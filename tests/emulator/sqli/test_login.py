@@ -6,8 +6,8 @@ import pytest
 
 from emulator.sqli.spoken import hexed, login_body, packed
 from informix_emulator.sqli.login import (
+    ClientLogin,
     Greeting,
-    Login,
     accepted,
     parse_login,
     redirected,
@@ -30,7 +30,7 @@ GREETING = Greeting("srv", "Informix emulator Version 14.10.FC10")
 
 def test_the_login_of_ibms_driver_is_read() -> None:
     login = parse_login(bytes.fromhex(SENT_BY_JDBC))
-    assert login == Login(
+    assert login == ClientLogin(
         "informix",
         "in4mix",
         "ol_informix1410",

@@ -6,12 +6,12 @@ from emulator.sqli.spoken import EOT, OFFER_JDBC_4, char, hexed, packed
 from emulator.sqli.told import Told
 from informix_emulator.sqli.conversation import Conversation
 from informix_emulator.sqli.login import Greeting
-from informix_emulator.sqli.pam import Prompt, Style
+from informix_emulator.sqli.pam import Prompt, PromptStyle
 from informix_emulator.sqli.reading import take_from
 from informix_emulator.sqli.requests import read_request
 
-PASSWORD = Prompt(Style.HIDDEN, "Password: ")
-CODE = Prompt(Style.ECHO, "Code: ", "1234")
+PASSWORD = Prompt(PromptStyle.HIDDEN, "Password: ")
+CODE = Prompt(PromptStyle.ECHO, "Code: ", "1234")
 ASKED_PASSWORD = "0081 0001 000a 50617373776f72643a20 000c"
 ASKED_CODE = "0081 0002 0006 436f64653a20 000c"
 ACCEPTED = "007f 000c"
@@ -54,7 +54,9 @@ def test_before_pam_is_done_nothing_else_is_answered() -> None:
 
 
 def test_a_message_that_is_no_question_waits_for_no_response() -> None:
-    one = conversation(Prompt(Style.INFO, "hello"), PASSWORD, Prompt(Style.ERROR, "old"), CODE)
+    one = conversation(
+        Prompt(PromptStyle.INFO, "hello"), PASSWORD, Prompt(PromptStyle.ERROR, "old"), CODE
+    )
     assert say(one, "0080") == hexed("0081 0004 0005 68656c6c6f00 000c" + ASKED_PASSWORD)
     assert say(one, "0082", char("in4mix")) == hexed("0081 0003 0003 6f6c6400 000c" + ASKED_CODE)
     assert say(one, "0082", char("1234")) == hexed(ACCEPTED)
@@ -73,4 +75,4 @@ def test_a_response_that_was_not_asked_for_is_none() -> None:
 
 
 def test_a_server_that_only_talks_asks_for_no_password_and_takes_none() -> None:
-    assert say(conversation(Prompt(Style.INFO, "hello")), "0080").endswith("0038")
+    assert say(conversation(Prompt(PromptStyle.INFO, "hello")), "0080").endswith("0038")

@@ -8,14 +8,14 @@ import pytest
 
 from emulator.sqli.caller import ACCEPTED, REFUSED, Caller
 from emulator.sqli.spoken import char, hexed
-from informix_emulator import Listener, Recording, ReplayedServer
+from informix_emulator import Recording, ReplayedServer, ServerSocket
 from informix_emulator.sql_errors import SqlError
 
 CALL = "execute function informix.cdc_opensess('ol',0,1,9,1,1)"
 
 
 @pytest.fixture
-def listening() -> Iterator[Listener]:
+def listening() -> Iterator[ServerSocket]:
     recording = Recording({"server": {"name": "ol", "version": "14.10"}}, {"stores"})
     refused = SqlError("42000", -674, "Routine (x) can not be resolved.")
     recording.answers["stores", "SELECT a", ()] = [[("a", None)], [("é", "b")]]
@@ -23,12 +23,12 @@ def listening() -> Iterator[Listener]:
     recording.answers["stores", CALL, ()] = [[("39",)]]
     recording.reads["39"] = [bytes(range(200)), b"end"]
     replayed = ReplayedServer(recording)
-    with Listener(replayed.connect, greeting=replayed.greeting) as listener:
+    with ServerSocket(replayed.connect, greeting=replayed.greeting) as listener:
         yield listener
 
 
 @pytest.fixture
-def caller(listening: Listener) -> Iterator[Caller]:
+def caller(listening: ServerSocket) -> Iterator[Caller]:
     caller = Caller(listening.port, "ol", password="any will do")
     assert caller.kind == ACCEPTED
     assert caller.begin("stores").startswith("000f0015")
@@ -45,7 +45,7 @@ def rows(caller: Caller, text: str) -> str:
     return opened if opened != "000c" else caller.ask("0004", number, "0009 00001000 0000")
 
 
-def test_another_servers_name_is_refused(listening: Listener) -> None:
+def test_another_servers_name_is_refused(listening: ServerSocket) -> None:
     other = Caller(listening.port, "other")
     other.close()
     assert (other.kind, other.service_error) == (REFUSED, -761)

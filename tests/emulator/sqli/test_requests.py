@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from emulator.sqli.spoken import CURSOR, EOT, packed, sql
-from informix_emulator.sqli.dialect import Dialect
+from informix_emulator.sqli.dialect import MessageLayout
 from informix_emulator.sqli.reading import MAX_TEXT_BYTES, Malformed, take_from
-from informix_emulator.sqli.requests import Code, Message, read_request
+from informix_emulator.sqli.requests import ClientMessage, Code, read_request
 
-WIDE, NARROW = Dialect(bytes.fromhex("fffc7ffc3c84aa87")), Dialect(bytes.fromhex("fffc7ffc3c848a"))
+WIDE, NARROW = (
+    MessageLayout(bytes.fromhex("fffc7ffc3c84aa87")),
+    MessageLayout(bytes.fromhex("fffc7ffc3c848a")),
+)
 
 # of IBM's change-stream client 1.1.3 and its JDBC driver 4.50.11
 SENT = [
@@ -52,7 +55,7 @@ SENT = [
 ]  # fmt: skip
 
 
-def read(sent: str | bytes, dialect: Dialect = WIDE) -> list[Message]:
+def read(sent: str | bytes, dialect: MessageLayout = WIDE) -> list[ClientMessage]:
     return read_request(take_from(packed(sent)), dialect)
 
 

@@ -19,9 +19,9 @@ from emulator.sqli.spoken import EOT, hexed, login_packet
 from emulator.sqli.told import Told
 from harness.runs.patience import wait_until
 from harness.servers.tls import make_certificate, server_context
-from informix_emulator import EmulatedServer, Listener, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer, ServerSocket
 from informix_emulator.sqli import Prompt
-from informix_emulator.sqli.pam import Style
+from informix_emulator.sqli.pam import PromptStyle
 
 Call = Callable[..., Caller]
 UTF8 = {"DB_LOCALE": "en_US.utf8"}
@@ -32,7 +32,7 @@ def call() -> Iterator[Call]:
     """Return a function that logs in at a port; what it opens is closed."""
     callers: list[Caller] = []
 
-    def call_at(listener: Listener | int, **settings: object) -> Caller:
+    def call_at(listener: ServerSocket | int, **settings: object) -> Caller:
         port = listener if isinstance(listener, int) else listener.port
         callers.append(Caller(port, **settings))  # type: ignore[arg-type]
         return callers[-1]
@@ -43,8 +43,8 @@ def call() -> Iterator[Call]:
 
 
 @pytest.fixture
-def told() -> Iterator[Listener]:
-    with Listener(Told) as listener:
+def told() -> Iterator[ServerSocket]:
+    with ServerSocket(Told) as listener:
         yield listener
 
 
@@ -100,7 +100,7 @@ def test_a_client_is_sent_elsewhere(
 def test_with_pam_the_password_of_the_login_does_not_count(
     server: EmulatedServer, listening: ListeningServer, call: Call
 ) -> None:
-    server.prompts = (Prompt(Style.HIDDEN, "?"),)
+    server.prompts = (Prompt(PromptStyle.HIDDEN, "?"),)
     caller = call(listening, password="whatever")
     assert caller.kind == ACCEPTED
     caller.send("007e 0008 fffc7ffc3c8caa97", EOT)
@@ -224,7 +224,7 @@ def test_a_server_that_goes_down_closes_connections_and_can_come_up_again(
 
 
 def test_one_urgent_byte_ends_a_statement_and_the_connection_goes_on(
-    told: Listener, call: Call
+    told: ServerSocket, call: Call
 ) -> None:
     caller = call(told)
     caller.begin("stores")
@@ -249,7 +249,7 @@ def test_an_interrupt_ends_a_capture_read_and_the_session_goes_on(
     assert split(caller.read(session))[0][0].name == "BEGINTX"
 
 
-def test_an_interrupt_that_comes_too_late_interrupts_nothing(told: Listener, call: Call) -> None:
+def test_an_interrupt_that_comes_too_late_interrupts_nothing(told: ServerSocket, call: Call) -> None:
     caller = call(told)
     caller.begin("stores")
     caller.prepare("select n from numbers")
@@ -264,13 +264,13 @@ def test_an_interrupt_that_comes_too_late_interrupts_nothing(told: Listener, cal
 
 
 @pytest.fixture
-def tls(tmp_path: Path) -> Iterator[tuple[Listener, ssl.SSLContext]]:
+def tls(tmp_path: Path) -> Iterator[tuple[ServerSocket, ssl.SSLContext]]:
     certificate, key = make_certificate(tmp_path)
-    with Listener(Told, tls=server_context(certificate, key)) as listener:
+    with ServerSocket(Told, tls=server_context(certificate, key)) as listener:
         yield listener, ssl.create_default_context(cafile=str(certificate))
 
 
-def test_tls_begins_with_the_first_byte(tls: tuple[Listener, ssl.SSLContext], call: Call) -> None:
+def test_tls_begins_with_the_first_byte(tls: tuple[ServerSocket, ssl.SSLContext], call: Call) -> None:
     listener, context = tls
     caller = call(listener, tls=context)
     assert caller.begin("stores").startswith("000f0015")
@@ -278,7 +278,7 @@ def test_tls_begins_with_the_first_byte(tls: tuple[Listener, ssl.SSLContext], ca
 
 
 def test_a_client_of_tls_that_goes_ends_its_statement(
-    tls: tuple[Listener, ssl.SSLContext], call: Call
+    tls: tuple[ServerSocket, ssl.SSLContext], call: Call
 ) -> None:
     listener, context = tls
     caller = call(listener, tls=context)
@@ -290,7 +290,7 @@ def test_a_client_of_tls_that_goes_ends_its_statement(
 
 
 def test_who_speaks_plainly_to_an_encrypted_port_hears_nothing_and_harms_nobody(
-    tls: tuple[Listener, ssl.SSLContext], call: Call
+    tls: tuple[ServerSocket, ssl.SSLContext], call: Call
 ) -> None:
     listener, context = tls
     with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as plain:
@@ -303,7 +303,7 @@ def test_who_speaks_plainly_to_an_encrypted_port_hears_nothing_and_harms_nobody(
 
 
 def test_a_client_that_has_gone_before_the_handshake_is_passed_over(
-    tls: tuple[Listener, ssl.SSLContext], call: Call
+    tls: tuple[ServerSocket, ssl.SSLContext], call: Call
 ) -> None:
     listener, context = tls
     for _ in range(50):
@@ -313,7 +313,7 @@ def test_a_client_that_has_gone_before_the_handshake_is_passed_over(
 
 
 def test_a_connection_that_is_reset_while_it_is_wrapped_leaves_no_socket_open(
-    tls: tuple[Listener, ssl.SSLContext],
+    tls: tuple[ServerSocket, ssl.SSLContext],
 ) -> None:
     listener, _context = tls
     assert listener._tls is not None
@@ -332,7 +332,7 @@ def test_a_connection_that_is_reset_while_it_is_wrapped_leaves_no_socket_open(
 
 
 def test_an_unknown_message_ends_the_connection_and_is_logged_with_its_bytes(
-    told: Listener, call: Call, caplog: pytest.LogCaptureFixture
+    told: ServerSocket, call: Call, caplog: pytest.LogCaptureFixture
 ) -> None:
     caller = call(told)
     caller.begin("stores")
@@ -352,7 +352,7 @@ def test_an_unknown_message_ends_the_connection_and_is_logged_with_its_bytes(
     seeds="each byte",
 )
 def test_a_login_that_is_cut_at_any_byte_harms_nobody(
-    told: Listener, call: Call, caplog: pytest.LogCaptureFixture
+    told: ServerSocket, call: Call, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole = login_packet()
     for size in range(len(whole)):
@@ -365,7 +365,7 @@ def test_a_login_that_is_cut_at_any_byte_harms_nobody(
 
 @pytest.mark.parametrize("size", [0, 5, 6])
 def test_a_login_of_a_lying_length_is_none(
-    size: int, told: Listener, caplog: pytest.LogCaptureFixture
+    size: int, told: ServerSocket, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (
         caplog.at_level(logging.WARNING, "informix_cdc.emulator.sqli"),

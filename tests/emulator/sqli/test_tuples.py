@@ -10,7 +10,7 @@ import pytest
 from emulator.sqli.spoken import hexed
 from emulator.sqli.told import columns, types
 from informix_emulator.sql_errors import SqlError
-from informix_emulator.sqli.dialect import Dialect
+from informix_emulator.sqli.dialect import MessageLayout
 from informix_emulator.sqli.tuples import encode_row, encoder, place_bytes
 
 NOW = datetime.datetime(2024, 2, 29, 13, 4, 5, 123450)
@@ -65,10 +65,10 @@ GOLDEN = [
 )
 def test_a_value_is_laid_out_as_clients_read_it(kind: str, value: object, expected: str) -> None:
     (column,) = types(f"x {kind}")
-    assert encoder(column, Dialect())(value).hex() == hexed(expected)
+    assert encoder(column, MessageLayout())(value).hex() == hexed(expected)
 
 
-GBASE = Dialect(bytes.fromhex("fffc7ffc3c84aa8710"))
+GBASE = MessageLayout(bytes.fromhex("fffc7ffc3c84aa8710"))
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,14 @@ def test_with_gbase_a_varchar_has_a_length_of_two_bytes(
 
 def test_a_row_is_dense_in_the_order_of_its_columns() -> None:
     encoders = [
-        encoder(kind, Dialect()) for kind in types("a varchar(9), b smallint, c boolean, d integer")
+        encoder(kind, MessageLayout())
+        for kind in types("a varchar(9), b smallint, c boolean, d integer")
     ]
     assert encode_row(encoders, ("x", 2, None, 3)).hex() == hexed("01 78 0002 01 00000000 00000003")
 
 
 def test_a_value_of_another_type_is_an_error_of_the_statement() -> None:
-    encoders = [encoder(kind, Dialect()) for kind in types("a smallint")]
+    encoders = [encoder(kind, MessageLayout()) for kind in types("a smallint")]
     for wrong in (1 << 20, "x", Decimal(1)):
         with pytest.raises(SqlError) as refused:
             encode_row(encoders, (wrong,))
@@ -104,7 +105,7 @@ def test_a_value_of_another_type_is_an_error_of_the_statement() -> None:
 
 def test_text_goes_out_in_the_code_set_of_the_database() -> None:
     (column,) = types("x varchar(9)", "utf-8")
-    assert encoder(column, Dialect())("é€").hex() == hexed("05 c3a9 e282ac")
+    assert encoder(column, MessageLayout())("é€").hex() == hexed("05 c3a9 e282ac")
 
 
 def test_places_of_columns_count_what_each_may_fill() -> None:

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from informix_emulator.answers import (
-    Check,
-    Outcome,
+    CheckStatement,
     Prepared,
     ResultColumn,
     SqlSession,
-    StatementKind,
-    Value,
+    SqlValue,
+    StatementOutcome,
+    StatementType,
 )
 from informix_emulator.column_list import parse_column_list
-from informix_emulator.encoding import ColumnType, column_type
+from informix_emulator.encoding import EmulatedType, column_type
 from informix_emulator.sql_errors import SqlError, sql_error
 
 EVERY_TYPE = (
@@ -26,7 +26,7 @@ EVERY_TYPE = (
     " nv nvarchar(30), m money(16,2), iv interval day to second, ym datetime year to month,"
     " dd decimal(16), se serial not null"
 )
-ROWS: list[tuple[Value, ...]] = [
+ROWS: list[tuple[SqlValue, ...]] = [
     (
         *(1, "hello", "abc", Decimal("12345.67"), datetime.date(2024, 2, 29)),
         *(datetime.datetime(2024, 2, 29, 13, 4, 5, 123450), 2**40, -7, -(2**33 + 5), 1.5, 2.25),
@@ -46,7 +46,7 @@ TYPED = (
 )
 
 
-def types(columns: str, codec: str = "iso8859-1") -> list[ColumnType]:
+def types(columns: str, codec: str = "iso8859-1") -> list[EmulatedType]:
     """Return the types of a column list."""
     return [column_type(column.type, codec) for column in parse_column_list(columns)]
 
@@ -61,13 +61,13 @@ def columns(text: str, codec: str = "iso8859-1") -> list[ResultColumn]:
 
 def query(
     answered: str,
-    rows: Sequence[Sequence[Value]],
+    rows: Sequence[Sequence[SqlValue]],
     parameters: str = "",
-    kind: StatementKind = StatementKind.SELECT,
+    kind: StatementType = StatementType.SELECT,
 ) -> Prepared:
     """Return a statement that always answers with the same rows."""
     taken = types(parameters) if parameters else []
-    return Prepared(kind, taken, columns(answered), lambda _values, _check: Outcome(rows))
+    return Prepared(kind, taken, columns(answered), lambda _values, _check: StatementOutcome(rows))
 
 
 class Told:
@@ -82,7 +82,7 @@ class Told:
         if self.attributes.get("SERVER") == "other":
             raise sql_error(-761)
         self.done: list[str] = []
-        self.bound: list[Sequence[Value]] = []
+        self.bound: list[Sequence[SqlValue]] = []
         self.interrupted = 0
         self.is_open = False
         self.statements: dict[str, Callable[[], Prepared]] = {
@@ -92,15 +92,19 @@ class Told:
             "select dbinfo": lambda: query("v varchar(128)", [("Informix emulator Version 15.0",)]),
             "select site": lambda: query("site varchar(128)", [("en_US.819",)]),
             "execute function f(?)": lambda: query(
-                "x integer", [(42,)], "p integer", StatementKind.EXECUTE
+                "x integer", [(42,)], "p integer", StatementType.EXECUTE
             ),
             "insert into typed": self._insert,
             "select slow": self._slow,
             "commit work": lambda: Prepared(
-                StatementKind.OTHER, [], [], lambda _values, _check: Outcome(), ends_transaction=True
+                StatementType.OTHER,
+                [],
+                [],
+                lambda _values, _check: StatementOutcome(),
+                ends_transaction=True,
             ),
             "set isolation": lambda: Prepared(
-                StatementKind.OTHER, [], [], lambda _values, _check: Outcome()
+                StatementType.OTHER, [], [], lambda _values, _check: StatementOutcome()
             ),
         }
 
@@ -124,7 +128,7 @@ class Told:
     def database_names(self) -> Sequence[str]:
         return ["stores", "sysmaster"]
 
-    def lo_read(self, descriptor: int, max_bytes: int, check: Check) -> bytes:
+    def lo_read(self, descriptor: int, max_bytes: int, check: CheckStatement) -> bytes:
         if descriptor == 99:
             raise sql_error(-12008, descriptor)
         check()
@@ -163,18 +167,18 @@ class Told:
         self.done.append("close")
 
     def _insert(self) -> Prepared:
-        def run(values: Sequence[Value], _check: Check) -> Outcome:
+        def run(values: Sequence[SqlValue], _check: CheckStatement) -> StatementOutcome:
             self.bound.append(values)
-            return Outcome(row_count=1, serial=7, rowid=0x101)
+            return StatementOutcome(row_count=1, serial=7, rowid=0x101)
 
-        return Prepared(StatementKind.INSERT, types(TYPED), [], run)
+        return Prepared(StatementType.INSERT, types(TYPED), [], run)
 
     def _slow(self) -> Prepared:
-        def run(_values: Sequence[Value], check: Check) -> Outcome:
+        def run(_values: Sequence[SqlValue], check: CheckStatement) -> StatementOutcome:
             ends = time.monotonic() + 20
             while time.monotonic() < ends:
                 check()
                 time.sleep(0.01)
-            return Outcome([(1,)])
+            return StatementOutcome([(1,)])
 
-        return Prepared(StatementKind.SELECT, [], columns("x integer"), run)
+        return Prepared(StatementType.SELECT, [], columns("x integer"), run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from informix_emulator.sessions import CaptureSession
+from informix_emulator.sessions import EmulatedSession
 
 Activation = tuple[int, frozenset[str]]
 
@@ -12,12 +12,12 @@ Activation = tuple[int, frozenset[str]]
 def noted_activations(monkeypatch: pytest.MonkeyPatch) -> list[Activation]:
     """Return a list that grows with each activation: its place, and the tables of the session."""
     seen: list[Activation] = []
-    activate = CaptureSession.activate
+    activate = EmulatedSession.activate
 
-    def noted(session: CaptureSession, position: int) -> None:
+    def noted(session: EmulatedSession, position: int) -> None:
         names = frozenset(str(capture.table.name) for capture in session.captures.values())
         seen.append((position, names))
         activate(session, position)
 
-    monkeypatch.setattr(CaptureSession, "activate", noted)
+    monkeypatch.setattr(EmulatedSession, "activate", noted)
     return seen

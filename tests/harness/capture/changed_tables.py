@@ -12,15 +12,15 @@ from harness.capture.streams import begin, blocks, commit, in_chunks, row, trunc
 from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind, TableSchema
+from informix_capture_client.records import RecordKind, TableSchema
 from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.transactions.spilling import MemoryLimit
 from informix_capture_client.values import TableDecoder
 
 # What happens in a transaction: a kind, a table's number and the place of a row among those given.
-Change = tuple[Kind, int, int]
+Change = tuple[RecordKind, int, int]
 BEGUN = 1_700_000_000
 
 
@@ -52,7 +52,7 @@ class ChangedTables:
         changes: Sequence[Sequence[Change]],
         chunk: int = 1 << 20,
         limit: MemoryLimit | None = None,
-    ) -> list[Transactions]:
+    ) -> list[CommittedTransactions]:
         """Return transactions with these changes, one after the other; some spilled, if limited."""
         stream, number = b"", 1
         for transaction, of in enumerate(changes, start=1):
@@ -67,10 +67,10 @@ class ChangedTables:
         if limit is not None:
             assembler.limit_memory(limit)
         events = [e for block in blocks(in_chunks(stream, chunk)) for e in assembler.feed(block)]
-        return [event for event in events if isinstance(event, Transactions)]
+        return [event for event in events if isinstance(event, CommittedTransactions)]
 
-    def _record(self, number: int, transaction: int, kind: Kind, table: int, place: int) -> bytes:
-        if kind == Kind.TRUNCATE:
+    def _record(self, number: int, transaction: int, kind: RecordKind, table: int, place: int) -> bytes:
+        if kind == RecordKind.TRUNCATE:
             return truncate(number, transaction, table)
         sizes, payload = self._rows[table][place]
         return row(number, transaction, payload, kind, table, sizes)

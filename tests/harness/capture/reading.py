@@ -14,8 +14,8 @@ from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import (
     Commit,
     Control,
-    Kind,
     RecordBlock,
+    RecordKind,
     Rollback,
     TableSchema,
     Timeout,
@@ -35,7 +35,7 @@ SomeControl = TypeVar("SomeControl", bound=Control)
 class RowRecord(NamedTuple):
     """INSERT, DELETE, UPDBEF, UPDAFT or TRUNCATE."""
 
-    kind: Kind
+    kind: RecordKind
     sequence_number: int
     transaction_id: int
     table_id: int
@@ -108,7 +108,7 @@ class Reader:
         return [item for item in self.items if isinstance(item, RowRecord)]
 
     @property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[RecordKind]:
         """The kinds of the rows and TRUNCATEs."""
         return [row.kind for row in self.rows]
 
@@ -121,7 +121,7 @@ class Reader:
     ) -> list[tuple[RowRecord, tuple[object, ...]]]:
         """Return each row of a table with what our decoder makes of it."""
         schema = next(s for s in self.of(TableSchema) if s.table_id == table_id)
-        records = [r for r in self.rows if r.table_id == table_id and r.kind != Kind.TRUNCATE]
+        records = [r for r in self.rows if r.table_id == table_id and r.kind != RecordKind.TRUNCATE]
         rules = DecodeRules(intervals="string", codec=self.codec)
         batch = decode_payloads(schema.columns, [(r.sizes, r.payload) for r in records], rules)
         rows = [_comparable(table, row) for row in batch.to_pylist()]
@@ -146,10 +146,10 @@ def _item(block: RecordBlock, place: int) -> Item:
     raw = block.raw
     start, header = int(raw.starts[place]), int(raw.header_sizes[place])
     end = start + header + int(raw.payload_sizes[place])
-    is_truncate = raw.kinds[place] == Kind.TRUNCATE
+    is_truncate = raw.kinds[place] == RecordKind.TRUNCATE
     count = 0 if is_truncate else (header - _ROW_HEADER_BYTES) // 4
     return RowRecord(
-        Kind(raw.kinds[place]),
+        RecordKind(raw.kinds[place]),
         int(block.sequence_numbers[place]),
         int(block.transaction_ids[place]),
         int(block.table_ids[place]),

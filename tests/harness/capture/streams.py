@@ -8,16 +8,16 @@ from itertools import pairwise
 from informix_capture_client.records.framing import RawRecords, RecordCutter
 from informix_capture_client.records.records import (
     Control,
-    Kind,
     RecordBlock,
+    RecordKind,
     parse_block,
 )
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Event, Transactions
+from informix_capture_client.transactions.events import CommittedTransactions, StreamEvent
 from informix_capture_client.transactions.long_records import Piece
 from informix_emulator import records as build
 
-ReadRow = tuple[Kind, int, int, int, bytes]
+ReadRow = tuple[RecordKind, int, int, int, bytes]
 Read = ReadRow | Control
 
 begin, commit, rollback, discard = build.begin, build.commit, build.rollback, build.discard
@@ -33,7 +33,7 @@ def row(
     sequence: int,
     transaction: int = 1,
     payload: bytes = b"",
-    kind: Kind = Kind.INSERT,
+    kind: RecordKind = RecordKind.INSERT,
     table: int = 0,
     sizes: Iterable[int] = (),
 ) -> bytes:
@@ -76,7 +76,7 @@ def rows_in(block: RecordBlock, places: Iterable[int]) -> list[ReadRow]:
         payload = int(raw.starts[index] + raw.header_sizes[index])
         found.append(
             (
-                Kind(int(raw.kinds[index])),
+                RecordKind(int(raw.kinds[index])),
                 int(block.sequence_numbers[index]),
                 int(block.transaction_ids[index]),
                 int(block.table_ids[index]),
@@ -96,7 +96,7 @@ def read_all(chunks: Iterable[bytes]) -> list[Read]:
     return found
 
 
-def rows_of(transactions: Transactions) -> list[ReadRow]:
+def rows_of(transactions: CommittedTransactions) -> list[ReadRow]:
     """Return the rows of transactions in their order."""
     return [row for piece in map(loaded, transactions.rows) for row in rows_in(*piece)]
 
@@ -107,17 +107,17 @@ def loaded(piece: Piece) -> tuple[RecordBlock, list[int]]:
     return rows.block, rows.places.tolist()
 
 
-def one_by_one(events: Iterable[Event]) -> Iterator[Event]:
+def one_by_one(events: Iterable[StreamEvent]) -> Iterator[StreamEvent]:
     """Take every transaction out of its batch."""
     for event in events:
-        yield from event.each() if isinstance(event, Transactions) else [event]
+        yield from event.each() if isinstance(event, CommittedTransactions) else [event]
 
 
-def feed(assembler: TransactionAssembler, *records: bytes) -> list[Event]:
+def feed(assembler: TransactionAssembler, *records: bytes) -> list[StreamEvent]:
     """Feed records as one chunk and return the events, transactions one by one."""
     return feed_chunks(assembler, [b"".join(records)])
 
 
-def feed_chunks(assembler: TransactionAssembler, chunks: Iterable[bytes]) -> list[Event]:
+def feed_chunks(assembler: TransactionAssembler, chunks: Iterable[bytes]) -> list[StreamEvent]:
     """Feed chunks and return the events, transactions one by one."""
     return [event for block in blocks(chunks) for event in one_by_one(assembler.feed(block))]

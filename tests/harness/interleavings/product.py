@@ -19,20 +19,20 @@ from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.incremental_snapshot import (
     Barrier,
     Emitted,
-    Key,
     Proof,
     Reconciliation,
     Slots,
+    SnapshotKey,
     TouchedKeys,
     TouchedTables,
 )
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind, RecordBlock, TableSchema
+from informix_capture_client.records import RecordBlock, RecordKind, TableSchema
 from informix_capture_client.shapes import ChangeEncoder
-from informix_capture_client.transactions import TransactionAssembler, Transactions
+from informix_capture_client.transactions import CommittedTransactions, TransactionAssembler
 
 TABLE = make_table("t", "id integer")
-KEY = Key(TABLE.name, TABLE.columns)
+KEY = SnapshotKey(TABLE.name, TABLE.columns)
 ROW_FORM = RowForm(before_image=False, truncate="ignore")
 _MARKERS_SLOT = 99
 _EPOCH = 1_700_000_000
@@ -187,7 +187,9 @@ class _Stream:
         self._assembler = TransactionAssembler(Position(0, 0))
 
     def take(self, block: RecordBlock) -> None:
-        found = [event for event in self._assembler.feed(block) if isinstance(event, Transactions)]
+        found = [
+            event for event in self._assembler.feed(block) if isinstance(event, CommittedTransactions)
+        ]
         for _ in self._encoder.encode(found):
             pass
 
@@ -206,9 +208,9 @@ def _records_of(image: Operation, number: int, slot: int) -> bytes:
     if name == "truncate":
         return truncate(number, slot, 0)
     kinds = {
-        "insert": (Kind.INSERT,),
-        "delete": (Kind.DELETE,),
-        "update": (Kind.UPDBEF, Kind.UPDAFT),
+        "insert": (RecordKind.INSERT,),
+        "delete": (RecordKind.DELETE,),
+        "update": (RecordKind.UPDBEF, RecordKind.UPDAFT),
     }[name]
     pairs = zip(kinds, keys, strict=True)
     return b"".join(row(number, slot, key.to_bytes(4), kind) for kind, key in pairs)

@@ -17,8 +17,8 @@ from typing import Any
 from harness.servers.stores import PASSWORD, SHORT_SECOND, quick_clock
 from informix_emulator import (
     EmulatedServer,
+    EmulatedTransaction,
     ListeningServer,
-    Transaction,
     keep_rows,
 )
 
@@ -168,7 +168,7 @@ class Ledger:
         self._commit(transaction, present, written, [Change(table.name, "truncate", None)])
 
     def _commit(
-        self, transaction: Transaction, present: State, written: State, changes: list[Change]
+        self, transaction: EmulatedTransaction, present: State, written: State, changes: list[Change]
     ) -> None:
         commit = int(transaction.commit())
         self._present, self._written = present, written
@@ -179,7 +179,7 @@ class Ledger:
 
     def _one(
         self,
-        transaction: Transaction,
+        transaction: EmulatedTransaction,
         table: LedgerTable,
         present: State,
         written: State,

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from harness.servers.stores import DATABASE, ORDERS, PASSWORD, SHORT_SECOND, source_options
 from informix_emulator import (
     EmulatedServer,
+    EmulatedTransaction,
     ListeningServer,
-    Transaction,
     keep_rows,
 )
 
@@ -67,7 +67,7 @@ class KeptOrders:
         self.present = {key: {**order, "priority": None} for key, order in self.present.items()}
         self.more = {"priority": 7}
 
-    def _insert(self, transaction: Transaction) -> None:
+    def _insert(self, transaction: EmulatedTransaction) -> None:
         gone = [number for number in range(1, self._numbers) if number not in self.present]
         if not gone or self._random.random() < 0.7:
             self._numbers += 1
@@ -76,18 +76,18 @@ class KeptOrders:
         self.present[number] = self._order(number)
         transaction.insert(ORDERS, self.present[number])
 
-    def _update(self, transaction: Transaction) -> None:
+    def _update(self, transaction: EmulatedTransaction) -> None:
         number = self._random.choice([*self.present])
         before, self.present[number] = self.present[number], self._order(number)
         transaction.update(ORDERS, before, self.present[number])
 
-    def _rename(self, transaction: Transaction) -> None:
+    def _rename(self, transaction: EmulatedTransaction) -> None:
         before = self.present.pop(self._random.choice([*self.present]))
         self._numbers += 1
         self.present[self._numbers] = self._order(self._numbers)
         transaction.update(ORDERS, before, self.present[self._numbers])
 
-    def _delete(self, transaction: Transaction) -> None:
+    def _delete(self, transaction: EmulatedTransaction) -> None:
         transaction.delete(ORDERS, self.present.pop(self._random.choice([*self.present])))
 
     def _order(self, number: int) -> Order:

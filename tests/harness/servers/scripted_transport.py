@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from informix_capture_client import statements
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from informix_capture_client.transport.base import Row
 
 Answer = int | InformixCdcError
 
-RECORD_TYPES: list[Row] = [(str(int(kind)), f"CDC_REC_{kind.name}"[:16]) for kind in Kind]
+RECORD_TYPES: list[Row] = [(str(int(kind)), f"CDC_REC_{kind.name}"[:16]) for kind in RecordKind]
 ERROR_CODES: list[Row] = [
     ("-83706", "CDC_E_TABPROPERT", "The table cannot be captured."),
     ("-83710", "CDC_E_TABCAPTURE", "Captured already."),

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from informix_emulator import EmulatedServer, ListeningServer, Transaction
+from informix_emulator import EmulatedServer, EmulatedTransaction, ListeningServer
 
 PASSWORD = "s3cret-of-the-dba"
 DATABASE = "stores"
@@ -80,7 +80,7 @@ class CommittedTransaction:
 
 @dataclass
 class _OpenTransaction:
-    transaction: Transaction
+    transaction: EmulatedTransaction
     changes: list[Change] = field(default_factory=list)
     rows: dict[int, Order] = field(default_factory=dict)
 

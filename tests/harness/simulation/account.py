@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.simulation.decisions import Decisions
-from informix_emulator import EmulatedServer, Transaction
+from informix_emulator import EmulatedServer, EmulatedTransaction
 
 DATABASE = "stores"
 TABLE = "stores:informix.changes"
@@ -43,7 +43,7 @@ def row(number: int, value: int) -> dict[str, object]:
 class Noted:
     """One transaction: what it changed that was not undone, where it began and committed."""
 
-    transaction: Transaction
+    transaction: EmulatedTransaction
     begin: int
     changes: list[Change] = field(default_factory=list)
     own_rows: dict[int, int] = field(default_factory=dict)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from harness.simulation.capturing import Death
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.row_fetch import Blocks
+from informix_capture_client.row_fetch import RowBlocks
 from informix_capture_client.transport.base import Argument
 from informix_capture_client.values import Column
 from informix_cdc.snapshots.reading import TableReader
@@ -105,7 +105,7 @@ class InProcessBlocks:
         arguments: Sequence[Argument],
         columns: Sequence[Column],
         rows_a_block: int,
-    ) -> Blocks:
+    ) -> RowBlocks:
         def batches() -> Iterator[tuple[pa.RecordBatch, Callable[[], tuple[str | None, ...]]]]:
             rows = self._transport.rows(statement, *arguments)
             if rows:
@@ -115,4 +115,4 @@ class InProcessBlocks:
                 names = [column.name for column in columns]
                 yield pa.RecordBatch.from_arrays(arrays, names), lambda: tuple(rows[-1])
 
-        return Blocks(batches())  # type: ignore[arg-type]
+        return RowBlocks(batches())  # type: ignore[arg-type]

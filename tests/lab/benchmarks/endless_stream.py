@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
@@ -83,7 +83,7 @@ def _raised(read: bytes, places: NDArray[np.int64], step: int) -> bytes:
 class _EndlessSession:
     """Stands in for a capture session that has always more to read."""
 
-    record_kinds = {int(kind): kind for kind in Kind}  # noqa: RUF012 - never changed
+    record_kinds = {int(kind): kind for kind in RecordKind}  # noqa: RUF012 - never changed
     codes = SimpleNamespace()
 
     def __init__(self) -> None:

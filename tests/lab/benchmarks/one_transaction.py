@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
@@ -97,7 +97,7 @@ def reads(turns: int, never_ends: bool, tables: int) -> Iterator[bytes]:
 class _Session:
     """Stands in for a capture session."""
 
-    record_kinds = {int(kind): kind for kind in Kind}  # noqa: RUF012 - never changed
+    record_kinds = {int(kind): kind for kind in RecordKind}  # noqa: RUF012 - never changed
     codes = SimpleNamespace()
 
     def __init__(self, turns: int, never_ends: bool, tables: int) -> None:

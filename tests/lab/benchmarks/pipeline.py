@@ -13,11 +13,11 @@ from typing import Any
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
-from informix_capture_client.records.records import Kind, TableSchema, parse_block
+from informix_capture_client.records.records import RecordKind, TableSchema, parse_block
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Event, Transactions
+from informix_capture_client.transactions.events import CommittedTransactions, StreamEvent
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
@@ -27,7 +27,7 @@ from lab.benchmarks.workload import CapturedBytes, catalog_table
 START = Position(0, 0)
 
 
-def events_of(reads: Sequence[bytes]) -> Iterator[Event]:
+def events_of(reads: Sequence[bytes]) -> Iterator[StreamEvent]:
     """Cut, parse and assemble what a session returned."""
     cutter, assembler = RecordCutter(), TransactionAssembler(START)
     for read in reads:
@@ -35,13 +35,13 @@ def events_of(reads: Sequence[bytes]) -> Iterator[Event]:
             yield from assembler.feed(parse_block(raw))
 
 
-def prepared(source: CapturedBytes) -> tuple[ChangeEncoder, TableSchema, list[Transactions]]:
+def prepared(source: CapturedBytes) -> tuple[ChangeEncoder, TableSchema, list[CommittedTransactions]]:
     """Return an encoder that knows the table, what announced it, and all transactions."""
     encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules())
     events = list(events_of(source.reads))
     [announced] = [event for event in events if isinstance(event, TableSchema)]
     encoder.announce(announced)
-    return encoder, announced, [event for event in events if isinstance(event, Transactions)]
+    return encoder, announced, [event for event in events if isinstance(event, CommittedTransactions)]
 
 
 def open_spool(folder: Path, *, durable: bool = False) -> Spool:
@@ -71,7 +71,7 @@ def fill_spool(
 class _PreparedSession:
     """Stands in for a capture session: each read returns what was prepared, then nothing more."""
 
-    record_kinds = {int(kind): kind for kind in Kind}  # noqa: RUF012 - never changed
+    record_kinds = {int(kind): kind for kind in RecordKind}  # noqa: RUF012 - never changed
     codes = SimpleNamespace()
 
     def __init__(self, reads: Sequence[bytes]) -> None:

@@ -16,7 +16,13 @@ from informix_capture_client.row_fetch.declared import require_declared
 from informix_capture_client.row_fetch.sqli_blocks import ROOM_BYTES, _in_blocks
 from informix_capture_client.row_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.transport.base import Transport
-from informix_capture_client.transport.sqli import AnswerReader, Column, Features, RowReader, Tuples
+from informix_capture_client.transport.sqli import (
+    AnswerReader,
+    Features,
+    SqliColumn,
+    SqliRowReader,
+    Tuples,
+)
 from informix_capture_client.transport.sqli.incoming import Incoming
 from informix_capture_client.transport.sqli.transport import SqliTransport
 from lab.benchmarks.emulated_source import Plan
@@ -48,7 +54,7 @@ def row_by_row(transport: Transport) -> int:
 WAYS: dict[str, Callable[[Transport], int]] = {"blocks": in_blocks, "row by row": row_by_row}
 
 
-def kept_answers(transport: SqliTransport) -> tuple[tuple[Column, ...], list[bytes]]:
+def kept_answers(transport: SqliTransport) -> tuple[tuple[SqliColumn, ...], list[bytes]]:
     """Return the columns and the answers of the SELECT as bytes."""
     with closing(transport.open_tuples(SELECT, (), ROOM_BYTES)) as cursor:
         answers: list[bytes] = []
@@ -65,7 +71,7 @@ def _messages(run: Tuples) -> bytes:
     return TUPLE + size.to_bytes(4, "big") + run.data + b"\0" * (size & 1)
 
 
-def decoded_in_blocks(columns: tuple[Column, ...], answers: list[bytes]) -> int:
+def decoded_in_blocks(columns: tuple[SqliColumn, ...], answers: list[bytes]) -> int:
     require_declared(columns, COLUMNS, "lines")
     decoder = TupleDecoder(COLUMNS, "lines", DecodeRules())
     readers = (AnswerReader(Incoming(io.BytesIO(answer).readinto), AGREED) for answer in answers)
@@ -73,8 +79,8 @@ def decoded_in_blocks(columns: tuple[Column, ...], answers: list[bytes]) -> int:
     return sum(decoder.decode(block).num_rows for block in _in_blocks(runs, ROWS_A_BLOCK))
 
 
-def decoded_row_by_row(columns: tuple[Column, ...], answers: list[bytes]) -> int:
-    reader = RowReader(columns, "utf-8")
+def decoded_row_by_row(columns: tuple[SqliColumn, ...], answers: list[bytes]) -> int:
+    reader = SqliRowReader(columns, "utf-8")
     readers = (AnswerReader(Incoming(io.BytesIO(answer).readinto), AGREED) for answer in answers)
     return sum(1 for each in readers for row in each.read().rows if reader.row(row))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from informix_capture_client.session.read_ahead import JOINED_BYTES
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from lab.benchmarks.measuring import Report, Timing, one_core, repeated
 from lab.benchmarks.pipeline import events_of
 from lab.benchmarks.workload import CapturedBytes, captured, joined
@@ -21,7 +21,7 @@ def test_records_are_framed_and_assembled(
     source = captured(rows, together, at_once)
     blocks = joined(source.reads, JOINED_BYTES)
     for reads in (source.reads, blocks):
-        delivered = [event for event in events_of(reads) if isinstance(event, Transactions)]
+        delivered = [event for event in events_of(reads) if isinstance(event, CommittedTransactions)]
         assert sum(map(len, delivered)) == source.transactions
         assert sum(transactions.record_count for transactions in delivered) == rows
     with one_core():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from lab.benchmarks.measuring import Report, one_core
 from lab.benchmarks.pipeline import events_of
 from lab.benchmarks.workload import CapturedBytes, captured_in_turn, catalog_table
@@ -68,18 +68,18 @@ def cpu_seconds(way: Callable[[Sequence[bytes]], int], source: CapturedBytes, jo
 
 def assembled_rows(blocks: Sequence[bytes]) -> int:
     """Assemble everything; return how many rows that were."""
-    events = [event for event in events_of(blocks) if isinstance(event, Transactions)]
+    events = [event for event in events_of(blocks) if isinstance(event, CommittedTransactions)]
     return sum(event.record_count for event in events)
 
 
 def encoded_rows(blocks: Sequence[bytes]) -> int:
     """Encode everything, a segment at a time; return how many rows that were."""
     encoder = ChangeEncoder([catalog_table()], DecodeRules())
-    waiting, size_bytes, rows = list[Transactions](), 0, 0
+    waiting, size_bytes, rows = list[CommittedTransactions](), 0, 0
     for event in events_of(blocks):
         if isinstance(event, TableSchema):
             encoder.announce(event)
-        elif isinstance(event, Transactions):
+        elif isinstance(event, CommittedTransactions):
             waiting.append(event)
             size_bytes += event.bytes_in_memory
         if size_bytes >= SEGMENT_BYTES:

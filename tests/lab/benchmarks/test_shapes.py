@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.incremental_snapshot import Key, TouchedKeys, TouchedTables
+from informix_capture_client.incremental_snapshot import SnapshotKey, TouchedKeys, TouchedTables
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import TableSchema, parse_block
 from informix_capture_client.session.read_ahead import JOINED_BYTES
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from lab.benchmarks.measuring import Report, one_core, repeated
 from lab.benchmarks.pipeline import START
 from lab.benchmarks.workload import captured, catalog_table, joined
@@ -44,7 +44,7 @@ def test_keys_are_collected_beside(report: Report) -> None:
 
             def encode() -> None:
                 if names is not None:  # noqa: B023
-                    key = Key(table.name, tuple(columns[name] for name in names))  # noqa: B023
+                    key = SnapshotKey(table.name, tuple(columns[name] for name in names))  # noqa: B023
                     observer.watch(0, TouchedKeys(key, 0))  # noqa: B023
                 list(encoder.encode(transactions))  # noqa: B023
 
@@ -58,18 +58,18 @@ def test_keys_are_collected_beside(report: Report) -> None:
 
 def committed(
     reads: list[bytes], row_form: RowForm, observer: TouchedTables | None = None
-) -> tuple[ChangeEncoder, list[Transactions]]:
+) -> tuple[ChangeEncoder, list[CommittedTransactions]]:
     """Return an encoder that knows the table, and what it is to encode."""
     encoder = ChangeEncoder([catalog_table()], DecodeRules(), row_form, observer=observer)
     cutter, assembler = RecordCutter(), TransactionAssembler(START)
     assembler.with_bounds = row_form.shape == "raw"
-    found: list[Transactions] = []
+    found: list[CommittedTransactions] = []
     for read in reads:
         if (raw := cutter.feed(read)) is None:
             continue
         for event in assembler.feed(parse_block(raw)):
             if isinstance(event, TableSchema):
                 encoder.announce(event)
-            elif isinstance(event, Transactions):
+            elif isinstance(event, CommittedTransactions):
                 found.append(event)
     return encoder, found

@@ -23,7 +23,7 @@ from informix_emulator import EmulatedServer
 from informix_emulator.connection import Connection
 from informix_emulator.poses import POSES
 from informix_emulator.sqli import Greeting, Prompt, converse
-from informix_emulator.sqli.pam import Style
+from informix_emulator.sqli.pam import PromptStyle
 from informix_emulator.sqli.reading import take_from
 
 _ORDERS = "stores:informix.orders"
@@ -62,7 +62,7 @@ def converse_with_noise(data: bytes) -> None:
         server.name,
         server.version,
         server.pose.protocols,
-        prompts=(Prompt(Style.INFO, "i"), Prompt(Style.HIDDEN, "p")) if asks else (),
+        prompts=(Prompt(PromptStyle.INFO, "i"), Prompt(PromptStyle.HIDDEN, "p")) if asks else (),
     )
     with contextlib.suppress(EOFError):
         converse(_Wire(data[1:]), lambda given: Connection(server, given), greeting, lambda: 0.0)

@@ -15,10 +15,10 @@ from informix_capture_client.transport.sqli import (
     EndOfBytes,
     Features,
     Incoming,
-    RowReader,
+    SqliRowReader,
     answers,
 )
-from informix_capture_client.transport.sqli.challenge import Conversation
+from informix_capture_client.transport.sqli.challenge import PamConversation
 from informix_capture_client.transport.sqli.login import read_login_answer
 from informix_capture_client.transport.sqli.messages import ended, padded, u16, u32
 from informix_capture_client.transport.sqli.protocols import features
@@ -66,7 +66,7 @@ def take_answers(data: bytes) -> None:
         for number in range(_MOST_ANSWERS):
             answer = reader.read(None if number % 2 else target, in_bulk=number % 4 > 1)
             columns = answer.description.columns if answer.description else columns
-            rows = RowReader(columns, "utf-8")
+            rows = SqliRowReader(columns, "utf-8")
             for content in answer.rows:
                 rows.row(content)
 
@@ -79,7 +79,7 @@ def take_endless(data: bytes) -> None:
         for in_bulk in (False, True):
             with contextlib.suppress(InformixCdcError):
                 AnswerReader(_endless(data), _FEATURES).read(memoryview(bytearray(64)), in_bulk=in_bulk)
-    conversation, incoming = Conversation(b"in4mix"), _endless(data)
+    conversation, incoming = PamConversation(b"in4mix"), _endless(data)
     with contextlib.suppress(InformixCdcError):
         while isinstance(conversation.answer(incoming), bytes):
             pass
@@ -106,7 +106,7 @@ def take_login(data: bytes) -> None:
 
 def take_conversation(data: bytes) -> None:
     """Hold a conversation with PAM."""
-    conversation, incoming = Conversation(b"in4mix"), _arriving(data)
+    conversation, incoming = PamConversation(b"in4mix"), _arriving(data)
     with contextlib.suppress(EndOfBytes):
         while isinstance(conversation.answer(incoming), bytes):
             pass

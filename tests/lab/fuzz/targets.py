@@ -31,14 +31,14 @@ from harness.servers.catalog_questions import QUESTIONS, ask, sound_answers
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.positions import Position, parse
-from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.values.column_list import parse_columns
 from informix_capture_client.values.table_decoder import TableDecoder, decode_payloads
 from informix_cdc.options.source import SourceOptions
@@ -99,7 +99,7 @@ class _InLine:
 class _Session:
     """Stands in for a session whose numbers are the usual ones."""
 
-    record_kinds = {int(kind): kind for kind in Kind}  # noqa: RUF012 - never changed
+    record_kinds = {int(kind): kind for kind in RecordKind}  # noqa: RUF012 - never changed
     codes = ErrorCodes({}, {})
 
 
@@ -123,7 +123,7 @@ def _stream(shape: str) -> Callable[[bytes], None]:
             for event in answer.events:
                 if isinstance(event, TableSchema):
                     encoder.announce(event)
-                elif isinstance(event, Transactions):
+                elif isinstance(event, CommittedTransactions):
                     for batch in encoder.encode([event]):
                         in_row_form(batch, encoder.schema).validate(full=True)
 
@@ -132,9 +132,9 @@ def _stream(shape: str) -> Callable[[bytes], None]:
 
 def _sound_streams() -> tuple[bytes, ...]:
     schema = table_schema(0, (25, 4, 1), COLUMNS.encode() + b"\0")
-    inserted = row(20, 1, _PAYLOAD, Kind.INSERT, sizes=_SIZES)
-    updated = row(21, 1, _PAYLOAD, Kind.UPDBEF, sizes=_SIZES) + row(
-        22, 1, _PAYLOAD, Kind.UPDAFT, sizes=_SIZES
+    inserted = row(20, 1, _PAYLOAD, RecordKind.INSERT, sizes=_SIZES)
+    updated = row(21, 1, _PAYLOAD, RecordKind.UPDBEF, sizes=_SIZES) + row(
+        22, 1, _PAYLOAD, RecordKind.UPDAFT, sizes=_SIZES
     )
     whole = begin(10, 1, 100, 7) + inserted + updated + commit(30, 1, 101)
     undone = begin(40, 2, 100, 7) + row(41, 2, _PAYLOAD, sizes=_SIZES) + discard(41, 2)
@@ -166,7 +166,7 @@ def _cell(given: Any) -> str | None:
 
 def _large_streams() -> tuple[bytes, ...]:
     schema = table_schema(0, (25, 4, 1), COLUMNS.encode() + b"\0")
-    rows = b"".join(row(at, 1, _PAYLOAD, Kind.INSERT, sizes=_SIZES) for at in range(20, 2_020))
+    rows = b"".join(row(at, 1, _PAYLOAD, RecordKind.INSERT, sizes=_SIZES) for at in range(20, 2_020))
     return (b"\xff" + schema + begin(10, 1, 100, 7) + rows + commit(3_000, 1, 101) + timeout(3_001),)
 
 

@@ -25,7 +25,7 @@ from informix_capture_client.object_readers import (
     read_whole,
     try_open,
 )
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from informix_capture_client.transport.base import Transport
 
 COLUMNS = {"id": "integer", "content": "blob"}
@@ -51,7 +51,7 @@ def captured(server: CaptureServer, other: Transport) -> tuple[ContractTable, by
         rows = Reader(session)
         other.rows(f"INSERT INTO {table.name} VALUES (1, {_OF_A_SERVER})")
         rows.until_ended()
-        (row,) = [each for each in rows.rows if each.kind == Kind.INSERT]
+        (row,) = [each for each in rows.rows if each.kind == RecordKind.INSERT]
         return table, row.payload[_LOCATOR_AT : _LOCATOR_AT + 72]
 
 

@@ -19,7 +19,7 @@ from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
 from harness.servers.emulated import emulated_world
 from harness.servers.sql_text import ContractTable
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import RecordKind
 from lab.live import servers
 from lab.live.independent import (
     CLIENTS,
@@ -87,7 +87,7 @@ def replayed(reader: Reader, table: ContractTable) -> list[tuple[str, ...]]:
     """Return the rows that the captured changes leave, by their key."""
     rows: dict[object, tuple[str, ...]] = {}
     for record, row in reader.decoded_records(table):
-        if record.kind in (Kind.INSERT, Kind.UPDAFT):
+        if record.kind in (RecordKind.INSERT, RecordKind.UPDAFT):
             rows[row[0]] = tuple(map(str, row))
         else:
             rows.pop(row[0])

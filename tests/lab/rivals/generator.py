@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import count
 
-from informix_emulator import EmulatedServer, Savepoint, Transaction
+from informix_emulator import EmulatedServer, EmulatedTransaction, Savepoint
 
 DATABASE = "rival"
 PASSWORD = "in4mix"
@@ -47,7 +47,7 @@ def full_name(table: str) -> str:
 class _Open:
     """An open transaction, what is due if it commits, and the rows that it holds."""
 
-    transaction: Transaction
+    transaction: EmulatedTransaction
     keys: list[str] = field(default_factory=list)
     rows: dict[tuple[str, int], Row | None] = field(default_factory=dict)
     marks: list[tuple[Savepoint, int, dict[tuple[str, int], Row | None]]] = field(default_factory=list)

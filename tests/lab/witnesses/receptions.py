@@ -15,15 +15,15 @@ from pathlib import Path
 from informix_cdc.executors.certificates import certificates_of_a_query
 from informix_emulator import EmulatedServer
 from informix_emulator.answers import (
-    Check,
-    Outcome,
+    CheckStatement,
     Prepared,
     SqlSession,
-    StatementKind,
-    Value,
+    SqlValue,
+    StatementOutcome,
+    StatementType,
 )
 from informix_emulator.connection import Connection
-from informix_emulator.listening import Listener
+from informix_emulator.listening import ServerSocket
 from informix_emulator.sqli import Greeting
 from lab.witnesses.java_programs import java_tool
 
@@ -31,9 +31,9 @@ STORE_PASSWORD = "of-a-toy"
 WAITS = "select waiting from nowhere"
 
 
-def received_with(server: EmulatedServer, greeting: Greeting) -> Listener:
+def received_with(server: EmulatedServer, greeting: Greeting) -> ServerSocket:
     """Return a listener that greets as it is told."""
-    return Listener(partial(Connection, server), greeting=lambda: greeting)
+    return ServerSocket(partial(Connection, server), greeting=lambda: greeting)
 
 
 class _WaitingSession:
@@ -48,10 +48,10 @@ class _WaitingSession:
     def prepare(self, text: str) -> Prepared:
         if text != WAITS:
             return self._session.prepare(text)
-        return Prepared(StatementKind.OTHER, [], [], _wait)
+        return Prepared(StatementType.OTHER, [], [], _wait)
 
 
-def _wait(_values: Sequence[Value], check: Check) -> Outcome:
+def _wait(_values: Sequence[SqlValue], check: CheckStatement) -> StatementOutcome:
     while True:
         check()
         time.sleep(0.01)
@@ -64,9 +64,9 @@ class WaitingConnection(Connection):
         return _WaitingSession(super().session())  # type: ignore[return-value]
 
 
-def waiting_listener(server: EmulatedServer) -> Listener:
+def waiting_listener(server: EmulatedServer) -> ServerSocket:
     """Return a listener whose clients can ask for `WAITS`."""
-    return Listener(
+    return ServerSocket(
         partial(WaitingConnection, server), greeting=lambda: Greeting(server.name, server.version)
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from informix_cdc.demo.workload import Change, CommittedTransaction
+from informix_cdc.demo.workload import CommittedTransaction, ExpectedChange
 from lab.witnesses import jars, typed_values
 from lab.witnesses.jars import NotHere
 from lab.witnesses.known_differences import CHANGE_STREAM_TYPES, JDBC_TYPES
@@ -97,7 +97,7 @@ STORY = [
     record("ROLLBACK", 9, transaction=2),
     record("COMMIT", 10),
 ]
-CHANGES = (Change("insert", "t", {"n": 1}), Change("delete", "t", {"n": 1}))
+CHANGES = (ExpectedChange("insert", "t", {"n": 1}), ExpectedChange("delete", "t", {"n": 1}))
 ACCOUNT = [CommittedTransaction(10, 0.0, CHANGES)]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from informix_cdc.demo.workload import Change, CommittedTransaction
+from informix_cdc.demo.workload import CommittedTransaction, ExpectedChange
 from lab.witnesses.typed_values import like
 
 Record = Mapping[str, Any]
@@ -58,9 +58,9 @@ def first_difference(
     return "" if len(due) == len(seen) else f"{len(seen)} transactions instead of {len(due)}"
 
 
-def _image(row: Record, wanted: Change, table_of: Mapping[str, str]) -> Change:
+def _image(row: Record, wanted: ExpectedChange, table_of: Mapping[str, str]) -> ExpectedChange:
     values = {name: _value(text, wanted.row.get(name)) for name, text in row["data"].items()}
-    return Change(CHANGE_TYPES[row["type"]], table_of[row["label"]], values)
+    return ExpectedChange(CHANGE_TYPES[row["type"]], table_of[row["label"]], values)
 
 
 def _value(text: str | None, example: object) -> object:

@@ -190,7 +190,7 @@ class _Date(ctypes.Structure):
     _fields_ = (("year", ctypes.c_int16), ("month", ctypes.c_uint16), ("day", ctypes.c_uint16))
 
 
-class Query:
+class OdbcQuery:
     """One statement: bind, execute, fetch. Holds what is bound until it is closed."""
 
     def __init__(self, statement: Handle, codec: str) -> None:

@@ -31,7 +31,7 @@ _MACHINES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
+class MachineBuild:
     """A machine, and how many bits its addresses have."""
 
     machine: str
@@ -41,7 +41,7 @@ class Build:
         return f"{self.machine} ({self.bits} bits)"
 
 
-def build_of(path: str) -> Build | None:
+def build_of(path: str) -> MachineBuild | None:
     """Return what a library was built for; None if the file is no ELF file or cannot be read."""
     try:
         with Path(path).open("rb") as file:
@@ -55,15 +55,15 @@ def build_of(path: str) -> Build | None:
         return None
     (number,) = struct.unpack_from(f"{order}H", head, 18)
     name, _ = _MACHINES.get(number, (f"machine {number}", ()))
-    return Build(name, bits)
+    return MachineBuild(name, bits)
 
 
-def build_of_this_python() -> Build:
+def build_of_this_python() -> MachineBuild:
     """Return what a library must be built for to be loaded here."""
     host = platform.machine().lower()
     bits = 64 if sys.maxsize > 1 << 32 else 32
     for name, hosts in _MACHINES.values():
         if host in hosts:
             # a 32-bit Python on a 64-bit x86 host
-            return Build("x86" if (name, bits) == ("x86-64", 32) else name, bits)
-    return Build(host, bits)
+            return MachineBuild("x86" if (name, bits) == ("x86-64", 32) else name, bits)
+    return MachineBuild(host, bits)

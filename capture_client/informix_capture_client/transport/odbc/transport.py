@@ -75,7 +75,7 @@ class OdbcTransport:
         self._door = Door(settings)
         self._driver = settings.driver
         self._reads: _AlternatingReads | None = None
-        self._queries: list[odbc.Query] = []
+        self._queries: list[odbc.OdbcQuery] = []
         with self._door:
             self._api = _load(settings, self._codec)
             self._environment = self._api.open_handle(odbc.ENVIRONMENT)
@@ -110,13 +110,13 @@ class OdbcTransport:
         """The Python codec of the code set in which the driver talks to us."""
         return self._codec
 
-    def open_query(self) -> odbc.Query:
+    def open_query(self) -> odbc.OdbcQuery:
         """Open a statement, within the door."""
-        query = odbc.Query(self._api.open_handle(odbc.STATEMENT, self._connection), self._codec)
+        query = odbc.OdbcQuery(self._api.open_handle(odbc.STATEMENT, self._connection), self._codec)
         self._queries.append(query)
         return query
 
-    def close_query(self, query: odbc.Query) -> None:
+    def close_query(self, query: odbc.OdbcQuery) -> None:
         """Free a statement, within the door; one that closing the connection has freed is left."""
         if query in self._queries:
             self._queries.remove(query)

@@ -23,13 +23,13 @@ from informix_capture_client.transport.error_texts import isam_text_of, state_of
 from informix_capture_client.transport.errors import Diagnostic, OdbcFailure
 from informix_capture_client.transport.keywords import refuse_nul
 from informix_capture_client.transport.sqli import requests
-from informix_capture_client.transport.sqli.answers import Answer, AnswerReader, ServerError
-from informix_capture_client.transport.sqli.challenge import Conversation, ready, response
+from informix_capture_client.transport.sqli.answers import AnswerReader, SqliAnswer, SqliError
+from informix_capture_client.transport.sqli.challenge import PamConversation, ready, response
 from informix_capture_client.transport.sqli.login import (
     Accepted,
     Login,
+    LoginRefused,
     Redirect,
-    Refused,
     read_login_answer,
 )
 from informix_capture_client.transport.sqli.messages import Message, name_of
@@ -187,7 +187,7 @@ class _Attempt:
                 "Set encryption=tls, or name that host in option host if it is meant.",
             )
 
-    def _refuse(self, address: tuple[str, int], answer: Refused | Redirect) -> None:
+    def _refuse(self, address: tuple[str, int], answer: LoginRefused | Redirect) -> None:
         if isinstance(answer, Redirect):
             return
         number = answer.system_error
@@ -210,7 +210,7 @@ class _Attempt:
             " the reason.",
         )
 
-    def _log_in(self, wire: Wire, server: str) -> Accepted | Refused | Redirect:
+    def _log_in(self, wire: Wire, server: str) -> Accepted | LoginRefused | Redirect:
         login = self._login(server, self._password)
         shown = self._login(server, HIDDEN.decode() if self._password else "")
         wire.send_alone(login.packet(), shown.packet(), "login")
@@ -275,16 +275,16 @@ class _Attempt:
         return features(answer)
 
     def _converse(self, wire: Wire) -> None:
-        conversation = Conversation(self._encoded("PWD", self._password))
+        conversation = PamConversation(self._encoded("PWD", self._password))
         wire.send([ready()])
         while isinstance(answer := conversation.answer(wire.incoming), bytes):
             end = Message.SQ_EOT.to_bytes(2)
             wire.send_alone(response(answer) + end, response(HIDDEN) + end)
-        if isinstance(answer, ServerError):
+        if isinstance(answer, SqliError):
             raise refusal(answer.code, answer.isam_code)
 
 
-def require(answer: Answer, codec: str) -> Answer:
+def require(answer: SqliAnswer, codec: str) -> SqliAnswer:
     """Return an answer that holds no error.
 
     Raises:

@@ -34,7 +34,7 @@ _NO_MORE_ROWS = 100  # SQLNOTFOUND: an SQLCODE, and no error
 
 
 @dataclass(frozen=True, slots=True)
-class ServerError:
+class SqliError:
     """An SQ_ERR: it carries numbers and what the message is about, never the message."""
 
     code: int
@@ -42,17 +42,17 @@ class ServerError:
     argument: bytes
 
 
-def read_error(incoming: Incoming) -> ServerError:
+def read_error(incoming: Incoming) -> SqliError:
     """Take the fields of an SQ_ERR."""
     code, isam_code = incoming.i16(), incoming.i16()
     if not code:
         incoming.refuse("an error of number 0")
     incoming.u32()  # where in the statement
-    return ServerError(code, isam_code, incoming.padded())
+    return SqliError(code, isam_code, incoming.padded())
 
 
 @dataclass(slots=True)
-class Answer:
+class SqliAnswer:
     """What came up to SQ_EOT."""
 
     description: Description | None = None
@@ -61,7 +61,7 @@ class Answer:
     row_count: int = 0
     is_at_end: bool = False
     is_closed: bool = False  # the cursor, by the server itself
-    error: ServerError | None = None
+    error: SqliError | None = None
     read_bytes: int = 0
     routine: Routine | None = None
     returned: list[bytes] = field(default_factory=list)  # by a routine
@@ -79,7 +79,7 @@ class AnswerReader:
     def __init__(self, incoming: Incoming, features: Features) -> None:
         self._incoming = incoming
         self._features = features
-        self._answer = Answer()
+        self._answer = SqliAnswer()
         self._target: memoryview | None = None
         self._in_bulk = False
         self._readers: dict[int, Callable[[], None]] = {
@@ -97,13 +97,13 @@ class AnswerReader:
             Message.SQ_FPROUTINE: self._returned,
         }
 
-    def read(self, target: memoryview | None = None, *, in_bulk: bool = False) -> Answer:
+    def read(self, target: memoryview | None = None, *, in_bulk: bool = False) -> SqliAnswer:
         """Take one answer; bytes of a large object go to `target`, rows in bulk to `tuples`.
 
         Raises:
             ProtocolViolation: what came is none.
         """
-        self._answer, self._target, self._in_bulk = Answer(), target, in_bulk
+        self._answer, self._target, self._in_bulk = SqliAnswer(), target, in_bulk
         while True:
             while in_bulk and self._take_many():
                 pass

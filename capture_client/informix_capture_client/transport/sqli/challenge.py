@@ -13,7 +13,7 @@ from enum import IntEnum
 
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.printable import printable
-from informix_capture_client.transport.sqli.answers import ServerError, read_error
+from informix_capture_client.transport.sqli.answers import SqliError, read_error
 from informix_capture_client.transport.sqli.incoming import Incoming
 from informix_capture_client.transport.sqli.messages import Message, name_of, padded, u16
 
@@ -21,7 +21,7 @@ _REFUSED = -951  # what a login without PAM is refused with; the conversation ju
 _MOST_MESSAGES = 64  # of a whole conversation: no server has more to say than that
 
 
-class Style(IntEnum):
+class TurnStyle(IntEnum):
     """What a turn of the conversation is."""
 
     HIDDEN_QUESTION = 1
@@ -51,7 +51,7 @@ class Granted:
     """The server is content."""
 
 
-class Conversation:
+class PamConversation:
     """One conversation; says what to answer until the server is content."""
 
     def __init__(self, password: bytes) -> None:
@@ -62,21 +62,21 @@ class Conversation:
     def __repr__(self) -> str:
         return f"Conversation(messages={self._messages})"
 
-    def answer(self, incoming: Incoming) -> bytes | Granted | ServerError:
+    def answer(self, incoming: Incoming) -> bytes | Granted | SqliError:
         """Take what the server says; return what to answer, or how it ended.
 
         Raises:
             AccessRefused: the server refuses, or asks for something else.
             ProtocolViolation: what came is no turn of a conversation.
         """
-        found: bytes | Granted | ServerError | None = None
+        found: bytes | Granted | SqliError | None = None
         while (number := incoming.u16()) != Message.SQ_EOT or found is None:
             self._messages += 1
             if self._messages > _MOST_MESSAGES:
                 incoming.refuse(f"{self._messages} messages of PAM without an end of the login")
             if number == Message.SQ_EXIT:  # nothing follows it
                 incoming.told(name_of(number))
-                return ServerError(_REFUSED, 0, b"")
+                return SqliError(_REFUSED, 0, b"")
             if found is None or number == Message.SQ_EOT:
                 found = self._take(number, incoming)
             else:
@@ -85,7 +85,7 @@ class Conversation:
         incoming.told(name_of(number))
         return found
 
-    def _take(self, number: int, incoming: Incoming) -> bytes | Granted | ServerError | None:
+    def _take(self, number: int, incoming: Incoming) -> bytes | Granted | SqliError | None:
         """Take one message; None if another follows, or the next turn does."""
         if number == Message.SQ_ACCEPTED:
             return Granted()
@@ -99,9 +99,9 @@ class Conversation:
 
     def _to(self, style: int, text: bytes) -> bytes | None:
         said = printable(text.decode("utf-8", "replace"))[:200]
-        if style == Style.INFORMATION:
+        if style == TurnStyle.INFORMATION:
             return None
-        if style != Style.HIDDEN_QUESTION or self._is_answered:
+        if style != TurnStyle.HIDDEN_QUESTION or self._is_answered:
             raise AccessRefused(f"The server's PAM service says {said!r} (style {style}).", _REMEDY)
         self._is_answered = True
         return self._password

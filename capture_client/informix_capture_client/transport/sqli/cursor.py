@@ -16,13 +16,13 @@ from typing import TypeVar
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.transport.errors import Door
 from informix_capture_client.transport.sqli import requests
-from informix_capture_client.transport.sqli.answers import Answer
-from informix_capture_client.transport.sqli.describing import Column, Description, StatementKind
-from informix_capture_client.transport.sqli.requests import Request, Value
+from informix_capture_client.transport.sqli.answers import SqliAnswer
+from informix_capture_client.transport.sqli.describing import Description, SqliColumn, StatementKind
+from informix_capture_client.transport.sqli.requests import BindValue, Request
 from informix_capture_client.transport.sqli.tuples import Tuples
 
 T = TypeVar("T")
-Ask = Callable[[Request, bool], Answer]  # and whether rows come in bulk
+Ask = Callable[[Request, bool], SqliAnswer]  # and whether rows come in bulk
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class Fetching:
 
     Attributes:
         room: the bytes of rows that fit into one answer.
-        in_bulk: whether rows come as `Answer.tuples`.
+        in_bulk: whether rows come as `SqliAnswer.tuples`.
     """
 
     room: int = requests.FETCH_BYTES
     in_bulk: bool = False
 
 
-class Cursor:
+class SqliCursor:
     """A cursor that opens with its first answer.
 
     Args:
@@ -50,7 +50,12 @@ class Cursor:
     """
 
     def __init__(
-        self, ask: Ask, described: Description, values: Sequence[Value], serial: int, fetching: Fetching
+        self,
+        ask: Ask,
+        described: Description,
+        values: Sequence[BindValue],
+        serial: int,
+        fetching: Fetching,
     ) -> None:
         self._ask = ask
         self._described = described
@@ -58,7 +63,7 @@ class Cursor:
         self._fetching = fetching
         self._is_begun = self._is_over = self._is_open = False
 
-    def fetch(self) -> Answer | None:
+    def fetch(self) -> SqliAnswer | None:
         """Return the next answer with rows, or None: there are no more, and the cursor is closed."""
         if self._is_over:
             return None
@@ -77,7 +82,7 @@ class Cursor:
             self._is_open = False
             self._ask(requests.close_cursor(self._described.number), False)
 
-    def _begun(self) -> Answer:
+    def _begun(self) -> SqliAnswer:
         how = self._fetching
         fetching = requests.fetch(self._described, how.room)
         if not requests.has_variable_size(self._described.columns):
@@ -85,12 +90,12 @@ class Cursor:
         self._ask(self._opening, False)
         return self._ask(fetching, how.in_bulk)
 
-    def _more(self) -> Answer:
+    def _more(self) -> SqliAnswer:
         self._is_open = False  # of an answer that fails nothing is known; its statement is released
         how = self._fetching
         return self._ask(requests.fetch_more(self._described, how.room), how.in_bulk)
 
-    def _is_all(self, answer: Answer) -> bool:
+    def _is_all(self, answer: SqliAnswer) -> bool:
         """Tell whether one row came where two fit: IBM's driver asks a function no further then."""
         lengths = [len(row) for row in answer.rows]
         lengths += [length for each in answer.tuples for length in each.lengths.tolist()]
@@ -110,7 +115,7 @@ class TupleCursor:
     """
 
     def __init__(
-        self, door: Door, cursor: Cursor, columns: Sequence[Column], release: Callable[[], None]
+        self, door: Door, cursor: SqliCursor, columns: Sequence[SqliColumn], release: Callable[[], None]
     ) -> None:
         self.columns = columns
         self._door = door

@@ -66,7 +66,7 @@ class StatementKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SqliColumn:
     """One column of an answer; `length` is encoded as in syscolumns.collength."""
 
     name: str
@@ -83,7 +83,7 @@ class Description:
 
     kind: int
     number: int
-    columns: tuple[Column, ...]
+    columns: tuple[SqliColumn, ...]
     row_bytes: int = 0
 
 
@@ -118,7 +118,7 @@ def read_description(incoming: Incoming) -> Description:
     return Description(kind, number, tuple(columns), row_bytes)
 
 
-def _read_head(incoming: Incoming) -> tuple[int, Column]:
+def _read_head(incoming: Incoming) -> tuple[int, SqliColumn]:
     """Take one column; its name stands behind them all, at the place returned."""
     place = incoming.u32()
     incoming.u32()  # where its bytes begin in a row, if those before are as long as they may be
@@ -126,17 +126,17 @@ def _read_head(incoming: Incoming) -> tuple[int, Column]:
     owner = _text(incoming.padded(_MOST_NAME_BYTES))
     type_name = _text(incoming.padded(_MOST_NAME_BYTES))
     incoming.take(8)
-    return place, Column("", kind, incoming.u32(), extended_id, owner, type_name)
+    return place, SqliColumn("", kind, incoming.u32(), extended_id, owner, type_name)
 
 
-def _named(incoming: Incoming, table: bytes, place: int, head: Column) -> Column:
+def _named(incoming: Incoming, table: bytes, place: int, head: SqliColumn) -> SqliColumn:
     end = table.find(b"\0", place)
     if place > len(table) or end < 0:
         incoming.refuse(f"a description whose name at {place} is not in its {len(table)} bytes")
     if end - place > _MOST_NAME_BYTES:
         incoming.refuse(f"a column's name of {end - place} bytes")
     name = _text(table[place:end])
-    return Column(name, head.type, head.length, head.extended_id, head.owner, head.type_name)
+    return SqliColumn(name, head.type, head.length, head.extended_id, head.owner, head.type_name)
 
 
 def _text(raw: bytes) -> str:

@@ -13,7 +13,7 @@ from typing import NoReturn
 from informix_capture_client.errors import ProtocolViolation
 
 ReceiveInto = Callable[[memoryview], int]
-Listener = Callable[[str, bytes], None]
+_OnMessage = Callable[[str, bytes], None]
 
 _BUFFER_BYTES = 65_536
 _SHOWN_BYTES = 64
@@ -36,7 +36,7 @@ class Incoming:
         listener: is told each message with its bytes, in order.
     """
 
-    def __init__(self, receive_into: ReceiveInto, listener: Listener | None = None) -> None:
+    def __init__(self, receive_into: ReceiveInto, listener: _OnMessage | None = None) -> None:
         self._receive_into = receive_into
         self._listener = listener
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))

@@ -112,7 +112,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class LoginRefused:
     """The login is refused, with the server's own error and the operating system's; 0 means none."""
 
     service_error: int
@@ -128,7 +128,7 @@ class Redirect:
     server: str
 
 
-def read_login_answer(incoming: Incoming) -> Accepted | Refused | Redirect:
+def read_login_answer(incoming: Incoming) -> Accepted | LoginRefused | Redirect:
     """Take the answer to a login.
 
     Raises:
@@ -158,7 +158,7 @@ def _no_listener(head: bytes) -> AccessRefused:
     return AccessRefused(f"{_NOT_SQLI}: the answer to a login begins with {head.hex()}.", remedy)
 
 
-def _read_body(kind: int, body: Incoming) -> Accepted | Refused | Redirect:
+def _read_body(kind: int, body: Incoming) -> Accepted | LoginRefused | Redirect:
     body.take(8)  # 100, 101, 61
     body.ended()  # how the server stores floating point numbers
     body.take(2 + 12)
@@ -170,9 +170,9 @@ def _read_body(kind: int, body: Incoming) -> Accepted | Refused | Redirect:
     if kind == _REDIRECT:
         return _redirect(block, body)
     if block != _ERRORS:
-        return Refused(0, 0)
+        return LoginRefused(0, 0)
     body.take(6)
-    return Refused(body.i16(), body.i16())
+    return LoginRefused(body.i16(), body.i16())
 
 
 def _redirect(block: int, body: Incoming) -> Redirect:

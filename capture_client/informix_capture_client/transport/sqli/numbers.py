@@ -85,7 +85,7 @@ _MARKS_BEFORE = ("", "-", "-", " ", ":", ":")
 
 
 @dataclass(frozen=True, slots=True)
-class Qualifier:
+class SqliQualifier:
     """The fields of a DATETIME or INTERVAL."""
 
     first: int
@@ -102,7 +102,7 @@ class Qualifier:
         return whole + (self.fraction_digits + 1) // 2 + 1
 
 
-def qualifier(length: int) -> Qualifier:
+def qualifier(length: int) -> SqliQualifier:
     """Read an encoded length: number of digits, first field, last field. ValueError if it is none."""
     digits, first, last = length >> 8, length >> 4 & 15, length & 15
     fraction = max(last - _FRACTION_CODE, 0)
@@ -115,10 +115,10 @@ def qualifier(length: int) -> Qualifier:
         or (first <= _FRACTION_CODE and not 1 <= leading <= 9)
     ):
         raise ValueError(f"0x{length:04x} as a qualifier")
-    return Qualifier(first // 2, last_whole + (1 if fraction else 0), leading, fraction)
+    return SqliQualifier(first // 2, last_whole + (1 if fraction else 0), leading, fraction)
 
 
-def fields_text(raw: bytes, fields: Qualifier, *, is_interval: bool) -> str | None:
+def fields_text(raw: bytes, fields: SqliQualifier, *, is_interval: bool) -> str | None:
     """Return a DATETIME or an INTERVAL as Informix writes it, its first field without blanks."""
     number = unpack(raw)
     if number is None:
@@ -132,7 +132,7 @@ def fields_text(raw: bytes, fields: Qualifier, *, is_interval: bool) -> str | No
     return "-" * (number.is_negative and number.digits != 0) + text
 
 
-def _whole_text(whole: int, fields: Qualifier, *, is_interval: bool) -> str:
+def _whole_text(whole: int, fields: SqliQualifier, *, is_interval: bool) -> str:
     last = min(fields.last, _SECOND)
     whole //= 100 ** (_SECOND - last)
     parts: list[str] = []

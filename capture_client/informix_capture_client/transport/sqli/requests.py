@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.transport.sqli.describing import (
-    Column,
     Description,
     Opaque,
     Routine,
+    SqliColumn,
     SqliType,
 )
 from informix_capture_client.transport.sqli.messages import Message, long_padded, padded, u16, u32
@@ -22,7 +22,7 @@ from informix_capture_client.transport.sqli.messages import Message, long_padded
 # texts, quoted names and comments, whose question marks IBM's driver does not count either
 _NOT_PARAMETERS = re.compile(rb"'[^']*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\{[^}]*\}", re.DOTALL)
 Request = list[bytes]
-Value = int | bytes | None
+BindValue = int | bytes | None
 
 FETCH_BYTES = 4096  # or a row's, where that is longer: seen with IBM's driver 4.50.11 and 15.0.1.0
 # FET_BUF_SIZE, by which IBM's driver asks for more, is at most 2 GB, and 32,767 bytes before 11.70.xC5
@@ -54,25 +54,25 @@ def prepare(text: bytes) -> Request:
     ]
 
 
-def open_cursor(statement: int, serial: int, values: Sequence[Value]) -> Request:
+def open_cursor(statement: int, serial: int, values: Sequence[BindValue]) -> Request:
     """Open a cursor over a prepared statement."""
     name = b"_ifxc%013d" % serial
     bound = [bind(values)] if values else []
     return [_of(statement), u16(Message.SQ_CURNAME) + padded(name), *bound, u16(Message.SQ_OPEN)]
 
 
-def execute(statement: int, values: Sequence[Value]) -> Request:
+def execute(statement: int, values: Sequence[BindValue]) -> Request:
     """Execute a prepared statement that answers with no rows."""
     bound = [bind(values)] if values else []
     return [_of(statement), *bound, u16(Message.SQ_EXECUTE)]
 
 
-def bind(values: Sequence[Value]) -> bytes:
+def bind(values: Sequence[BindValue]) -> bytes:
     """Give a statement's parameters their values."""
     return u16(Message.SQ_BIND, len(values)) + b"".join(_bound(value) for value in values)
 
 
-def _bound(value: Value) -> bytes:
+def _bound(value: BindValue) -> bytes:
     if value is None:
         return u16(SqliType.INTEGER, 0xFFFF, 0)
     if isinstance(value, bytes):
@@ -113,24 +113,24 @@ _NAMED = {SqliType.LVARCHAR_BIND, SqliType.OPAQUE_BIND, SqliType.BOOLEAN_BIND}
 _BOOLEAN_ID = 5
 
 
-def has_variable_size(columns: Sequence[Column]) -> bool:
+def has_variable_size(columns: Sequence[SqliColumn]) -> bool:
     """Tell whether IBM's driver states the types that it wants before it fetches."""
     return any(column.type in _OF_VARIABLE_SIZE for column in columns)
 
 
-def _result_types(columns: Sequence[Column]) -> list[bytes]:
+def _result_types(columns: Sequence[SqliColumn]) -> list[bytes]:
     if not has_variable_size(columns):
         return []
     return [u16(Message.SQ_RET_TYPE, 1, len(columns)) + b"".join(map(_result_type, columns))]
 
 
-def _result_type(column: Column) -> bytes:
+def _result_type(column: SqliColumn) -> bytes:
     kind = _sent_as(column)
     name = padded(column.owner.encode()) + padded(column.type_name.encode()) if kind in _NAMED else b""
     return u16(kind) + name + u32(column.length)
 
 
-def _sent_as(column: Column) -> int:
+def _sent_as(column: SqliColumn) -> int:
     """Return how a type is asked for: an opaque one as what it is bound as, by the name it has."""
     if column.type == SqliType.OPAQUE_VARIABLE:
         return SqliType.LVARCHAR_BIND

@@ -18,7 +18,8 @@ import struct
 from collections.abc import Callable, Sequence
 
 from informix_capture_client.errors import ProtocolViolation, ServerRefused
-from informix_capture_client.transport.sqli.describing import Column, SqliType
+from informix_capture_client.transport.base import Row
+from informix_capture_client.transport.sqli.describing import SqliColumn, SqliType
 from informix_capture_client.transport.sqli.numbers import (
     decimal_text,
     fields_text,
@@ -26,13 +27,12 @@ from informix_capture_client.transport.sqli.numbers import (
     qualifier,
 )
 
-Row = tuple[str | None, ...]
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
 _LENGTH_AND_DESCRIPTOR = struct.Struct(">i56s")  # the lowest number is NULL
 _LVARCHAR_ID, _BOOLEAN_ID, _BLOB_ID, _CLOB_ID = 1, 5, 10, 11
 
 
-class Cut:
+class RowBytes:
     """A row that is taken apart; nothing beyond its end is."""
 
     def __init__(self, content: bytes) -> None:
@@ -53,12 +53,12 @@ class Cut:
             raise ValueError(f"{len(self._content) - self._at} bytes are left")
 
 
-Read = Callable[[Cut], str | None]
-ToText = Callable[[bytes], str]
-Build = Callable[[Column, ToText], Read]
+_Read = Callable[[RowBytes], str | None]
+_ToText = Callable[[bytes], str]
+_Build = Callable[[SqliColumn, _ToText], _Read]
 
 
-class RowReader:
+class SqliRowReader:
     """Reads the rows of one statement.
 
     Args:
@@ -70,7 +70,7 @@ class RowReader:
         ServerRefused: a column is of a type that this transport does not carry.
     """
 
-    def __init__(self, columns: Sequence[Column], codec: str, errors: str = "replace") -> None:
+    def __init__(self, columns: Sequence[SqliColumn], codec: str, errors: str = "replace") -> None:
         def to_text(raw: bytes) -> str:
             return raw.decode(codec, errors)
 
@@ -78,7 +78,7 @@ class RowReader:
 
     def row(self, content: bytes) -> Row:
         """Return a row's values; None is NULL."""
-        cut, name = Cut(content), ""
+        cut, name = RowBytes(content), ""
         values: list[str | None] = []
         try:
             for column, read in self._reads:
@@ -110,7 +110,7 @@ def simple_object_of(content: bytes) -> tuple[int | None, bytes]:
     return (None if length < 0 else length), descriptor
 
 
-def _reader(column: Column, to_text: ToText) -> Read:
+def _reader(column: SqliColumn, to_text: _ToText) -> _Read:
     build = _BUILD.get(column.type)
     try:
         read = build(column, to_text) if build else None
@@ -130,22 +130,22 @@ def _reader(column: Column, to_text: ToText) -> Read:
 _NAMED = {int(kind) for kind in SqliType}
 
 
-def _integer(form: str) -> Build:
+def _integer(form: str) -> _Build:
     read = struct.Struct(form)
     null = -(1 << 8 * read.size - 1)
 
-    def value(cut: Cut) -> str | None:
+    def value(cut: RowBytes) -> str | None:
         (number,) = read.unpack(cut.take(read.size))
         return None if number == null else str(number)
 
     return lambda _column, _to_text: value
 
 
-def _float(form: str) -> Build:
+def _float(form: str) -> _Build:
     read = struct.Struct(form)
     null = b"\xff" * read.size
 
-    def value(cut: Cut) -> str | None:
+    def value(cut: RowBytes) -> str | None:
         raw = cut.take(read.size)
         return None if raw == null else _shortest(read.unpack(raw)[0], read.size)
 
@@ -165,8 +165,8 @@ def _means(text: str, number: float) -> bool:
     return number != number or struct.pack(">f", float(text)) == struct.pack(">f", number)
 
 
-def _int8(_column: Column, _to_text: ToText) -> Read:
-    def value(cut: Cut) -> str | None:
+def _int8(_column: SqliColumn, _to_text: _ToText) -> _Read:
+    def value(cut: RowBytes) -> str | None:
         sign, low, high = struct.unpack(">hII", cut.take(10))
         number = high << 32 | low
         return None if sign == 0 else str(-number if sign < 0 else number)
@@ -174,7 +174,7 @@ def _int8(_column: Column, _to_text: ToText) -> Read:
     return value
 
 
-def _decimal(column: Column, _to_text: ToText) -> Read:
+def _decimal(column: SqliColumn, _to_text: _ToText) -> _Read:
     precision, scale = column.length >> 8, column.length & 0xFF
     if not 1 <= precision <= 32:
         raise ValueError(f"{precision} digits")
@@ -182,8 +182,8 @@ def _decimal(column: Column, _to_text: ToText) -> Read:
     return lambda cut: decimal_text(cut.take(size), scale)
 
 
-def _date(_column: Column, _to_text: ToText) -> Read:
-    def value(cut: Cut) -> str | None:
+def _date(_column: SqliColumn, _to_text: _ToText) -> _Read:
+    def value(cut: RowBytes) -> str | None:
         (days,) = struct.unpack(">i", cut.take(4))
         if days == -(1 << 31):
             return None
@@ -192,46 +192,46 @@ def _date(_column: Column, _to_text: ToText) -> Read:
     return value
 
 
-def _fields(*, is_interval: bool) -> Build:
-    def build(column: Column, _to_text: ToText) -> Read:
+def _fields(*, is_interval: bool) -> _Build:
+    def build(column: SqliColumn, _to_text: _ToText) -> _Read:
         fields = qualifier(column.length)
         return lambda cut: fields_text(cut.take(fields.size), fields, is_interval=is_interval)
 
     return build
 
 
-def _char(column: Column, to_text: ToText) -> Read:
-    def value(cut: Cut) -> str | None:
+def _char(column: SqliColumn, to_text: _ToText) -> _Read:
+    def value(cut: RowBytes) -> str | None:
         raw = cut.take(column.length)
         return None if raw[:1] == b"\0" else to_text(raw)
 
     return value
 
 
-def _varchar(_column: Column, to_text: ToText) -> Read:
-    def value(cut: Cut) -> str | None:
+def _varchar(_column: SqliColumn, to_text: _ToText) -> _Read:
+    def value(cut: RowBytes) -> str | None:
         raw = cut.take(cut.take(1)[0])
         return None if raw == b"\0" else to_text(raw)
 
     return value
 
 
-def _of_stated_length(cut: Cut) -> bytes | None:
+def _of_stated_length(cut: RowBytes) -> bytes | None:
     is_null, length = struct.unpack(">BI", cut.take(5))
     raw = cut.take(length)
     return None if is_null else raw
 
 
-def _lvarchar(_column: Column, to_text: ToText) -> Read:
-    def value(cut: Cut) -> str | None:
+def _lvarchar(_column: SqliColumn, to_text: _ToText) -> _Read:
+    def value(cut: RowBytes) -> str | None:
         raw = _of_stated_length(cut)
         return None if raw is None else to_text(raw)
 
     return value
 
 
-def _boolean(_column: Column, _to_text: ToText) -> Read:
-    def value(cut: Cut) -> str | None:
+def _boolean(_column: SqliColumn, _to_text: _ToText) -> _Read:
+    def value(cut: RowBytes) -> str | None:
         raw = _of_stated_length(cut)
         if raw is not None and raw not in (b"\0", b"\1"):
             raise ValueError(f"{raw[:8].hex()} as a BOOLEAN")
@@ -240,36 +240,36 @@ def _boolean(_column: Column, _to_text: ToText) -> Read:
     return value
 
 
-def _only_lvarchar(column: Column, to_text: ToText) -> Read | None:
+def _only_lvarchar(column: SqliColumn, to_text: _ToText) -> _Read | None:
     is_lvarchar = column.extended_id == _LVARCHAR_ID or column.type_name == "lvarchar"
     return _lvarchar(column, to_text) if is_lvarchar else None
 
 
-def _known_opaque(column: Column, to_text: ToText) -> Read | None:
+def _known_opaque(column: SqliColumn, to_text: _ToText) -> _Read | None:
     for extended_id, name, build in _OPAQUE:
         if column.extended_id == extended_id or column.type_name == name:
             return build(column, to_text)
     return None
 
 
-def _locator(_column: Column, _to_text: ToText) -> Read:
+def _locator(_column: SqliColumn, _to_text: _ToText) -> _Read:
     """Print where a smart large object is, in hexadecimal digits, as a driver does."""
 
-    def value(cut: Cut) -> str | None:
+    def value(cut: RowBytes) -> str | None:
         raw = _of_stated_length(cut)
         return None if raw is None else raw.hex()
 
     return value
 
 
-_OPAQUE: list[tuple[int, str, Build]] = [
+_OPAQUE: list[tuple[int, str, _Build]] = [
     (_BOOLEAN_ID, "boolean", _boolean),
     (_BLOB_ID, "blob", _locator),
     (_CLOB_ID, "clob", _locator),
 ]
 
 
-_BUILD: dict[int, Callable[[Column, ToText], Read | None]] = {
+_BUILD: dict[int, Callable[[SqliColumn, _ToText], _Read | None]] = {
     SqliType.CHAR: _char,
     SqliType.NCHAR: _char,
     SqliType.SMALLINT: _integer(">h"),

@@ -16,7 +16,7 @@ HIDDEN = b"***"
 _SENT, _RECEIVED = ">", "<"
 _CODE_SETS = ("utf-8", "iso8859-1", "iso8859-2", "iso8859-15", "cp1252", "utf-16-le", "utf-16-be")
 
-Clock = Callable[[], datetime.datetime]
+_Clock = Callable[[], datetime.datetime]
 
 
 class WireTrace:
@@ -27,7 +27,7 @@ class WireTrace:
         clock: tells the time, in UTC.
     """
 
-    def __init__(self, write: Callable[[str], object], clock: Clock) -> None:
+    def __init__(self, write: Callable[[str], object], clock: _Clock) -> None:
         self._write = write
         self._clock = clock
         self._numbers = itertools.count(1)

@@ -34,12 +34,12 @@ from informix_capture_client.transport.sqli.admission import (
     in_code_set,
     require,
 )
-from informix_capture_client.transport.sqli.answers import Answer
-from informix_capture_client.transport.sqli.cursor import Cursor, Fetching, TupleCursor
+from informix_capture_client.transport.sqli.answers import SqliAnswer
+from informix_capture_client.transport.sqli.cursor import Fetching, SqliCursor, TupleCursor
 from informix_capture_client.transport.sqli.describing import Description, Opaque, Routine
 from informix_capture_client.transport.sqli.messages import Message, name_of
-from informix_capture_client.transport.sqli.requests import Request, Value
-from informix_capture_client.transport.sqli.rows import RowReader, simple_object_of
+from informix_capture_client.transport.sqli.requests import BindValue, Request
+from informix_capture_client.transport.sqli.rows import SqliRowReader, simple_object_of
 from informix_capture_client.transport.sqli.trace import WireTrace
 
 _GOODBYE_SECONDS = 1.0
@@ -196,11 +196,11 @@ class SqliTransport:
             raise self._violated("no description of a statement that it prepared")
         return described
 
-    def _run(self, described: Description, values: list[Value]) -> list[Row]:
+    def _run(self, described: Description, values: list[BindValue]) -> list[Row]:
         if not described.columns:
             self._ask(requests.execute(described.number, values))
             return []
-        reader = RowReader(described.columns, self._codec)
+        reader = SqliRowReader(described.columns, self._codec)
         cursor = self._cursor(described, values, Fetching())
         contents: list[bytes] = []
         kept_bytes = 0
@@ -213,7 +213,7 @@ class SqliTransport:
         return [reader.row(content) for content in contents]
 
     def _simple_object(
-        self, described: Description, values: list[Value], most_bytes: int
+        self, described: Description, values: list[BindValue], most_bytes: int
     ) -> tuple[int | None, bytes | None] | None:
         """Ask for the value while the cursor stands on its row: a descriptor is of that row."""
         serial, self._cursors = self._cursors, self._cursors + 1
@@ -230,13 +230,15 @@ class SqliTransport:
         answer = self._ask(asked, memoryview(data))
         return length, bytes(data) if answer.read_bytes == length else None
 
-    def _cursor(self, described: Description, values: list[Value], fetching: Fetching) -> Cursor:
+    def _cursor(
+        self, described: Description, values: list[BindValue], fetching: Fetching
+    ) -> SqliCursor:
         serial, self._cursors = self._cursors, self._cursors + 1
 
-        def ask(request: Request, in_bulk: bool) -> Answer:
+        def ask(request: Request, in_bulk: bool) -> SqliAnswer:
             return self._ask(request, in_bulk=in_bulk)
 
-        return Cursor(ask, described, values, serial, fetching)
+        return SqliCursor(ask, described, values, serial, fetching)
 
     def _release(self, number: int) -> None:
         """Let a statement go; who failed before may not be hidden by a refusal of this."""
@@ -249,7 +251,7 @@ class SqliTransport:
 
     def _ask(
         self, request: Request, target: memoryview | None = None, *, in_bulk: bool = False
-    ) -> Answer:
+    ) -> SqliAnswer:
         """Send a request and take its answer whole, or close the connection."""
         try:
             self._wire.send(request)
@@ -259,7 +261,7 @@ class SqliTransport:
             raise
         return require(answer, self._codec)
 
-    def _value(self, argument: Argument) -> Value:
+    def _value(self, argument: Argument) -> BindValue:
         if isinstance(argument, int):
             return check_integer(argument)
         # of a login that says DBDATE=Y4MD- this is what a date looks like

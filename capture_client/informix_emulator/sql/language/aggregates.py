@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from . import families as f
 from .conditions import Conditions
 from .families import Family, family_of
 from .scopes import Expression
 
-Aggregate = Callable[[Conditions, Expression, str], tuple[str, ColumnType]]
+Aggregate = Callable[[Conditions, Expression, str], tuple[str, EmulatedType]]
 
 
-def _count(reader: Conditions, value: Expression, distinct: str) -> tuple[str, ColumnType]:
+def _count(reader: Conditions, value: Expression, distinct: str) -> tuple[str, EmulatedType]:
     counted = f"count({distinct}{value.ordered})"
     return f"f_convert({reader.number_of(f.COUNT)}, {reader.number_of(f.BIGINT)}, {counted})", f.COUNT
 
@@ -27,7 +27,7 @@ def _extreme(name: str) -> Aggregate:
 
 
 def _total(name: str) -> Aggregate:
-    def build(reader: Conditions, value: Expression, distinct: str) -> tuple[str, ColumnType]:
+    def build(reader: Conditions, value: Expression, distinct: str) -> tuple[str, EmulatedType]:
         family = family_of(value.known_type)
         if family is Family.TEXT or value.type is None:
             value, family = reader.converted(value, f.EXACT), Family.DECIMAL

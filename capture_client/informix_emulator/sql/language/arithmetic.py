@@ -24,7 +24,7 @@ from decimal import (
     Overflow,
 )
 
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...patterns import Pattern, like_pattern, matches_pattern
 from ...sql_errors import SqlError, sql_error
 from . import families as f
@@ -41,7 +41,7 @@ class Functions:
 
     def __init__(self, connection: sqlite3.Connection, look: Callable[[], None]) -> None:
         self._look = look  # raises what ends the query
-        self._types: list[ColumnType] = []
+        self._types: list[EmulatedType] = []
         self._numbers: dict[int, int] = {}
         self.failure: SqlError | None = None
         for name, (count, call) in _TYPED.items():
@@ -57,7 +57,7 @@ class Functions:
         """Offer a function that does something, and so is called for each row."""
         self._offer(connection, name, (arity, 0), call, is_pure=False)
 
-    def number_of(self, kind: ColumnType) -> int:
+    def number_of(self, kind: EmulatedType) -> int:
         """Return the number of a type."""
         number = self._numbers.get(id(kind))
         if number is None:
@@ -94,7 +94,7 @@ class Functions:
 
         return typed
 
-    def _aggregate(self, finish: Callable[[ColumnType, ColumnType, list[Stored]], Stored]) -> type:
+    def _aggregate(self, finish: Callable[[EmulatedType, EmulatedType, list[Stored]], Stored]) -> type:
         functions = self
 
         class Collected:
@@ -117,7 +117,7 @@ class Functions:
         return Collected
 
 
-def _sum(kind: ColumnType, source: ColumnType, values: list[Stored]) -> Stored:
+def _sum(kind: EmulatedType, source: EmulatedType, values: list[Stored]) -> Stored:
     if family_of(source) is Family.INTERVAL:
         return sum(value for value in values if isinstance(value, int))
     if family_of(source) is Family.FLOAT:
@@ -128,7 +128,7 @@ def _sum(kind: ColumnType, source: ColumnType, values: list[Stored]) -> Stored:
     return store(kind, total)
 
 
-def _average(kind: ColumnType, source: ColumnType, values: list[Stored]) -> Stored:
+def _average(kind: EmulatedType, source: EmulatedType, values: list[Stored]) -> Stored:
     if family_of(source) is Family.FLOAT:
         return store(kind, math.fsum(v for v in values if isinstance(v, float)) / len(values))
     numbers = [exact(load(source, value)) for value in values]
@@ -139,7 +139,7 @@ def _average(kind: ColumnType, source: ColumnType, values: list[Stored]) -> Stor
 
 
 def compute(
-    kind: ColumnType, left: ColumnType, right: ColumnType, sign: str, one: Stored, two: Stored
+    kind: EmulatedType, left: EmulatedType, right: EmulatedType, sign: str, one: Stored, two: Stored
 ) -> Stored:
     """Return a sum, difference, product or quotient."""
     families = family_of(left), family_of(right)
@@ -179,7 +179,7 @@ def _float(sign: str, a: float, b: float) -> float:
 
 
 def _compute_moment(
-    sign: str, kind: ColumnType, left: ColumnType, right: ColumnType, one: Stored, two: Stored
+    sign: str, kind: EmulatedType, left: EmulatedType, right: EmulatedType, one: Stored, two: Stored
 ) -> Stored:
     one_family, two_family = family_of(left), family_of(right)
     if one_family is Family.INTERVAL and two_family in f.NUMBERS:
@@ -199,7 +199,7 @@ _DAY_AND_SPAN = (Family.DATE, Family.INTERVAL)
 
 
 def _moved(
-    sign: str, kind: ColumnType, left: ColumnType, right: ColumnType, one: Stored, two: Stored
+    sign: str, kind: EmulatedType, left: EmulatedType, right: EmulatedType, one: Stored, two: Stored
 ) -> Stored:
     stored = convert(kind, left, one) if family_of(left) is Family.DATE else one
     count = int(two or 0) * (1 if sign == "+" else -1)
@@ -216,13 +216,13 @@ def _moved(
     return store(kind, moment)
 
 
-def _extend(kind: ColumnType, source: ColumnType, value: Stored) -> Stored:
+def _extend(kind: EmulatedType, source: EmulatedType, value: Stored) -> Stored:
     if family_of(source) is Family.DATE:
         return store(kind, load(source, value))
     return extend(kind, source, str(value))
 
 
-def _converted(kind: ColumnType, source: ColumnType, value: Stored) -> Stored:
+def _converted(kind: EmulatedType, source: EmulatedType, value: Stored) -> Stored:
     if family_of(kind) is Family.DATETIME and family_of(source) is Family.DATETIME:
         return extend(kind, source, str(value))
     if family_of(kind) is Family.INTERVAL and family_of(source) is Family.INTERVAL:
@@ -230,7 +230,7 @@ def _converted(kind: ColumnType, source: ColumnType, value: Stored) -> Stored:
     return convert(kind, source, value)
 
 
-def _units(_kind: ColumnType, value: Stored, unit: Stored) -> Stored:
+def _units(_kind: EmulatedType, value: Stored, unit: Stored) -> Stored:
     count = int(value or 0)
     months = {"year": 12, "month": 1}
     if unit in months:
@@ -255,11 +255,11 @@ def like(value: str, pattern: str) -> bool:
     return like_pattern(pattern, "\\").matches(value)
 
 
-def _padded(kind: ColumnType, value: Stored) -> Stored:
+def _padded(kind: EmulatedType, value: Stored) -> Stored:
     return str(load(kind, value))
 
 
-def _bytes(kind: ColumnType, value: Stored) -> Stored:
+def _bytes(kind: EmulatedType, value: Stored) -> Stored:
     data = kind.encode(str(value))
     return len(data.rstrip(b" ")) if kind.coltype in f.CHARS else len(data) - _HEADS[kind.coltype]
 
@@ -268,7 +268,7 @@ _HEADS = {13: 1, 16: 1, 40: 3}  # bytes before those of the text
 
 
 def _number(
-    kind: ColumnType, left: ColumnType, right: ColumnType, name: str, one: Stored, two: Stored
+    kind: EmulatedType, left: EmulatedType, right: EmulatedType, name: str, one: Stored, two: Stored
 ) -> Stored:
     number, other = exact(load(left, one)), exact(load(right, two))
     try:
@@ -298,13 +298,13 @@ _NUMBERS: dict[str, Callable[[Decimal, Decimal], object]] = {
 }
 
 
-def _moment(kind: ColumnType, value: Stored) -> datetime.date:
+def _moment(kind: EmulatedType, value: Stored) -> datetime.date:
     moment = load(kind, value) if family_of(kind) is Family.DATE else moment_of(kind, str(value))
     assert isinstance(moment, datetime.date)
     return moment
 
 
-def _part(kind: ColumnType, part: str, value: Stored) -> Stored:
+def _part(kind: EmulatedType, part: str, value: Stored) -> Stored:
     moment = _moment(kind, value)
     return moment.isoweekday() % 7 if part == "weekday" else int(getattr(moment, part))
 
@@ -315,7 +315,7 @@ def _mdy(month: Stored, day: Stored, year: Stored) -> Stored:
     return store(f.DATE, checked_date(int(year or 0), int(month or 0), int(day or 0)))
 
 
-def _to_char(kind: ColumnType, shape: Stored, value: Stored) -> Stored:
+def _to_char(kind: EmulatedType, shape: Stored, value: Stored) -> Stored:
     """Print a moment by a format; refuse signs whose meaning differs from strftime's."""
     text = str(shape)
     if re.search(r"%(?![YmdHMS%])", text):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from . import families as f
 from .families import Family, family_of
 from .nested import Nested
 from .scopes import NULL, Expression, Scope, combined, constant, quoted
-from .tokens import END, NAME, NUMBER, PARAMETER, SIGN, TEXT, WORD, Tokens
+from .tokens import END, NAME, NUMBER, PARAMETER, SIGN, TEXT, WORD, StatementTokens
 from .type_text import FIELDS, TypeReader
 from .values import convert, store
 
@@ -44,11 +44,13 @@ class Expressions(TypeReader):
 
     nested: Nested  # who reads the statement
 
-    def __init__(self, tokens: Tokens, codec: str, number_of: Callable[[ColumnType], int]) -> None:
+    def __init__(
+        self, tokens: StatementTokens, codec: str, number_of: Callable[[EmulatedType], int]
+    ) -> None:
         super().__init__(tokens, codec)
         self.number_of = number_of  # gives a type the number by which SQLite's functions know it
         self.scope = Scope()
-        self.parameters: dict[int, ColumnType] = {}
+        self.parameters: dict[int, EmulatedType] = {}
         self.takes_parameters = True
 
     def expression(self) -> Expression:
@@ -258,7 +260,7 @@ class Expressions(TypeReader):
         kind = self.common([left, right])
         return self.converted(left, kind), self.converted(right, kind)
 
-    def common(self, values: Sequence[Expression]) -> ColumnType:
+    def common(self, values: Sequence[Expression]) -> EmulatedType:
         """Return the type that all these values can have."""
         kinds = [value.type for value in values if value.type is not None]
         kind = kinds[0] if kinds else self.text(1, "char")
@@ -268,11 +270,11 @@ class Expressions(TypeReader):
             return kind
         return self.text(f.width(kind))
 
-    def cast(self, value: Expression, kind: ColumnType) -> Expression:
+    def cast(self, value: Expression, kind: EmulatedType) -> Expression:
         """Return a value as CAST gives it."""
         return replace(self.converted(value, kind), name="(expression)", not_null=False)
 
-    def converted(self, value: Expression, kind: ColumnType) -> Expression:
+    def converted(self, value: Expression, kind: EmulatedType) -> Expression:
         """Return a value in another type."""
         if value.parameter and value.type is None:
             self.parameters.setdefault(value.parameter, kind)
@@ -318,7 +320,7 @@ class Expressions(TypeReader):
         is_text = family_of(value.known_type) is Family.TEXT
         return self.converted(value, f.EXACT) if is_text else value
 
-    def _computed_type(self, sign: str, left: ColumnType, right: ColumnType) -> ColumnType:
+    def _computed_type(self, sign: str, left: EmulatedType, right: EmulatedType) -> EmulatedType:
         one, two = family_of(left), family_of(right)
         if one in f.NUMBERS and two in f.NUMBERS:
             return f.result_of_arithmetic(sign, left, right)
@@ -327,17 +329,17 @@ class Expressions(TypeReader):
             raise sql_error(-1260)
         return kind(left, right)
 
-    def _call(self, name: str, kind: ColumnType, value: Expression, *more: str) -> Expression:
+    def _call(self, name: str, kind: EmulatedType, value: Expression, *more: str) -> Expression:
         arguments = ", ".join((str(self.number_of(kind)), value.sql, *more))
         return replace(value, sql=f"{name}({arguments})", type=kind, name="(expression)", constant=None)
 
 
-def _is_by_session(one: ColumnType, two: ColumnType) -> bool:
+def _is_by_session(one: EmulatedType, two: EmulatedType) -> bool:
     """Whether one becomes the other as the session says: a DATE as a text, by DBDATE."""
     return {family_of(one), family_of(two)} == {Family.DATE, Family.TEXT}
 
 
-def _is_kept_alike(one: ColumnType, two: ColumnType) -> bool:
+def _is_kept_alike(one: EmulatedType, two: EmulatedType) -> bool:
     """Whether a value of one type is kept as in another, which is at least as wide."""
     family = family_of(one)
     if family is not family_of(two):
@@ -366,12 +368,12 @@ _WORDS: dict[str, Callable[[Expressions], Expression | None]] = {
 }
 
 
-def _left(left: ColumnType, _right: ColumnType) -> ColumnType:
+def _left(left: EmulatedType, _right: EmulatedType) -> EmulatedType:
     return left
 
 
 _D, _M, _I = Family.DATE, Family.DATETIME, Family.INTERVAL
-_MOMENTS: dict[tuple[Family, str, Family], Callable[[ColumnType, ColumnType], ColumnType]] = {
+_MOMENTS: dict[tuple[Family, str, Family], Callable[[EmulatedType, EmulatedType], EmulatedType]] = {
     (_D, "+", Family.INTEGER): _left,
     (_D, "-", Family.INTEGER): _left,
     (Family.INTEGER, "+", _D): lambda _left, right: right,

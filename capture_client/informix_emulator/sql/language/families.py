@@ -11,8 +11,8 @@ from enum import IntEnum, auto
 from functools import lru_cache
 
 from ...column_list import TypeText, parse_column_list
-from ...datetimes import Qualifier
-from ...encoding import ColumnType, column_type
+from ...datetimes import EmulatedQualifier
+from ...encoding import EmulatedType, column_type
 from ...sql_errors import sql_error
 
 MOST_DIGITS = 32
@@ -50,25 +50,25 @@ _BITS = {1: 15, 2: 31, 6: 31}
 INTEGER_ERRORS = {1: -1214, 2: -1215, 6: -1215}  # the others: -1284
 
 
-def family_of(kind: ColumnType) -> Family:
+def family_of(kind: EmulatedType) -> Family:
     """Return the family of a type."""
     if kind.coltype == 41 and kind.extended_id == _BOOLEAN_ID:
         return Family.BOOLEAN
     return _FAMILIES.get(kind.coltype, Family.OBJECT)
 
 
-def largest(kind: ColumnType) -> int:
+def largest(kind: EmulatedType) -> int:
     """Return the largest number that an integer type holds."""
     return int((1 << _BITS.get(kind.coltype, 63)) - 1)
 
 
 @lru_cache(maxsize=4096)
-def named_type(spelling: str, codec: str = "utf-8") -> ColumnType:
+def named_type(spelling: str, codec: str = "utf-8") -> EmulatedType:
     """Return the type of a spelling such as `decimal(10,2)`."""
     return build_type(parse_column_list(f"x {spelling}")[0].type, codec)
 
 
-def build_type(text: TypeText, codec: str) -> ColumnType:
+def build_type(text: TypeText, codec: str) -> EmulatedType:
     """Return a type as written; a syntax error if there is none of that name."""
     try:
         return column_type(text, codec)
@@ -90,37 +90,37 @@ SPAN = named_type("interval day(9) to fraction(5)")
 SERIAL_TO_PLAIN = {6: INTEGER, 18: BIGINT, 53: BIGINT}
 
 
-def text_type(length: int, codec: str = "utf-8", name: str = "varchar") -> ColumnType:
+def text_type(length: int, codec: str = "utf-8", name: str = "varchar") -> EmulatedType:
     """Return the type of a text of at most so many bytes in a code set."""
     if length > 255 and name == "varchar":
         return named_type(f"lvarchar({min(length, 32739)})", codec)
     return named_type(f"{name}({max(1, length)})", codec)
 
 
-def decimal_type(precision: int, scale: int) -> ColumnType:
+def decimal_type(precision: int, scale: int) -> EmulatedType:
     """Return a DECIMAL; one without scale where it would have too many digits."""
     if scale >= FLOATING or precision > MOST_DIGITS or scale > precision:
         return EXACT
     return named_type(f"decimal({precision},{scale})")
 
 
-def digits_of(kind: ColumnType) -> tuple[int, int]:
+def digits_of(kind: EmulatedType) -> tuple[int, int]:
     """Return precision and scale of a number's type; integers have none behind the point."""
     if family_of(kind) is Family.DECIMAL:
         return kind.collength >> 8, kind.collength & 0xFF
     return (5, 0) if kind.coltype == 1 else (10, 0) if kind.coltype in (2, 6) else (19, 0)
 
 
-def qualifier_of(kind: ColumnType) -> Qualifier:
+def qualifier_of(kind: EmulatedType) -> EmulatedQualifier:
     """Return the fields of a DATETIME or INTERVAL, read from syscolumns.collength."""
     digits, first, end = kind.collength >> 8, (kind.collength >> 4 & 0xF) // 2, kind.collength & 0xF
     fraction = max(0, end - 10)
     last = 6 if fraction else end // 2
     lead = digits - fraction - 2 * (min(last, 5) - first) if first < 6 else 0
-    return Qualifier(first, last, lead, fraction)
+    return EmulatedQualifier(first, last, lead, fraction)
 
 
-def result_of_arithmetic(sign: str, left: ColumnType, right: ColumnType) -> ColumnType:
+def result_of_arithmetic(sign: str, left: EmulatedType, right: EmulatedType) -> EmulatedType:
     """Return the type of a sum, difference, product or quotient of two numbers."""
     families = {family_of(left), family_of(right)}
     if Family.FLOAT in families:
@@ -137,7 +137,7 @@ def result_of_arithmetic(sign: str, left: ColumnType, right: ColumnType) -> Colu
     return decimal_type(max(p1 - s1, p2 - s2) + scale + 1, scale)
 
 
-def common_type(left: ColumnType, right: ColumnType) -> ColumnType:
+def common_type(left: EmulatedType, right: EmulatedType) -> EmulatedType:
     """Return the type in which two values are compared or joined in a column."""
     one, two = family_of(left), family_of(right)
     if one is two:
@@ -152,12 +152,12 @@ def common_type(left: ColumnType, right: ColumnType) -> ColumnType:
     raise sql_error(-1260)
 
 
-def _wider_integer(left: ColumnType, right: ColumnType) -> ColumnType:
+def _wider_integer(left: EmulatedType, right: EmulatedType) -> EmulatedType:
     kinds = [SERIAL_TO_PLAIN.get(kind.coltype, kind) for kind in (left, right)]
     return max(kinds, key=largest)
 
 
-def _wider_decimal(left: ColumnType, right: ColumnType) -> ColumnType:
+def _wider_decimal(left: EmulatedType, right: EmulatedType) -> EmulatedType:
     if left.spelling == right.spelling:
         return left
     (p1, s1), (p2, s2) = digits_of(left), digits_of(right)
@@ -167,18 +167,18 @@ def _wider_decimal(left: ColumnType, right: ColumnType) -> ColumnType:
     return decimal_type(max(p1 - s1, p2 - s2) + scale, scale)
 
 
-def _wider_text(left: ColumnType, right: ColumnType) -> ColumnType:
+def _wider_text(left: EmulatedType, right: EmulatedType) -> EmulatedType:
     if left.spelling == right.spelling:
         return left
     return text_type(max(width(left), width(right)))
 
 
-def width(kind: ColumnType) -> int:
+def width(kind: EmulatedType) -> int:
     """Return the most bytes of a text type."""
     return kind.collength & 0xFF if kind.coltype in (13, 16) else kind.collength
 
 
-def _wider_datetime(left: ColumnType, right: ColumnType) -> ColumnType:
+def _wider_datetime(left: EmulatedType, right: EmulatedType) -> EmulatedType:
     one, two = qualifier_of(left), qualifier_of(right)
     if (one.first, one.last, one.fraction_digits) == (two.first, two.last, two.fraction_digits):
         return left
@@ -187,7 +187,7 @@ def _wider_datetime(left: ColumnType, right: ColumnType) -> ColumnType:
     return max((left, right), key=lambda kind: (qualifier_of(kind).last, kind.collength))
 
 
-def _wider_interval(left: ColumnType, right: ColumnType) -> ColumnType:
+def _wider_interval(left: EmulatedType, right: EmulatedType) -> EmulatedType:
     if is_of_months(left) != is_of_months(right):
         raise sql_error(-1266)
     return left if left.spelling == right.spelling else (MONTHS if is_of_months(left) else SPAN)
@@ -203,6 +203,6 @@ _WIDER = {
 }
 
 
-def is_of_months(kind: ColumnType) -> bool:
+def is_of_months(kind: EmulatedType) -> bool:
     """Whether an INTERVAL counts months, and not days and seconds."""
     return qualifier_of(kind).first < 2

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ...cdc_functions import error_text
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from . import families as f
 from .aggregates import AGGREGATES
@@ -33,7 +33,7 @@ class Surroundings(Protocol):
     def now(self) -> datetime.datetime:
         """Return the server's clock."""
 
-    def server_fact(self, name: str, argument: str) -> tuple[ColumnType, object]:
+    def server_fact(self, name: str, argument: str) -> tuple[EmulatedType, object]:
         """Return what DBINFO tells."""
 
 
@@ -85,7 +85,7 @@ class Calls(Conditions):
             kind = self.qualified_type("datetime")
         return self.moment_now(kind)
 
-    def moment_now(self, kind: ColumnType) -> Expression:
+    def moment_now(self, kind: EmulatedType) -> Expression:
         """Return the clock in a type."""
         self.is_volatile = True
         return replace(constant(kind, store(kind, self.surroundings.now())), name="(expression)")
@@ -163,10 +163,10 @@ def _unknown(_calls: Calls, _arguments: list[Expression]) -> Expression:
     raise sql_error(-201)
 
 
-Build = Callable[[Calls, list[Expression]], Expression]
+_Build = Callable[[Calls, list[Expression]], Expression]
 
 
-def _texts(name: str, *defaults: str) -> Build:
+def _texts(name: str, *defaults: str) -> _Build:
     """Return what builds a function of texts; `defaults` are those of its last arguments."""
 
     def build(calls: Calls, arguments: list[Expression]) -> Expression:
@@ -208,7 +208,7 @@ def _substr(calls: Calls, arguments: list[Expression]) -> Expression:
     return _text_call(calls, "substr", text, *places)
 
 
-def _number(name: str, kind_of: Callable[[ColumnType], ColumnType]) -> Build:
+def _number(name: str, kind_of: Callable[[EmulatedType], EmulatedType]) -> _Build:
     """Return what builds a function of numbers; it is computed on exact ones."""
 
     def build(calls: Calls, arguments: list[Expression]) -> Expression:
@@ -230,11 +230,11 @@ def _as_number(calls: Calls, value: Expression) -> Expression:
     return value if family_of(value.type) in f.NUMBERS else calls.converted(value, f.EXACT)
 
 
-def _same(kind: ColumnType) -> ColumnType:
+def _same(kind: EmulatedType) -> EmulatedType:
     return f.SERIAL_TO_PLAIN.get(kind.coltype, kind)
 
 
-def _exact(kind: ColumnType) -> ColumnType:
+def _exact(kind: EmulatedType) -> EmulatedType:
     return f.FLOAT if family_of(kind) is Family.FLOAT else f.EXACT
 
 
@@ -259,7 +259,7 @@ def _decode(calls: Calls, arguments: list[Expression]) -> Expression:
     return calls.chosen(conditions, [*pairs[1::2], otherwise])
 
 
-def _part_of_date(part: str) -> Build:
+def _part_of_date(part: str) -> _Build:
     def build(calls: Calls, arguments: list[Expression]) -> Expression:
         value = arguments[0]
         if value.type is None or family_of(value.type) is Family.TEXT:
@@ -291,7 +291,7 @@ def _to_char(calls: Calls, arguments: list[Expression]) -> Expression:
     return combined(f"f_to_char({number}, {shape.sql}, {value.sql})", text, value, shape)
 
 
-def _object_of_file(kind: ColumnType) -> Build:
+def _object_of_file(kind: EmulatedType) -> _Build:
     """Return what builds FILETOBLOB or FILETOCLOB: "Smart-Large-Object Functions" of the Guide."""
 
     def build(calls: Calls, arguments: list[Expression]) -> Expression:
@@ -314,7 +314,7 @@ def _error_text(calls: Calls, arguments: list[Expression]) -> Expression:
 
 
 _FIELDS = ("year", "month", "day", "hour", "minute", "second", "fraction")
-_FUNCTIONS: dict[str, tuple[int, int, Build]] = {
+_FUNCTIONS: dict[str, tuple[int, int, _Build]] = {
     "abs": (1, 1, _number("abs", _same)),
     "mod": (2, 2, _number("mod", _same)),
     "round": (1, 2, _number("round", _exact)),

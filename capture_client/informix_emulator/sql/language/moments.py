@@ -11,9 +11,9 @@ import datetime
 import re
 from functools import lru_cache
 
-from ...answers import Value
-from ...datetimes import Qualifier
-from ...encoding import ColumnType
+from ...answers import SqlValue
+from ...datetimes import EmulatedQualifier
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from .families import qualifier_of
 
@@ -29,7 +29,7 @@ _DEFAULTS = ("1200", "01", "01", "00", "00", "00")  # of the fields that EXTEND 
 
 
 @lru_cache(maxsize=256)
-def _pattern(qualifier: Qualifier, is_interval: bool) -> re.Pattern[str]:
+def _pattern(qualifier: EmulatedQualifier, is_interval: bool) -> re.Pattern[str]:
     if qualifier.first == _FRACTION:
         return re.compile(r"(?P<sign>-?)0?\.?(?P<fraction>\d+)")
     lead = f"\\d{{1,{qualifier.lead_digits}}}" if is_interval else "\\d{1,4}"
@@ -40,7 +40,7 @@ def _pattern(qualifier: Qualifier, is_interval: bool) -> re.Pattern[str]:
     return re.compile("(?P<sign>-?)" + "".join(parts) + fraction)
 
 
-def parse_datetime(kind: ColumnType, value: Value) -> str:
+def parse_datetime(kind: EmulatedType, value: SqlValue) -> str:
     """Return a moment as a DATETIME type keeps it; fields that the type has not are cut off."""
     qualifier = qualifier_of(kind)
     if isinstance(value, datetime.date):
@@ -70,12 +70,12 @@ def _fields_of(moment: datetime.datetime) -> tuple[list[str], str]:
     return [str(value) for value in values], f"{moment.microsecond:06}"
 
 
-def _cut(qualifier: Qualifier, numbers: list[str], fraction: str) -> str:
+def _cut(qualifier: EmulatedQualifier, numbers: list[str], fraction: str) -> str:
     kept = numbers[qualifier.first : qualifier.last_whole + 1] if qualifier.first < _FRACTION else []
     return _shown(qualifier, kept, fraction if qualifier.last == _FRACTION else "")
 
 
-def _shown(qualifier: Qualifier, numbers: list[str], fraction: str) -> str:
+def _shown(qualifier: EmulatedQualifier, numbers: list[str], fraction: str) -> str:
     text = ""
     for field, number in enumerate(numbers, qualifier.first):
         low, high = _LIMITS[field]
@@ -104,7 +104,7 @@ def _complaint(text: str) -> int:
     return -1262
 
 
-def extend(kind: ColumnType, source: ColumnType, text: str) -> str:
+def extend(kind: EmulatedType, source: EmulatedType, text: str) -> str:
     """Return a DATETIME with the fields of another type, as EXTEND gives them."""
     own, wanted = qualifier_of(source), qualifier_of(kind)
     if wanted.first < own.first:
@@ -112,7 +112,7 @@ def extend(kind: ColumnType, source: ColumnType, text: str) -> str:
     return _cut(wanted, *_all_fields(own, text))
 
 
-def moment_of(kind: ColumnType, text: str) -> datetime.datetime:
+def moment_of(kind: EmulatedType, text: str) -> datetime.datetime:
     """Return a DATETIME as a moment; what it does not hold is the year 1200, a 1 or a 0."""
     qualifier = qualifier_of(kind)
     numbers, fraction = _all_fields(qualifier, text)
@@ -121,7 +121,7 @@ def moment_of(kind: ColumnType, text: str) -> datetime.datetime:
     return datetime.datetime(year, month, day, hour, minute, second, parts)
 
 
-def _all_fields(own: Qualifier, text: str) -> tuple[list[str], str]:
+def _all_fields(own: EmulatedQualifier, text: str) -> tuple[list[str], str]:
     numbers = list(_DEFAULTS)
     parts = re.split(r"[- :.]", text) if own.first < _FRACTION else [text.lstrip(".")]
     whole = own.last_whole - own.first + 1 if own.first < _FRACTION else 0
@@ -129,7 +129,7 @@ def _all_fields(own: Qualifier, text: str) -> tuple[list[str], str]:
     return numbers, parts[whole] if own.last == _FRACTION else ""
 
 
-def parse_interval(kind: ColumnType, text: str) -> int:
+def parse_interval(kind: EmulatedType, text: str) -> int:
     """Return the count of an INTERVAL that is written as its type prints it."""
     qualifier = qualifier_of(kind)
     match = _pattern(qualifier, True).fullmatch(text.strip())
@@ -150,7 +150,7 @@ def _interval_complaint(text: str) -> int:
     return -1261 if re.fullmatch(r"-?\d+[-\d:. ]*", text) else -1262
 
 
-def render_interval(kind: ColumnType, count: Value) -> str:
+def render_interval(kind: EmulatedType, count: SqlValue) -> str:
     """Return the text of an INTERVAL; SqlError -1265 if its first field has too many digits."""
     assert isinstance(count, int)
     qualifier = qualifier_of(kind)

@@ -1,7 +1,7 @@
 """Columns of kept values as their types encode them, many at a time.
 
-Rule: what comes out is what `ColumnType.encode(load(...))` gives, byte by byte, by a shorter way where
-there is one; whatever has none goes the long way. A column is packed at once: what depends on its type
+Rule: the result equals `EmulatedType.encode(load(...))`, byte by byte, by a shorter way where there is
+one; a type without one goes the long way. A column is packed at once: what depends on its type
 is asked once, and texts of all its values become bytes in one step.
 """
 
@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from .families import CHARS, FLOATING, Family, digits_of, family_of, qualifier_of
 from .values import COMPLEMENT, Stored, load
@@ -28,7 +28,7 @@ _BIAS = 500  # of the exponent in `decimal_key`
 _FIRST_YEAR = "0100"  # of a DATETIME whose first pair of digits is not zero
 
 
-def packer(kind: ColumnType) -> PackColumn:
+def packer(kind: EmulatedType) -> PackColumn:
     """Return what packs a column of a type; SqlError for a value that the type does not show."""
     pack = _PACKERS.get(family_of(kind), _the_long_way)(kind)
 
@@ -41,7 +41,7 @@ def packer(kind: ColumnType) -> PackColumn:
     return pack_column
 
 
-def _the_long_way(kind: ColumnType) -> PackAll:
+def _the_long_way(kind: EmulatedType) -> PackAll:
     @lru_cache(maxsize=1024)
     def pack(value: Stored) -> bytes:
         try:
@@ -52,7 +52,7 @@ def _the_long_way(kind: ColumnType) -> PackAll:
     return lambda values: list(map(pack, values))
 
 
-def _number(kind: ColumnType) -> PackAll:
+def _number(kind: EmulatedType) -> PackAll:
     form = _FORMS.get(kind.coltype)
     if form is None:
         return _the_long_way(kind)
@@ -60,7 +60,7 @@ def _number(kind: ColumnType) -> PackAll:
     return lambda values: list(map(pack, values))
 
 
-def _date(kind: ColumnType) -> PackAll:
+def _date(kind: EmulatedType) -> PackAll:
     pack_days = struct.Struct(_FORMS[kind.coltype]).pack
 
     def pack(values: Sequence[Stored]) -> list[bytes]:
@@ -72,7 +72,7 @@ def _date(kind: ColumnType) -> PackAll:
     return pack
 
 
-def _text(kind: ColumnType) -> PackAll:
+def _text(kind: EmulatedType) -> PackAll:
     """Pack texts; those of ASCII are the same bytes in every code set that a server has."""
     slow, size = _the_long_way(kind), kind.size or 0
     if kind.coltype == 40:
@@ -90,7 +90,7 @@ def _text(kind: ColumnType) -> PackAll:
     return pack
 
 
-def _boolean(kind: ColumnType) -> PackAll:
+def _boolean(kind: EmulatedType) -> PackAll:
     bits: dict[Stored, bytes] = {0: kind.encode(False), 1: kind.encode(True)}
     return lambda values: [bits[value] for value in values]
 
@@ -108,7 +108,7 @@ class _Heads(dict[str, tuple[bytes, str]]):
         return found
 
 
-def _decimal(kind: ColumnType) -> PackAll:
+def _decimal(kind: EmulatedType) -> PackAll:
     """Pack from `decimal_key`, whose digits are there as they are needed, or as complements to 9."""
     slow, most, heads = _the_long_way(kind), 2 * ((kind.size or 0) - 1), _Heads()
     whole = 10**most
@@ -132,7 +132,7 @@ def _decimal(kind: ColumnType) -> PackAll:
     return pack
 
 
-def _datetime(kind: ColumnType) -> PackAll:
+def _datetime(kind: EmulatedType) -> PackAll:
     """Pack from texts of all digits, of a type that begins with the year."""
     slow, size, fields = _the_long_way(kind), kind.size or 0, qualifier_of(kind)
     if fields.first != 0:
@@ -156,7 +156,7 @@ def _cut(digits: list[str], width: int) -> list[bytes]:
     return [data[place : place + size] for place in range(0, len(data), size)]
 
 
-_PACKERS: dict[Family, Callable[[ColumnType], PackAll]] = {
+_PACKERS: dict[Family, Callable[[EmulatedType], PackAll]] = {
     Family.INTEGER: _number,
     Family.FLOAT: _number,
     Family.DECIMAL: _decimal,

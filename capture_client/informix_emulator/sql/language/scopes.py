@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from . import families as f
 from .families import Family, family_of
@@ -22,7 +22,7 @@ class Expression:
     """A value in a statement: SQLite's words for it, and what is known of it."""
 
     sql: str
-    type: ColumnType | None = None  # None: NULL, or a parameter of which nothing is known yet
+    type: EmulatedType | None = None  # None: NULL, or a parameter of which nothing is known yet
     name: str = "(expression)"
     constant: tuple[Stored] | None = None
     parameter: int = 0
@@ -36,7 +36,7 @@ class Expression:
             raise sql_error(-201)
 
     @property
-    def known_type(self) -> ColumnType:
+    def known_type(self) -> EmulatedType:
         """The type; a text of one character where nothing says more."""
         return self.type or f.named_type("char(1)")
 
@@ -100,12 +100,12 @@ class Scope:
         return is_here or (self.outer is not None and self.outer.has_source(name))
 
 
-def constant(kind: ColumnType, value: Stored) -> Expression:
+def constant(kind: EmulatedType, value: Stored) -> Expression:
     """Return a value that stands in the statement itself."""
     return Expression(_literal(value), kind, "(constant)", (value,), not_null=value is not None)
 
 
-def combined(sql: str, kind: ColumnType, *parts: Expression) -> Expression:
+def combined(sql: str, kind: EmulatedType, *parts: Expression) -> Expression:
     """Return a value that is made of others."""
     columns = frozenset().union(*(part.columns for part in parts))
     return Expression(sql, kind, columns=columns, is_aggregate=any(part.is_aggregate for part in parts))

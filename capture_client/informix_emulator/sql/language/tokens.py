@@ -55,7 +55,7 @@ class Token:
     word: str = ""  # the text of a word or sign, which grammar asks for again and again
 
 
-class Tokens:
+class StatementTokens:
     """The pieces of a statement, and how far they are read."""
 
     def __init__(self, text: str, *, delimits_names: bool) -> None:

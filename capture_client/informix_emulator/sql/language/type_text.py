@@ -7,10 +7,10 @@ SQL: Syntax, "Data Type".
 from __future__ import annotations
 
 from ...column_list import TypeText
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from . import families as f
-from .tokens import Tokens
+from .tokens import StatementTokens
 
 FIELDS = ("year", "month", "day", "hour", "minute", "second", "fraction")
 
@@ -21,15 +21,15 @@ _COLLECTIONS = ("set", "multiset", "list")
 class TypeReader:
     """Reads types from a statement's pieces."""
 
-    def __init__(self, tokens: Tokens, codec: str) -> None:
+    def __init__(self, tokens: StatementTokens, codec: str) -> None:
         self.tokens = tokens
         self.codec = codec
 
-    def text(self, size: int, name: str = "varchar") -> ColumnType:
+    def text(self, size: int, name: str = "varchar") -> EmulatedType:
         """Return the type of a text of so many bytes, in the database's code set."""
         return f.text_type(size, self.codec, name)
 
-    def type(self) -> ColumnType:
+    def type(self) -> EmulatedType:
         """Read a type."""
         word = self.tokens.name()
         if word in ("datetime", "interval"):
@@ -50,7 +50,7 @@ class TypeReader:
             self.tokens.expect(")")
         return f.build_type(TypeText(word, tuple(numbers)), self.codec)
 
-    def qualified_type(self, word: str) -> ColumnType:
+    def qualified_type(self, word: str) -> EmulatedType:
         """Read the qualifier of a DATETIME or INTERVAL."""
         first, lead = self._field()
         self.tokens.expect("to")

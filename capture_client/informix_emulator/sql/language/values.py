@@ -12,7 +12,7 @@
     OBJECT      bytes or text as given
 
 Rule: what goes in is checked against the type and refused with the number that Informix has for it;
-what comes out is what `ColumnType.encode` takes. Sources of the numbers: finderr. A DATE in a text is
+what comes out is what `EmulatedType.encode` takes. Sources of the numbers: finderr. A DATE in a text is
 written as the login's DBDATE says; without one as month/day/year, and year-month-day is read too.
 """
 
@@ -26,8 +26,8 @@ from dataclasses import dataclass, fields
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache
 
-from ...answers import Value
-from ...encoding import ColumnType
+from ...answers import SqlValue
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from .families import (
     CHARS,
@@ -87,16 +87,16 @@ class DateForm:
 
 
 @dataclass(frozen=True, slots=True)
-class DatedType(ColumnType):
+class DatedType(EmulatedType):
     """DATE as one session writes it."""
 
     form: DateForm | None = None
 
 
 @lru_cache(maxsize=64)
-def dated_type(form: DateForm) -> ColumnType:
+def dated_type(form: DateForm) -> EmulatedType:
     """Return DATE in a form, one for each form."""
-    given = {field.name: getattr(_DATE, field.name) for field in fields(ColumnType)}
+    given = {field.name: getattr(_DATE, field.name) for field in fields(EmulatedType)}
     return DatedType(**given, form=form)
 
 
@@ -125,21 +125,21 @@ def decimal_of(key: str) -> Decimal:
     return Decimal((int(key[0] == "4"), tuple(map(int, digits)), size - len(digits)))
 
 
-def store(kind: ColumnType, value: Value) -> Stored:
+def store(kind: EmulatedType, value: SqlValue) -> Stored:
     """Return how a value is kept in a column of a type; SqlError if it does not fit."""
     if value is None:
         return None
     return _STORE[family_of(kind)](kind, value)
 
 
-def load(kind: ColumnType, stored: Stored) -> Value:
+def load(kind: EmulatedType, stored: Stored) -> SqlValue:
     """Return the value that is kept, in the form that the type encodes."""
     if stored is None:
         return None
     return _LOAD.get(family_of(kind), _as_it_is)(kind, stored)
 
 
-def loader(kind: ColumnType) -> Callable[[Stored], Value]:
+def loader(kind: EmulatedType) -> Callable[[Stored], SqlValue]:
     """Return what `load` does for a type, for the many values of a column."""
     load_one = _LOAD.get(family_of(kind))
     if load_one is None:
@@ -147,7 +147,7 @@ def loader(kind: ColumnType) -> Callable[[Stored], Value]:
     return lambda stored: None if stored is None else load_one(kind, stored)
 
 
-def printed(kind: ColumnType, stored: Stored) -> str | None:
+def printed(kind: EmulatedType, stored: Stored) -> str | None:
     """Return a value as Informix prints it, and as a cast to a text type gives it."""
     value = load(kind, stored)
     if value is None:
@@ -155,7 +155,7 @@ def printed(kind: ColumnType, stored: Stored) -> str | None:
     return _PRINT.get(family_of(kind), str)(value)
 
 
-def convert(kind: ColumnType, source: ColumnType, stored: Stored) -> Stored:
+def convert(kind: EmulatedType, source: EmulatedType, stored: Stored) -> Stored:
     """Return what a value of one type is in another."""
     if stored is None or kind is source:
         return stored
@@ -183,7 +183,7 @@ _CONVERTIBLE = {
 _DATES_AND_NUMBERS = {(Family.DATE, Family.INTEGER), (Family.INTEGER, Family.DATE)}
 
 
-def exact(value: Value) -> Decimal:
+def exact(value: SqlValue) -> Decimal:
     """Return a number without loss; SqlError if it is none."""
     if isinstance(value, Decimal):
         number = value
@@ -199,7 +199,7 @@ def exact(value: Value) -> Decimal:
     return number
 
 
-def fit(kind: ColumnType, number: Decimal) -> Decimal:
+def fit(kind: EmulatedType, number: Decimal) -> Decimal:
     """Round a number to a DECIMAL type; SqlError -1226 if it has too many digits before the point."""
     precision, scale = digits_of(kind)
     if scale == FLOATING:
@@ -213,7 +213,7 @@ def fit(kind: ColumnType, number: Decimal) -> Decimal:
     return fitted
 
 
-def _store_integer(kind: ColumnType, value: Value) -> Stored:
+def _store_integer(kind: EmulatedType, value: SqlValue) -> Stored:
     if type(value) is not int:
         value = int(exact(value).to_integral_value(ROUND_DOWN))
     if abs(value) > largest(kind):  # the lowest of all stands for NULL
@@ -221,7 +221,7 @@ def _store_integer(kind: ColumnType, value: Value) -> Stored:
     return value
 
 
-def _store_float(kind: ColumnType, value: Value) -> Stored:
+def _store_float(kind: EmulatedType, value: SqlValue) -> Stored:
     number = float(value) if isinstance(value, float) else float(exact(value))
     try:
         short = struct.unpack(">f", struct.pack(">f", number))[0]
@@ -233,11 +233,11 @@ def _store_float(kind: ColumnType, value: Value) -> Stored:
     return number + 0.0
 
 
-def _store_decimal(kind: ColumnType, value: Value) -> Stored:
+def _store_decimal(kind: EmulatedType, value: SqlValue) -> Stored:
     return decimal_key(fit(kind, exact(value)))
 
 
-def _store_text(kind: ColumnType, value: Value) -> Stored:
+def _store_text(kind: EmulatedType, value: SqlValue) -> Stored:
     if not isinstance(value, str):
         value = _PRINT_VALUES.get(type(value), str)(value)
     if kind.coltype in CHARS:
@@ -251,7 +251,7 @@ def _store_text(kind: ColumnType, value: Value) -> Stored:
     return value
 
 
-def _cut(kind: ColumnType, text: str) -> str:
+def _cut(kind: EmulatedType, text: str) -> str:
     """Return as many characters as fit: a database that is not ANSI's cuts without an error."""
     low, high = 0, len(text)
     while low < high:
@@ -264,7 +264,7 @@ def _cut(kind: ColumnType, text: str) -> str:
     return text[:low].rstrip(" ") if kind.coltype in CHARS else text[:low]
 
 
-def _store_date(kind: ColumnType, value: Value) -> Stored:
+def _store_date(kind: EmulatedType, value: SqlValue) -> Stored:
     if isinstance(value, datetime.date):
         return value.toordinal() - _DAY_ZERO
     if isinstance(value, str):
@@ -298,7 +298,7 @@ def checked_date(year: int, month: int, day: int) -> datetime.date:
         raise sql_error(-1206) from None
 
 
-def _store_boolean(_kind: ColumnType, value: Value) -> Stored:
+def _store_boolean(_kind: EmulatedType, value: SqlValue) -> Stored:
     found = {"t": 1, "f": 0}.get(value.strip().lower()) if isinstance(value, str) else None
     if isinstance(value, bool):
         found = int(value)
@@ -307,7 +307,7 @@ def _store_boolean(_kind: ColumnType, value: Value) -> Stored:
     return found
 
 
-def _store_object(kind: ColumnType, value: Value) -> Stored:
+def _store_object(kind: EmulatedType, value: SqlValue) -> Stored:
     if not isinstance(value, bytes | str):
         raise sql_error(-617)
     try:
@@ -317,13 +317,13 @@ def _store_object(kind: ColumnType, value: Value) -> Stored:
     return encoded if kind.coltype in _SIMPLE_OBJECTS else value
 
 
-def _store_interval(kind: ColumnType, value: Value) -> Stored:
+def _store_interval(kind: EmulatedType, value: SqlValue) -> Stored:
     if not isinstance(value, str):
         raise sql_error(-1260)
     return parse_interval(kind, value)
 
 
-_STORE: dict[Family, Callable[[ColumnType, Value], Stored]] = {
+_STORE: dict[Family, Callable[[EmulatedType, SqlValue], Stored]] = {
     Family.INTEGER: _store_integer,
     Family.FLOAT: _store_float,
     Family.DECIMAL: _store_decimal,
@@ -336,13 +336,13 @@ _STORE: dict[Family, Callable[[ColumnType, Value], Stored]] = {
 }
 
 
-def _load_decimal(kind: ColumnType, stored: Stored) -> Value:
+def _load_decimal(kind: EmulatedType, stored: Stored) -> SqlValue:
     number = decimal_of(str(stored))
     scale = digits_of(kind)[1]
     return number if scale == FLOATING else number.quantize(Decimal(1).scaleb(-scale), context=WIDE)
 
 
-def _load_text(kind: ColumnType, stored: Stored) -> Value:
+def _load_text(kind: EmulatedType, stored: Stored) -> SqlValue:
     if kind.coltype not in CHARS:
         return stored
     text = str(stored).rstrip(" ")
@@ -350,18 +350,18 @@ def _load_text(kind: ColumnType, stored: Stored) -> Value:
     return text + " " * (len(data) - len(data.rstrip(b" ")))
 
 
-def _load_date(_kind: ColumnType, stored: Stored) -> datetime.date:
+def _load_date(_kind: EmulatedType, stored: Stored) -> datetime.date:
     try:
         return datetime.date.fromordinal(int(stored or 0) + _DAY_ZERO)
     except (ValueError, OverflowError):
         raise sql_error(-1210) from None
 
 
-def _as_it_is(_kind: ColumnType, stored: Stored) -> Value:
+def _as_it_is(_kind: EmulatedType, stored: Stored) -> SqlValue:
     return stored
 
 
-_LOAD: dict[Family, Callable[[ColumnType, Stored], Value]] = {
+_LOAD: dict[Family, Callable[[EmulatedType, Stored], SqlValue]] = {
     Family.DECIMAL: _load_decimal,
     Family.TEXT: _load_text,
     Family.DATE: _load_date,
@@ -370,22 +370,22 @@ _LOAD: dict[Family, Callable[[ColumnType, Stored], Value]] = {
 }
 
 
-def _print_date(value: Value) -> str:
+def _print_date(value: SqlValue) -> str:
     assert isinstance(value, datetime.date)
     return f"{value.month:02}/{value.day:02}/{value.year:04}"
 
 
-def _print_decimal(value: Value) -> str:
+def _print_decimal(value: SqlValue) -> str:
     assert isinstance(value, Decimal)
     return format(value, "f")
 
 
-_PRINT: dict[Family, Callable[[Value], str]] = {
+_PRINT: dict[Family, Callable[[SqlValue], str]] = {
     Family.DECIMAL: _print_decimal,
     Family.DATE: _print_date,
     Family.BOOLEAN: lambda value: "t" if value else "f",
 }
-_PRINT_VALUES: dict[type, Callable[[Value], str]] = {
+_PRINT_VALUES: dict[type, Callable[[SqlValue], str]] = {
     Decimal: _print_decimal,
     datetime.date: _print_date,
     bool: _PRINT[Family.BOOLEAN],

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from ...sql_errors import sql_error
 from ...table_definition import renamed
-from ...tables import Index, Table
+from ...tables import EmulatedTable, Index
 from ..storage import Storage
 from ..work import Work
-from .definitions import TABLE_OPTIONS, Definitions, Run, TableOptions, declared, put_table
+from .definitions import TABLE_OPTIONS, Definitions, RunStatement, TableOptions, declared, put_table
 from .plans import Plan
 from .rules import Rules
 from .table_text import ColumnText, TableText
@@ -46,7 +46,7 @@ class Alterations(Definitions):
 
         return self.plan(run)
 
-    def _alteration(self, storage: Storage) -> Run:
+    def _alteration(self, storage: Storage) -> RunStatement:
         name = str(storage.table.name)
         tokens = self.tokens
         if tokens.accept("add", "constraint"):
@@ -241,7 +241,7 @@ class Alterations(Definitions):
 
         return self.plan(run)
 
-    def _is_in_a_view(self, table: Table) -> bool:
+    def _is_in_a_view(self, table: EmulatedTable) -> bool:
         """Whether a view's text names a table; a server writes it anew, which is not done here."""
         views = self.server.databases[table.name.database].tables.values()
         texts = (view.definition.query for view in views if view.definition.query)

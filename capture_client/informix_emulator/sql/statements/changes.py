@@ -10,29 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ...answers import Outcome, StatementKind
-from ...encoding import ColumnType
+from ...answers import StatementOutcome, StatementType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from ..language.families import SERIALS
 from ..language.scopes import Expression, Scope
-from ..language.tokens import Tokens
+from ..language.tokens import StatementTokens
 from ..language.values import Stored, store
-from ..reading import Reading
+from ..reading import SessionView
 from ..sources import filled_in
 from ..storage import RowValues, Storage, is_serial
-from ..work import Change, Work
-from .plans import Plan, Values
+from ..work import UpdatedRow, Work
+from .plans import BoundValues, Plan
 from .queries import Queries
 from .rules import Rules
 
-Found = tuple[int, RowValues, RowValues]  # a row's number, its values, those that are assigned
+_Found = tuple[int, RowValues, RowValues]  # a row's number, its values, those that are assigned
 _RIGHTS = {"insert": -275, "update": -273, "delete": -274, "select": -272}
 
 
-class Changes:
+class ChangeStatements:
     """Reads the statements that change rows."""
 
-    def __init__(self, tokens: Tokens, reading: Reading) -> None:
+    def __init__(self, tokens: StatementTokens, reading: SessionView) -> None:
         self.tokens = tokens
         self.reading = reading
         self.queries = Queries(tokens, reading)
@@ -48,7 +48,7 @@ class Changes:
             raise sql_error(_RIGHTS[right], found.table.name.table)
         return found
 
-    def parameters(self) -> list[ColumnType]:
+    def parameters(self) -> list[EmulatedType]:
         """Return the types of the parameters; a text where nothing says more."""
         known = self.queries.parameters
         return [known.get(n, self.queries.text(255)) for n in range(1, self.tokens.parameter_count + 1)]
@@ -72,7 +72,7 @@ class Changes:
         sql = values[0]
         self.reading.check(sql, self.queries.tables, self.tokens.parameter_count)
 
-        def run(work: Work, given: Values) -> Outcome:
+        def run(work: Work, given: BoundValues) -> StatementOutcome:
             rows = self.reading.rows(sql, self.queries.tables, given)
             last, rid = dict.fromkeys(SERIALS, 0), 0
             for row in rows:
@@ -81,10 +81,10 @@ class Changes:
                 self.rules.must_hold(storage, rid)
             self.reading.last_serials |= {kind: value for kind, value in last.items() if value}
             serial, serial8, bigserial = (last[kind] for kind in SERIALS)
-            return Outcome((), len(rows), serial, serial8, bigserial, rid)
+            return StatementOutcome((), len(rows), serial, serial8, bigserial, rid)
 
         return Plan(
-            StatementKind.INSERT,
+            StatementType.INSERT,
             self.parameters(),
             tables=[storage],
             change=run,
@@ -103,24 +103,24 @@ class Changes:
             raise sql_error(-201)
         return places
 
-    def _values(self, kinds: Sequence[ColumnType]) -> tuple[str]:
+    def _values(self, kinds: Sequence[EmulatedType]) -> tuple[str]:
         values = self.queries.arguments()
         if len(values) != len(kinds):
             raise sql_error(-236)
         return (f"SELECT {self._converted(values, kinds)}",)
 
-    def _converted(self, values: Sequence[Expression], kinds: Sequence[ColumnType]) -> str:
+    def _converted(self, values: Sequence[Expression], kinds: Sequence[EmulatedType]) -> str:
         pairs = zip(values, kinds, strict=True)
         return ", ".join(self.stored(value, kind).sql for value, kind in pairs)
 
-    def stored(self, value: Expression, kind: ColumnType) -> Expression:
+    def stored(self, value: Expression, kind: EmulatedType) -> Expression:
         """Return a value as a column takes it: cut, rounded or refused."""
         if value.type is not None and value.constant is None and value.type is not kind:
             numbers = self.reading.number_of(kind), self.reading.number_of(value.type)
             return replace(value, sql=f"f_convert({numbers[0]}, {numbers[1]}, {value.sql})", type=kind)
         return self.queries.converted(value, kind)
 
-    def _selected(self, kinds: Sequence[ColumnType]) -> tuple[str]:
+    def _selected(self, kinds: Sequence[EmulatedType]) -> tuple[str]:
         inner = self.queries.query()
         if len(inner.items) != len(kinds) or inner.into:
             raise sql_error(-236)
@@ -159,22 +159,22 @@ class Changes:
             if is_serial(storage.columns[place]):
                 raise sql_error(-232, storage.columns[place].name)
 
-        def changed(rid: int, old: RowValues, row: RowValues) -> Change:
+        def changed(rid: int, old: RowValues, row: RowValues) -> UpdatedRow:
             new = list(old)
             for place, value in zip(places, row, strict=True):
                 if value is None and storage.columns[place].not_null:
                     raise sql_error(-391, storage.columns[place].name)
                 new[place] = value
-            return Change(rid, old, tuple(new))
+            return UpdatedRow(rid, old, tuple(new))
 
-        def change(work: Work, found: Sequence[Found]) -> None:
+        def change(work: Work, found: Sequence[_Found]) -> None:
             changes = [changed(*row) for row in found]
             work.update(storage, changes)
             for rid, old, new in changes:
                 self.rules.must_not_be_needed(storage, old, new)
                 self.rules.must_hold(storage, rid)
 
-        return self._plan(StatementKind.UPDATE, storage, alias, wanted, where, change)
+        return self._plan(StatementType.UPDATE, storage, alias, wanted, where, change)
 
     def _source(self, right: str) -> tuple[Storage, str]:
         start = self.tokens.place
@@ -225,19 +225,19 @@ class Changes:
         storage, alias = self._source("delete")
         where = self._where()
 
-        def change(work: Work, found: Sequence[Found]) -> None:
+        def change(work: Work, found: Sequence[_Found]) -> None:
             self.rules.delete(work, [(storage, rid, old) for rid, old, _row in found])
 
-        return self._plan(StatementKind.DELETE, storage, alias, [], where, change)
+        return self._plan(StatementType.DELETE, storage, alias, [], where, change)
 
     def _plan(
         self,
-        kind: StatementKind,
+        kind: StatementType,
         storage: Storage,
         alias: str,
         wanted: Sequence[str],
         where: tuple[str, str],
-        change: Callable[[Work, Sequence[Found]], None],
+        change: Callable[[Work, Sequence[_Found]], None],
     ) -> Plan:
         tables, width, count = self.queries.tables, len(storage.columns), self.tokens.parameter_count
         condition, cursor = where
@@ -249,7 +249,7 @@ class Changes:
         locked = f"SELECT {alias}.rid FROM \x010\x01 AS {alias}{which}"
         self.reading.check(sql, tables, count)
 
-        def run(work: Work, given: Values) -> Outcome:
+        def run(work: Work, given: BoundValues) -> StatementOutcome:
             work.must_be_writable(storage, -243)
             if cursor:
                 given = (*given, self.reading.current_row(cursor, storage))
@@ -266,7 +266,7 @@ class Changes:
             # constraints must hold at the end of the statement, in a table without a log after each row
             for part in [found] if storage.has_log else [[row] for row in found]:
                 change(work, part)
-            return Outcome(row_count=len(found), rowid=found[-1][0] if found else 0)
+            return StatementOutcome(row_count=len(found), rowid=found[-1][0] if found else 0)
 
         is_volatile = self.queries.is_volatile
         return Plan(kind, self.parameters(), tables=[storage], change=run, is_volatile=is_volatile)
@@ -282,9 +282,9 @@ class Changes:
         self.tokens.accept("keep", "statistics")
         self.tokens.expect_end()
 
-        def run(work: Work, _given: Values) -> Outcome:
+        def run(work: Work, _given: BoundValues) -> StatementOutcome:
             self.rules.must_not_be_referred_to(storage)
             work.truncate(storage)
-            return Outcome()
+            return StatementOutcome()
 
-        return Plan(StatementKind.OTHER, tables=[storage], change=run)
+        return Plan(StatementType.OTHER, tables=[storage], change=run)

@@ -11,24 +11,24 @@ from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ...answers import Outcome, StatementKind
+from ...answers import StatementOutcome, StatementType
 from ...catalog_constraints import key_of
 from ...server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
 from ...sql_errors import SqlError, sql_error
 from ...table_definition import LITERAL, Default, Definition, Reference
-from ...tables import Index, Table, TableName, make_table
+from ...tables import EmulatedTable, EmulatedTableName, Index, make_table
 from ..language.families import Family, family_of
-from ..language.tokens import Tokens
+from ..language.tokens import StatementTokens
 from ..language.values import load
-from ..reading import Reading
+from ..reading import SessionView
 from ..storage import Storage, Store
 from ..work import Work
-from .plans import Plan, Values
+from .plans import BoundValues, Plan
 from .queries import Queries
 from .rules import Rules
-from .table_text import ColumnText, ReferenceText, TableReader, TableText, written
+from .table_text import ColumnText, ReferenceText, TableText, TableTextReader, written
 
-Run = Callable[[Work], None]
+RunStatement = Callable[[Work], None]
 TABLE_OPTIONS = ("in", "extent", "next", "lock", "with")
 
 
@@ -48,25 +48,25 @@ class TableOptions:
 class Definitions:
     """Reads the statements that make tables and databases."""
 
-    def __init__(self, tokens: Tokens, reading: Reading) -> None:
+    def __init__(self, tokens: StatementTokens, reading: SessionView) -> None:
         self.tokens = tokens
         self.reading = reading
         self.server: EmulatedServer = reading.server
         self.store = reading.store
         self.queries = Queries(tokens, reading)
-        self.reader = TableReader(tokens, self.queries)
+        self.reader = TableTextReader(tokens, self.queries)
 
-    def plan(self, run: Run) -> Plan:
+    def plan(self, run: RunStatement) -> Plan:
         """Return the plan of a definition, everything of which is read."""
         self.tokens.expect_end()
 
-        def change(work: Work, _given: Values) -> Outcome:
+        def change(work: Work, _given: BoundValues) -> StatementOutcome:
             run(work)
             if self.server.databases[self.reading.database].is_logged:
                 work.log().write_definition()  # no capture shows it
-            return Outcome()
+            return StatementOutcome()
 
-        return Plan(StatementKind.OTHER, change=change)
+        return Plan(StatementType.OTHER, change=change)
 
     # --- tables ---------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Definitions:
         if kind == "temp":
             return self.plan(lambda work: self._make_temporary(work, name, text, options.has_log))
         database = self.reading.finder.database(self.reading.database, database)
-        full = TableName(database, owner or self.reading.user, name)
+        full = EmulatedTableName(database, owner or self.reading.user, name)
 
         def run(work: Work) -> None:
             if self.reading.finder.user_table(database, "", name) is not None:
@@ -114,7 +114,7 @@ class Definitions:
                 tokens.whole_number()
         return options
 
-    def _make(self, work: Work, name: TableName, text: TableText, kind: str) -> Table:
+    def _make(self, work: Work, name: EmulatedTableName, text: TableText, kind: str) -> EmulatedTable:
         columns = self._columns_text(text)
         try:
             self.server.create_table(name.quoted, columns, kind=kind)
@@ -136,7 +136,7 @@ class Definitions:
             column.not_null = column.not_null or column.name in keyed
         return ", ".join(column.declaration for column in text.columns)
 
-    def _constrain(self, table: Table, text: TableText) -> None:
+    def _constrain(self, table: EmulatedTable, text: TableText) -> None:
         known = {column.name for column in table.columns}
         for kind, names, given in text.keys:
             if missing := [name for name in names if name not in known]:
@@ -146,7 +146,7 @@ class Definitions:
             if kind == "P":
                 table.primary_key = names
 
-    def _define(self, definition: Definition, table: Table, text: TableText) -> None:
+    def _define(self, definition: Definition, table: EmulatedTable, text: TableText) -> None:
         """Add what is written to what a table keeps to."""
         for column in text.columns:
             if column.default is not None:
@@ -171,7 +171,7 @@ class Definitions:
         # IBM's support shows `gAAAAAAA 0.00` of a MONEY(10,2): base 64 of its six bytes in a row
         return replace(default, bits=b64encode(bits).decode().rstrip("="))
 
-    def _reference(self, name: str, table: Table, text: ReferenceText) -> Reference:
+    def _reference(self, name: str, table: EmulatedTable, text: ReferenceText) -> Reference:
         """Return a foreign key; SqlError if what it leads to is no key."""
         database, owner, other_name = text.table
         other = self.reading.finder.user_table(database or table.name.database, owner, other_name)
@@ -194,7 +194,7 @@ class Definitions:
             raise sql_error(-310, name)
         database = self.server.databases[self.reading.database]
         columns = self._columns_text(text)
-        full = TableName(database.name, self.reading.user, name)
+        full = EmulatedTableName(database.name, self.reading.user, name)
         try:
             table = make_table(full.quoted, columns, database.locale, 0, "table")
         except ValueError:
@@ -293,7 +293,7 @@ class Definitions:
 
         text = written(self.tokens.slice(start, self.tokens.place))
         columns = [ColumnText(item.name, item.known_type) for item in query.items]
-        full = TableName(database or self.reading.database, owner or self.reading.user, name)
+        full = EmulatedTableName(database or self.reading.database, owner or self.reading.user, name)
         return self.plan(
             lambda work: self._make_named(work, full, columns, "view", Definition(query=text))
         )
@@ -309,11 +309,16 @@ class Definitions:
         columns = declared(found)
         place = found.table.name
         definition = Definition(target=(place.database, place.owner, place.table))
-        full = TableName(database or self.reading.database, owner or self.reading.user, name)
+        full = EmulatedTableName(database or self.reading.database, owner or self.reading.user, name)
         return self.plan(lambda work: self._make_named(work, full, columns, "synonym", definition))
 
     def _make_named(
-        self, work: Work, name: TableName, columns: list[ColumnText], kind: str, definition: Definition
+        self,
+        work: Work,
+        name: EmulatedTableName,
+        columns: list[ColumnText],
+        kind: str,
+        definition: Definition,
     ) -> None:
         if self.reading.finder.user_table(name.database, "", name.table) is not None:
             raise sql_error(-310, f"{name.owner}.{name.table}")
@@ -337,15 +342,15 @@ class Definitions:
             logged, ansi = True, self.tokens.accept("mode", "ansi")
         self.tokens.expect_end()
 
-        def run(_given: Values) -> Outcome:
+        def run(_given: BoundValues) -> StatementOutcome:
             if name not in self.server.databases:
                 self.server.create_database(name, logged, locale, buffered=buffered, ansi=ansi)
             elif not if_missing:
                 raise sql_error(-330, isam=-100)
             self.reading.database = name
-            return Outcome()
+            return StatementOutcome()
 
-        return Plan(StatementKind.OTHER, query=run)
+        return Plan(StatementType.OTHER, query=run)
 
     def drop_database(self) -> Plan:
         """Read DROP DATABASE name."""
@@ -353,10 +358,10 @@ class Definitions:
         name = self.tokens.name()
         self.tokens.expect_end()
 
-        def run(_given: Values) -> Outcome:
+        def run(_given: BoundValues) -> StatementOutcome:
             database = self.server.databases.get(name)
             if database is None and if_there:
-                return Outcome()
+                return StatementOutcome()
             if database is None or name in (CDC_DATABASE, SYSTEM_DATABASE):
                 raise sql_error(-329)
             if any(table.full_row_logging for table in database.tables.values()):
@@ -369,9 +374,9 @@ class Definitions:
                 self._remove(self.store.of(table))
             del self.server.databases[name]
             self.reading.database = "" if self.reading.database == name else self.reading.database
-            return Outcome()
+            return StatementOutcome()
 
-        return Plan(StatementKind.OTHER, query=run)
+        return Plan(StatementType.OTHER, query=run)
 
 
 def declared(storage: Storage) -> list[ColumnText]:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...answers import Outcome, ResultColumn, StatementKind, Value
-from ...encoding import ColumnType
+from ...answers import ResultColumn, SqlValue, StatementOutcome, StatementType
+from ...encoding import EmulatedType
 from ...table_definition import LITERAL
-from ...tables import Column, Table
+from ...tables import EmulatedTable, TableColumn
 from ..language import families as f
 from ..language.arithmetic import like
 from ..language.families import Family, family_of
-from ..language.tokens import TEXT, WORD, Tokens
-from ..reading import Reading
-from .plans import Plan, Values
+from ..language.tokens import TEXT, WORD, StatementTokens
+from ..reading import SessionView
+from .plans import BoundValues, Plan
 
 MARK = "schema_coltypename"
 _JAVA_TYPES = {
@@ -61,12 +61,12 @@ _SHAPE = (
 )
 
 
-def is_asked(tokens: Tokens) -> bool:
+def is_asked(tokens: StatementTokens) -> bool:
     """Whether a statement is the driver's question."""
     return any(token.kind == WORD and token.text == MARK for token in tokens.slice(0, 64))
 
 
-def plan(tokens: Tokens, reading: Reading) -> Plan:
+def plan(tokens: StatementTokens, reading: SessionView) -> Plan:
     """Return the answer to the driver's question."""
     database = reading.finder.database(reading.database, _database(tokens))
     asked = {name: _pattern(tokens, name) for name in ("tabname", "owner", "colname")}
@@ -75,7 +75,7 @@ def plan(tokens: Tokens, reading: Reading) -> Plan:
     )  # version 15 binds the patterns
     columns = [ResultColumn(name, f.named_type(kind)) for name, kind in _SHAPE]
 
-    def query(given: Values) -> Outcome:
+    def query(given: BoundValues) -> StatementOutcome:
         patterns = {
             name: str(given[pattern]).rstrip() if isinstance(pattern, int) else pattern
             for name, pattern in asked.items()
@@ -83,13 +83,13 @@ def plan(tokens: Tokens, reading: Reading) -> Plan:
         tables = reading.server.databases[database].tables.values()
         found = [row for table in tables for row in _rows(table, patterns)]
         found.sort(key=lambda row: (str(row[0]), str(row[1]), int(str(row[15]))))
-        return Outcome(rows=found, row_count=len(found))
+        return StatementOutcome(rows=found, row_count=len(found))
 
     parameters = [f.named_type("varchar(128)")] * marks
-    return Plan(StatementKind.SELECT, parameters, columns=columns, query=query)
+    return Plan(StatementType.SELECT, parameters, columns=columns, query=query)
 
 
-def _database(tokens: Tokens) -> str:
+def _database(tokens: StatementTokens) -> str:
     pieces = tokens.slice(0, 1000)
     for before, sign, name in zip(pieces, pieces[1:], pieces[2:], strict=False):
         if sign.text == ":" and name.kind == WORD:
@@ -97,7 +97,7 @@ def _database(tokens: Tokens) -> str:
     return ""
 
 
-def _pattern(tokens: Tokens, name: str) -> str | int:
+def _pattern(tokens: StatementTokens, name: str) -> str | int:
     """Return the pattern that a column of the question is compared with, or the number of its `?`."""
     pieces, marks = tokens.slice(0, 100_000), 0
     for column, word, text in zip(pieces, pieces[1:], pieces[2:], strict=False):
@@ -110,7 +110,7 @@ def _pattern(tokens: Tokens, name: str) -> str | int:
     return "%"
 
 
-def _rows(table: Table, patterns: dict[str, str]) -> Iterator[tuple[Value, ...]]:
+def _rows(table: EmulatedTable, patterns: dict[str, str]) -> Iterator[tuple[SqlValue, ...]]:
     if not like(table.name.table, patterns["tabname"]) or not like(table.name.owner, patterns["owner"]):
         return
     for number, column in enumerate(table.columns, 1):
@@ -118,7 +118,7 @@ def _rows(table: Table, patterns: dict[str, str]) -> Iterator[tuple[Value, ...]]
             yield _row(table, number, column)
 
 
-def _default(table: Table, column: Column) -> str | None:
+def _default(table: EmulatedTable, column: TableColumn) -> str | None:
     """Return what the question has for a default: a literal, or the word for what is computed."""
     default = table.definition.defaults.get(column.name)
     if default is None:
@@ -126,7 +126,7 @@ def _default(table: Table, column: Column) -> str | None:
     return default.literal if default.kind == LITERAL else _DEFAULT_WORDS.get(default.kind)
 
 
-def _row(table: Table, number: int, column: Column) -> tuple[Value, ...]:
+def _row(table: EmulatedTable, number: int, column: TableColumn) -> tuple[SqlValue, ...]:
     kind = column.type
     precision, scale, radix = _size(kind)
     return (
@@ -138,19 +138,19 @@ def _row(table: Table, number: int, column: Column) -> tuple[Value, ...]:
     )
 
 
-def _java_type(kind: ColumnType) -> int:
+def _java_type(kind: EmulatedType) -> int:
     if kind.coltype == 41:
         return _EXTENDED_JAVA_TYPES.get(kind.extended_id, _OTHER)
     return _JAVA_TYPES.get(kind.coltype, _OTHER)
 
 
-def _name(kind: ColumnType) -> str:
+def _name(kind: EmulatedType) -> str:
     if family_of(kind) in (Family.DATETIME, Family.INTERVAL):
         return kind.spelling
     return _NAMES.get(kind.coltype) or kind.spelling.partition("(")[0]
 
 
-def _size(kind: ColumnType) -> tuple[int, int | None, int | None]:
+def _size(kind: EmulatedType) -> tuple[int, int | None, int | None]:
     family = family_of(kind)
     if family is Family.DECIMAL:
         precision, scale = f.digits_of(kind)
@@ -162,5 +162,5 @@ def _size(kind: ColumnType) -> tuple[int, int | None, int | None]:
     return kind.collength, None, 2 if family is Family.FLOAT else None
 
 
-def _characters(kind: ColumnType) -> int | None:
+def _characters(kind: EmulatedType) -> int | None:
     return f.width(kind) if family_of(kind) is Family.TEXT else None

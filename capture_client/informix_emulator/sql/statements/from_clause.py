@@ -14,7 +14,7 @@ from ...sql_errors import sql_error
 from ..language import families as f
 from ..language.functions import Calls
 from ..language.scopes import Expression, Scope, ScopeColumn, Source, constant
-from ..language.tokens import NAME, TEXT, WORD, Tokens
+from ..language.tokens import NAME, TEXT, WORD, StatementTokens
 from ..language.values import Stored
 from ..sources import Catalogue, SourceTable, Surface
 
@@ -25,7 +25,7 @@ _AFTER_SOURCE = (
 
 
 @dataclass(slots=True)
-class Query:
+class ParsedQuery:
     """A query that is understood."""
 
     sql: str
@@ -79,7 +79,7 @@ class ScanText:
 class WholeQueries(Protocol):
     """Reads a query that stands inside of another."""
 
-    def query(self, *, outer: Scope | None = None) -> Query:
+    def query(self, *, outer: Scope | None = None) -> ParsedQuery:
         """Read a query, behind SELECT."""
 
 
@@ -88,7 +88,7 @@ class FromClause(Calls):
 
     whole: WholeQueries
 
-    def __init__(self, tokens: Tokens, surface: Surface) -> None:
+    def __init__(self, tokens: StatementTokens, surface: Surface) -> None:
         super().__init__(tokens, surface.codec, surface.number_of)
         self.surface = self.surroundings = surface
         self.tables: list[SourceTable] = []
@@ -200,7 +200,7 @@ class FromClause(Calls):
             return tokens.name()
         return ""
 
-    def _inner_query(self, outer: Scope | None) -> Query:
+    def _inner_query(self, outer: Scope | None) -> ParsedQuery:
         """Read a query in parentheses, behind SELECT."""
         scope = self.scope
         inner = self.whole.query(outer=outer)
@@ -210,7 +210,7 @@ class FromClause(Calls):
             raise sql_error(-201)
         return inner
 
-    def _derived(self, inner: Query, name: str) -> str:
+    def _derived(self, inner: ParsedQuery, name: str) -> str:
         alias = self._new_name()
         given = self._alias_of_source() or name
         names = [item.name for item in inner.items]
@@ -237,7 +237,7 @@ class FromClause(Calls):
         if self._views > 20:
             raise sql_error(-201)
         tokens, takes = self.tokens, self.takes_parameters
-        self.tokens = Tokens(text, delimits_names=self.surface.delimits_names)
+        self.tokens = StatementTokens(text, delimits_names=self.surface.delimits_names)
         self.takes_parameters = False
         self.tokens.expect("select")
         scope = self.scope
@@ -263,7 +263,7 @@ class FromClause(Calls):
         tokens.expect(")")
         rows = " UNION ALL ".join(f"SELECT {item.sql} AS r0" for item in items)
         item = replace(constant(f.INTEGER, 0), type=self.common(items), name="unnamed_col_1")
-        return self._derived(Query(rows, [item]), "")
+        return self._derived(ParsedQuery(rows, [item]), "")
 
     def subquery(self) -> Expression:
         """Read a query that stands for a value; SqlError -284 if it finds several."""

@@ -8,27 +8,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...answers import Cursor, Outcome, ResultColumn, StatementKind
-from ...encoding import ColumnType
+from ...answers import CursorKind, ResultColumn, StatementOutcome, StatementType
+from ...encoding import EmulatedType
 from ..language.values import Stored
 from ..sources import SourceTable
 from ..work import Work
 
-Values = Sequence[Stored]
-RunChange = Callable[[Work, Values], Outcome]
-RunQuery = Callable[[Values], Outcome]
+BoundValues = Sequence[Stored]
+RunChange = Callable[[Work, BoundValues], StatementOutcome]
+RunQuery = Callable[[BoundValues], StatementOutcome]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a statement takes, what it answers with, how it is run."""
 
-    kind: StatementKind
-    parameters: Sequence[ColumnType] = ()
+    kind: StatementType
+    parameters: Sequence[EmulatedType] = ()
     columns: Sequence[ResultColumn] = ()
     tables: Sequence[SourceTable] = ()
     change: RunChange | None = None  # in a transaction, its own if none is open
     is_volatile: bool = False  # it must be understood anew for each run
     query: RunQuery | None = None  # changes nothing that a transaction knows
     ends_transaction: bool = False
-    declare: Callable[[Cursor], None] | None = None  # of SELECT FOR UPDATE
+    declare: Callable[[CursorKind], None] | None = None  # of SELECT FOR UPDATE

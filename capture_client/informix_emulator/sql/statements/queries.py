@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from ..language import families as f
 from ..language.scopes import Expression, Scope, ScopeColumn
-from ..language.tokens import NAME, NUMBER, PARAMETER, WORD, Tokens
+from ..language.tokens import NAME, NUMBER, PARAMETER, WORD, StatementTokens
 from ..sources import Catalogue, Surface
 from ..storage import Storage
-from .from_clause import FromClause, Query, ScanText
+from .from_clause import FromClause, ParsedQuery, ScanText
 
 _AFTER_ITEM = ("from", "into", "where")
 _UNIONS = (("union", "all"), ("union",), ("intersect",), ("minus",), ("except",))
@@ -43,14 +43,14 @@ class Member:
         """What it reads from, with its condition."""
         return f"FROM {self.sources}" + (f" WHERE {self.where}" if self.where else "")
 
-    def shown(self, kinds: Sequence[ColumnType], reader: Queries) -> str:
+    def shown(self, kinds: Sequence[EmulatedType], reader: Queries) -> str:
         """Return the words for its columns in these types."""
         return ", ".join(
             f"{reader.converted(item, kind).ordered} AS r{n}"
             for n, (item, kind) in enumerate(zip(self.items, kinds, strict=True))
         )
 
-    def sql(self, kinds: Sequence[ColumnType], reader: Queries) -> str:
+    def sql(self, kinds: Sequence[EmulatedType], reader: Queries) -> str:
         """Return the words for it, its columns in these types."""
         return f"{self.verb} {self.shown(kinds, reader)} {self.source}{self.rest}"
 
@@ -58,14 +58,14 @@ class Member:
 class Queries(FromClause):
     """Reads queries from a statement's pieces."""
 
-    def __init__(self, tokens: Tokens, surface: Surface) -> None:
+    def __init__(self, tokens: StatementTokens, surface: Surface) -> None:
         super().__init__(tokens, surface)
         self.nested = self.whole = self
         self._ordered: list[Expression] = []  # what the query is ordered by; no words: not upwards
 
     # --- whole queries --------------------------------------------------------------------------
 
-    def query(self, *, outer: Scope | None = None) -> Query:
+    def query(self, *, outer: Scope | None = None) -> ParsedQuery:
         """Read a query, behind SELECT."""
         before, first_table = self.scope, len(self.tables)
         members, words = [self._member(outer)], [""]
@@ -80,7 +80,7 @@ class Queries(FromClause):
         self._ordered = []
         sql += self._order(members, items)
         ordered = self._ordered
-        found = Query(sql, items)
+        found = ParsedQuery(sql, items)
         if len(members) > 1 and any(member.first or member.skip for member in members):
             raise sql_error(-201)
         limit, first = self._limit(members[0])
@@ -95,7 +95,9 @@ class Queries(FromClause):
             raise sql_error(-201)
         return found
 
-    def _is_updatable(self, found: Query, members: list[Member], ordered: list[Expression]) -> bool:
+    def _is_updatable(
+        self, found: ParsedQuery, members: list[Member], ordered: list[Expression]
+    ) -> bool:
         """Whether a query may be FOR UPDATE: of one table, no aggregate, nothing sorted or grouped.
 
         A condition with a subquery may be so on a server; here it is not found step by step.
@@ -111,13 +113,13 @@ class Queries(FromClause):
                 return " ".join([_IN_SQLITE.get(words[0], words[0].upper()), *words[1:]])
         return ""
 
-    def _common_types(self, members: list[Member]) -> list[ColumnType]:
+    def _common_types(self, members: list[Member]) -> list[EmulatedType]:
         if len({len(member.items) for member in members}) > 1:
             raise sql_error(-236)
         rows = zip(*(member.items for member in members), strict=True)
         return [self.common(items) for items in rows]
 
-    def _ending(self, found: Query) -> None:
+    def _ending(self, found: ParsedQuery) -> None:
         tokens = self.tokens
         if tokens.accept("into", "temp") or tokens.accept("into", "temporary"):
             tokens.accept("table")
@@ -185,7 +187,7 @@ class Queries(FromClause):
         return f" LIMIT {first or -1}" + (f" OFFSET {member.skip}" if member.skip else ""), first
 
     def _scan(
-        self, member: Member, kinds: Sequence[ColumnType], ordered: list[Expression], first: str
+        self, member: Member, kinds: Sequence[EmulatedType], ordered: list[Expression], first: str
     ) -> ScanText | None:
         """Return the words of a query that an index, or no order, lets be found step by step."""
         table = self.tables[0]

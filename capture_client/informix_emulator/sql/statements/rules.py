@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from ..language.scopes import Scope
-from ..language.tokens import Tokens
+from ..language.tokens import StatementTokens
 from ..language.values import Stored
-from ..reading import Reading
+from ..reading import SessionView
 from ..sources import filled_in
 from ..storage import RowValues, Storage
 from ..work import Work
@@ -25,7 +25,7 @@ DeletedRow = tuple[Storage, int, RowValues]  # a table, a row's number, its valu
 class Rules:
     """Looks at rows for a session."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: SessionView) -> None:
         self.reading = reading
 
     def default(self, storage: Storage, name: str) -> Stored:
@@ -35,9 +35,11 @@ class Rules:
             return None
         return self.evaluated(default.words, storage.columns[storage.place_of(name)].type)
 
-    def evaluated(self, words: str, kind: ColumnType) -> Stored:
+    def evaluated(self, words: str, kind: EmulatedType) -> Stored:
         """Return what the words of a default are, as a column of a type keeps it."""
-        queries = Queries(Tokens(words, delimits_names=self.reading.delimits_names), self.reading)
+        queries = Queries(
+            StatementTokens(words, delimits_names=self.reading.delimits_names), self.reading
+        )
         sql = queries.converted(queries.expression(), kind).sql
         return self.reading.find(f"SELECT {sql}", ())[0][0]
 
@@ -61,7 +63,9 @@ class Rules:
 
     def broken(self, storage: Storage, text: str) -> str:
         """Return the query that finds a row, by its number, for which a condition is false."""
-        queries = Queries(Tokens(text, delimits_names=self.reading.delimits_names), self.reading)
+        queries = Queries(
+            StatementTokens(text, delimits_names=self.reading.delimits_names), self.reading
+        )
         queries.scope = Scope()
         alias = queries.source_of(storage)
         condition = queries.condition()

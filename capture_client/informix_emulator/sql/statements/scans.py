@@ -11,27 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...answers import RowForm
-from ...encoding import ColumnType
+from ...answers import WireForm
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
 from ..held_locks import owners_of
 from ..language.values import Stored, loader
-from ..reading import Reading
+from ..reading import SessionView
 from ..row_images import Pack, packed_by
-from ..sources import View, filled_in
+from ..sources import TableView, filled_in
 from ..storage import RowValues, Storage
 from ..work import Blocked, Work
 from .from_clause import ScanText
 
-Rows = list[RowValues]
+RowBatch = list[RowValues]
 
 
 @dataclass(slots=True)
-class Found:
+class ScannedRows:
     """Rows of a query, in pieces; `answers.FoundRows`."""
 
-    kinds: Sequence[ColumnType]
-    pages: Iterator[Rows]
+    kinds: Sequence[EmulatedType]
+    pages: Iterator[RowBatch]
 
     def __iter__(self) -> Iterator[Sequence[object]]:
         """Return the rows one by one, as values."""
@@ -40,7 +40,7 @@ class Found:
             for row in page:
                 yield tuple([load(value) for load, value in zip(loaders, row, strict=False)])
 
-    def pieces(self, form: RowForm) -> Iterator[Sequence[bytes]]:
+    def pieces(self, form: WireForm) -> Iterator[Sequence[bytes]]:
         """Return some rows after the other, as the wire has them."""
         pack = packed_by(form, self.kinds)
         if isinstance(self.pages, Scan) and self.pages.has_images(form):
@@ -58,7 +58,7 @@ class Scan:
     """One run of a query of one table."""
 
     def __init__(
-        self, reading: Reading, text: ScanText, table: Storage, given: Sequence[Stored]
+        self, reading: SessionView, text: ScanText, table: Storage, given: Sequence[Stored]
     ) -> None:
         self._reading = reading
         self._text = text
@@ -68,19 +68,21 @@ class Scan:
         self._position: RowValues = ()
         self._is_done = self._left == 0
         self._holder: Work | None = None
-        self._added: Callable[[Rows], Rows] = lambda rows: rows  # under the condition of the step
-        self._first: Rows = []
+        self._added: Callable[[RowBatch], RowBatch] = lambda rows: (
+            rows
+        )  # under the condition of the step
+        self._first: RowBatch = []
 
     def begin(self) -> Scan:
         """Make the first step, which may be Blocked."""
         self._first = [] if self._is_done else self._step()
         return self
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[RowBatch]:
         """Return the rows of each step."""
         return self
 
-    def __next__(self) -> Rows:
+    def __next__(self) -> RowBatch:
         """Return the rows of the next step."""
         page, self._first = self._first, []
         while not page and not self._is_done:
@@ -94,7 +96,7 @@ class Scan:
 
     # --- rows as the wire has them --------------------------------------------------------------
 
-    def has_images(self, form: RowForm) -> bool:
+    def has_images(self, form: WireForm) -> bool:
         """Whether the query is for whole rows, of a table that has images of these."""
         alias = self._text.rid.partition(".")[0]
         names = (f"{alias}.{name} AS r{n}" for n, name in enumerate(self._table.names))
@@ -117,7 +119,7 @@ class Scan:
         for page in self:
             yield [row[0] for row in page]  # type: ignore[misc]
 
-    def _with_images(self, rows: Rows, cells: ScanText, pack: Pack) -> Rows:
+    def _with_images(self, rows: RowBatch, cells: ScanText, pack: Pack) -> RowBatch:
         bare = {int(row[-1] or 0): place for place, row in enumerate(rows) if row[0] is None}
         if not bare:
             return rows
@@ -131,7 +133,7 @@ class Scan:
             rows[place] = (image, *rows[place][1:])
         return rows
 
-    def _step(self) -> Rows:
+    def _step(self) -> RowBatch:
         table, view = self._table, self._view
         if self._position and not self._reading.is_there(table):
             raise sql_error(-710, table.table.name.table)
@@ -153,10 +155,10 @@ class Scan:
         return self._added(rows)
 
     @property
-    def _view(self) -> View:
+    def _view(self) -> TableView:
         return self._reading.view
 
-    def _must_be_free(self, rows: Rows) -> None:
+    def _must_be_free(self, rows: RowBatch) -> None:
         """Blocked if rows cannot be locked as they have to be; what is only read has no need of it."""
 
     @property
@@ -164,7 +166,7 @@ class Scan:
         holds_row = self._reading.isolation == "cursor stability"
         return 1 if holds_row else self._reading.server.rows_per_scan_step
 
-    def _first_locked(self, view: View) -> RowValues:
+    def _first_locked(self, view: TableView) -> RowValues:
         """Return where the first row lies that is locked and would have to be read; or nothing."""
         table = self._table
         if not view.looks_for_locks(table) or not table.is_locked_by_others(view.number):
@@ -172,14 +174,14 @@ class Scan:
         found = self._find(view.locked_words(table), (), 1)
         return found[0][-len(self._text.order) - 1 :] if found else ()
 
-    def _find(self, words: str, bound: RowValues, rows: int) -> Rows:
+    def _find(self, words: str, bound: RowValues, rows: int) -> RowBatch:
         sql, count = self._text.sql(len(self._given), bool(self._position), bool(bound), rows)
         given = (*self._given, *self._position, *bound)[:count]
         return self._reading.find(filled_in(sql, [words]), given)
 
     # --- what the isolation keeps locked --------------------------------------------------------
 
-    def _lock_table(self, view: View) -> None:
+    def _lock_table(self, view: TableView) -> None:
         if self._table.is_temporary:
             return
         try:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...answers import Cursor, Outcome, ResultColumn, StatementKind
-from ...encoding import ColumnType
+from ...answers import CursorKind, ResultColumn, StatementOutcome, StatementType
+from ...encoding import EmulatedType
 from ...sql_errors import sql_error
-from ...tables import TableName, make_table
-from ..language.tokens import Tokens
-from ..reading import Reading
+from ...tables import EmulatedTableName, make_table
+from ..language.tokens import StatementTokens
+from ..reading import SessionView
 from ..sources import SourceTable
 from ..storage import RowValues, Storage
 from ..work import Work
 from .definitions import Definitions
-from .from_clause import Query
-from .plans import Plan, Values
+from .from_clause import ParsedQuery
+from .plans import BoundValues, Plan
 from .queries import Queries
-from .scans import Found, Scan
+from .scans import Scan, ScannedRows
 from .table_text import ColumnText
 from .update_cursors import UpdateScan
 
@@ -29,7 +29,7 @@ from .update_cursors import UpdateScan
 class Selects:
     """Reads queries that are statements."""
 
-    def __init__(self, tokens: Tokens, reading: Reading) -> None:
+    def __init__(self, tokens: StatementTokens, reading: SessionView) -> None:
         self.tokens = tokens
         self.reading = reading
 
@@ -50,12 +50,12 @@ class Selects:
             for item, kind in zip(query.items, kinds, strict=True)
         ]
 
-        def run(given: Values) -> Outcome:
-            found = Found(kinds, self._pages(query, queries.tables, given))
-            return Outcome(rows=found, found=found)
+        def run(given: BoundValues) -> StatementOutcome:
+            found = ScannedRows(kinds, self._pages(query, queries.tables, given))
+            return StatementOutcome(rows=found, found=found)
 
         return Plan(
-            StatementKind.SELECT,
+            StatementType.SELECT,
             parameters,
             columns,
             queries.tables,
@@ -64,7 +64,7 @@ class Selects:
             declare=self._declare if query.locks_rows else None,
         )
 
-    def _declare(self, cursor: Cursor) -> None:
+    def _declare(self, cursor: CursorKind) -> None:
         """Take note of how the query's rows will be fetched; SqlError if they cannot be locked so."""
         if cursor.scrolls:
             raise sql_error(-526)
@@ -73,11 +73,11 @@ class Selects:
         self.reading.declared = cursor
 
     def _pages(
-        self, query: Query, tables: Sequence[SourceTable], given: Values
+        self, query: ParsedQuery, tables: Sequence[SourceTable], given: BoundValues
     ) -> Iterator[list[RowValues]]:
         table = tables[0] if tables else None
         if query.scan is not None and isinstance(table, Storage) and query.locks_rows:
-            cursor, self.reading.declared = self.reading.declared, Cursor()
+            cursor, self.reading.declared = self.reading.declared, CursorKind()
             return UpdateScan(self.reading, query.scan, table, given, cursor).begin()
         if query.scan is not None and isinstance(table, Storage):
             return Scan(self.reading, query.scan, table, given).begin()
@@ -86,17 +86,17 @@ class Selects:
 
     def _into_temporary(
         self,
-        query: Query,
+        query: ParsedQuery,
         tables: Sequence[SourceTable],
-        parameters: Sequence[ColumnType],
+        parameters: Sequence[EmulatedType],
     ) -> Plan:
         columns = [ColumnText(item.name, item.known_type) for item in query.items]
 
-        def change(work: Work, given: Values) -> Outcome:
+        def change(work: Work, given: BoundValues) -> StatementOutcome:
             rows = self.reading.rows(query.sql, tables, given, query.probe)
             if query.into in self.reading.finder.temporary:
                 raise sql_error(-310, query.into)
-            name = TableName(self.reading.database, self.reading.user, query.into)
+            name = EmulatedTableName(self.reading.database, self.reading.user, query.into)
             text = ", ".join(column.declaration for column in columns)
             locale = self.reading.server.databases[self.reading.database].locale
             try:
@@ -109,6 +109,6 @@ class Selects:
                 self.reading.store.insert(storage, row)
             if self.reading.server.databases[self.reading.database].is_logged:
                 work.log().write_definition()  # as of any table that is made
-            return Outcome(row_count=len(rows))
+            return StatementOutcome(row_count=len(rows))
 
-        return Plan(StatementKind.OTHER, parameters, tables=tables, change=change)
+        return Plan(StatementType.OTHER, parameters, tables=tables, change=change)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...answers import Outcome, ResultColumn, StatementKind
+from ...answers import ResultColumn, StatementOutcome, StatementType
 from ...server import CDC_DATABASE, EmulatedServer
 from ...sql_errors import sql_error
 from ..language import families as f
-from ..language.tokens import NUMBER, Tokens
+from ..language.tokens import NUMBER, StatementTokens
 from ..storage import Storage
-from ..transactions import FOREVER, NO_WAIT, Transactions
+from ..transactions import FOREVER, NO_WAIT, SessionTransaction
 from ..work import Work
-from .plans import Plan, Values
+from .plans import BoundValues, Plan
 from .queries import Queries
 
 _WITHOUT_MEANING = ("pdqpriority", "explain", "optimization", "statement", "environment", "role", "log")
@@ -28,7 +28,7 @@ _DATABASE_PRIVILEGES = {"connect": "C", "resource": "R", "dba": "D"}
 class Settings:
     """Reads the statements that change how a session, or the server, behaves."""
 
-    def __init__(self, tokens: Tokens, transactions: Transactions) -> None:
+    def __init__(self, tokens: StatementTokens, transactions: SessionTransaction) -> None:
         self.tokens = tokens
         self.transactions = transactions
         self.reading = transactions.reading
@@ -37,11 +37,11 @@ class Settings:
     def _plan(self, run: Callable[[], object]) -> Plan:
         self.tokens.expect_end()
 
-        def query(_given: Values) -> Outcome:
+        def query(_given: BoundValues) -> StatementOutcome:
             run()
-            return Outcome()
+            return StatementOutcome()
 
-        return Plan(StatementKind.OTHER, query=query)
+        return Plan(StatementType.OTHER, query=query)
 
     # --- SET ------------------------------------------------------------------------------------
 
@@ -127,13 +127,13 @@ class Settings:
         self.tokens.expect_end()
         held = {"share": "shared"}.get(mode, mode)
 
-        def change(work: Work, _given: Values) -> Outcome:
+        def change(work: Work, _given: BoundValues) -> StatementOutcome:
             if not work.is_explicit:
                 raise sql_error(-255)
             work.lock_table(storage, held)
-            return Outcome()
+            return StatementOutcome()
 
-        return Plan(StatementKind.OTHER, change=change)
+        return Plan(StatementType.OTHER, change=change)
 
     def unlock(self) -> Plan:
         """Read UNLOCK TABLE name, which only a database without a log has a use for."""
@@ -225,15 +225,15 @@ class Settings:
         if run is None:
             raise sql_error(-201)
 
-        def query(_given: Values) -> Outcome:
+        def query(_given: BoundValues) -> StatementOutcome:
             try:
                 run(self.reading.server, words[1:])
             except ValueError:
                 raise sql_error(-201) from None
-            return Outcome(rows=[("OK",)], row_count=1)
+            return StatementOutcome(rows=[("OK",)], row_count=1)
 
         column = ResultColumn("(expression)", f.text_type(255))
-        return Plan(StatementKind.EXECUTE, columns=[column], query=query)
+        return Plan(StatementType.EXECUTE, columns=[column], query=query)
 
 
 def _onmode(server: EmulatedServer, words: list[str]) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...encoding import ColumnType
+from ...encoding import EmulatedType
 from ...table_definition import LITERAL, Default
-from ..language.tokens import NAME, NUMBER, TEXT, WORD, Token, Tokens
+from ..language.tokens import NAME, NUMBER, TEXT, WORD, StatementTokens, Token
 from ..language.values import store
 from .queries import Queries
 
@@ -21,7 +21,7 @@ class ColumnText:
     """One column as written."""
 
     name: str
-    type: ColumnType
+    type: EmulatedType
     not_null: bool = False
     default: Default | None = None
     first_serial: int = 1
@@ -54,10 +54,10 @@ class TableText:
     checks: list[tuple[str, str]] = field(default_factory=list)  # name, text
 
 
-class TableReader:
+class TableTextReader:
     """Reads columns and constraints from a statement's pieces."""
 
-    def __init__(self, tokens: Tokens, queries: Queries) -> None:
+    def __init__(self, tokens: StatementTokens, queries: Queries) -> None:
         self.tokens = tokens
         self.queries = queries
 
@@ -175,15 +175,15 @@ _DEFAULTS = {
     "sitename": "S",
     "null": "N",
 }
-_CLAUSES: dict[str, Callable[[TableReader, TableText, ColumnText], None]] = {
-    "default": TableReader._default,
-    "not": TableReader._not,
-    "null": TableReader._null,
-    "primary": TableReader._primary,
-    "unique": TableReader._unique,
-    "distinct": TableReader._unique,
-    "check": TableReader._check,
-    "references": TableReader._references,
+_CLAUSES: dict[str, Callable[[TableTextReader, TableText, ColumnText], None]] = {
+    "default": TableTextReader._default,
+    "not": TableTextReader._not,
+    "null": TableTextReader._null,
+    "primary": TableTextReader._primary,
+    "unique": TableTextReader._unique,
+    "distinct": TableTextReader._unique,
+    "check": TableTextReader._check,
+    "references": TableTextReader._references,
 }
 
 

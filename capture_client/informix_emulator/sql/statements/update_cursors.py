@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
-from ...answers import Cursor
+from ...answers import CursorKind
 from ...sql_errors import sql_error
 from ..held_locks import updaters_of
 from ..language.values import Stored
-from ..reading import Reading
-from ..sources import View
+from ..reading import SessionView
+from ..sources import TableView
 from ..storage import Storage
 from ..work import Blocked
 from .from_clause import ScanText
-from .scans import Rows, Scan
+from .scans import RowBatch, Scan
 
 _NUMBERS = count(1)
 
@@ -30,11 +30,11 @@ class UpdateScan(Scan):
 
     def __init__(
         self,
-        reading: Reading,
+        reading: SessionView,
         text: ScanText,
         table: Storage,
         given: Sequence[Stored],
-        cursor: Cursor,
+        cursor: CursorKind,
     ) -> None:
         super().__init__(reading, text, table, given)
         self._number = next(_NUMBERS)
@@ -46,7 +46,7 @@ class UpdateScan(Scan):
         return self
 
     @property
-    def _view(self) -> View:
+    def _view(self) -> TableView:
         """Rows that others have changed are waited for, whatever the isolation shows of them."""
         return replace(self._reading.view, isolation="committed read")
 
@@ -59,13 +59,13 @@ class UpdateScan(Scan):
     def _rows_per_step(self) -> int:
         return 1
 
-    def _step(self) -> Rows:
+    def _step(self) -> RowBatch:
         self._reading.must_be_in_transaction()
         if self._takes_locks:
             self._locker().must_be_writable(self._table, -244)
         return super()._step()
 
-    def _must_be_free(self, rows: Rows) -> None:
+    def _must_be_free(self, rows: RowBatch) -> None:
         rids = {int(row[-1] or 0) for row in rows}
         if self._takes_locks and (owners := updaters_of(self._table, rids, self._locker().number)):
             raise Blocked(sql_error(-244), owners, self._table)

@@ -15,8 +15,8 @@ from harness import GOLDEN
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.transport.sqli import answers
-from informix_capture_client.transport.sqli.answers import Answer, AnswerReader, ServerError
-from informix_capture_client.transport.sqli.describing import Column, Description, Routine
+from informix_capture_client.transport.sqli.answers import AnswerReader, SqliAnswer, SqliError
+from informix_capture_client.transport.sqli.describing import Description, Routine, SqliColumn
 from informix_capture_client.transport.sqli.incoming import EndOfBytes, Incoming
 from informix_capture_client.transport.sqli.messages import padded, u16, u32
 from informix_capture_client.transport.sqli.protocols import Features, features
@@ -47,13 +47,13 @@ def described(count: int, names: bytes) -> bytes:
     return u16(8, 2, 1) + u32(0) + u16(41, count) + u32(len(names)) + column * count + names
 
 
-def read(content: bytes, agreed: Features = USUAL, room: int = 0) -> Answer:
+def read(content: bytes, agreed: Features = USUAL, room: int = 0) -> SqliAnswer:
     return AnswerReader(arriving(content), agreed).read(memoryview(bytearray(room)))
 
 
 def test_a_description_is_read_with_its_columns() -> None:
     answer = read(DESCRIBED)
-    assert answer.description == Description(2, 1, (Column("site", 13, 128),), 129)
+    assert answer.description == Description(2, 1, (SqliColumn("site", 13, 128),), 129)
 
 
 def test_a_routine_is_told_by_database_and_number() -> None:
@@ -99,12 +99,12 @@ def test_an_inserted_serial_is_as_long_as_was_agreed(agreed: Features, size: int
 
 def test_an_error_has_two_numbers_and_a_word() -> None:
     content = u16(13) + bytes.fromhex("ff32ff91") + u32(7) + padded(b"customer") + END
-    assert read(content).error == ServerError(-206, -111, b"customer")
+    assert read(content).error == SqliError(-206, -111, b"customer")
 
 
 def test_of_two_errors_the_first_says_why() -> None:
     first, second = (u16(13, code & 0xFFFF, 0) + u32(0) + padded(b"") for code in (-201, -410))
-    assert read(first + second + END).error == ServerError(-201, 0, b"")
+    assert read(first + second + END).error == SqliError(-201, 0, b"")
 
 
 def test_bytes_of_a_large_object_are_put_together_from_chunks() -> None:

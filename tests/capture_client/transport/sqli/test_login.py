@@ -14,8 +14,8 @@ from informix_capture_client.transport.sqli.incoming import EndOfBytes
 from informix_capture_client.transport.sqli.login import (
     Accepted,
     Login,
+    LoginRefused,
     Redirect,
-    Refused,
     read_login_answer,
 )
 from informix_capture_client.transport.sqli.messages import ended, u16, u32
@@ -87,11 +87,11 @@ def test_blocks_that_a_server_adds_are_passed_over_by_the_packet_s_length() -> N
 @pytest.mark.parametrize(("service", "system"), [(-951, 0), (-956, 0), (-761, 0), (-951, 13)])
 def test_a_refusal_tells_both_errors(service: int, system: int) -> None:
     refused = read_login_answer(arriving(answer(3, errors(service, system))))
-    assert refused == Refused(service, system)
+    assert refused == LoginRefused(service, system)
 
 
 def test_a_refusal_without_its_errors_is_one_without_a_reason() -> None:
-    assert read_login_answer(arriving(answer(3, u16(127)))) == Refused(0, 0)
+    assert read_login_answer(arriving(answer(3, u16(127)))) == LoginRefused(0, 0)
 
 
 def test_a_redirection_names_server_host_and_port() -> None:

@@ -9,7 +9,7 @@ import pytest
 from harness import GOLDEN
 from informix_capture_client.errors import BadOption
 from informix_capture_client.transport.sqli import requests
-from informix_capture_client.transport.sqli.describing import Column, Description
+from informix_capture_client.transport.sqli.describing import Description, SqliColumn
 from informix_capture_client.transport.sqli.protocols import OFFER, offer
 from informix_capture_client.transport.sqli.requests import Request
 
@@ -27,7 +27,7 @@ def sent(what: str) -> Request:
     return GOLDEN[what]
 
 
-def described(number: int, *columns: Column) -> Description:
+def described(number: int, *columns: SqliColumn) -> Description:
     return Description(2, number, columns)
 
 
@@ -80,12 +80,12 @@ def test_parameters_are_not_asked_for() -> None:
 
 def test_fixed_rows_are_fetched_with_the_opening_and_others_after_their_types_are_named() -> None:
     assert requests.open_cursor(1, 0, []) == sent("open a cursor of statement 1")
-    site = Column("site", 13, 128)
+    site = SqliColumn("site", 13, 128)
     assert requests.has_variable_size([site])
     named = requests.fetch(described(1, site))
     assert named == sent("name the result type of statement 1, and fetch")
     assert requests.fetch_more(described(1)) == sent("fetch more of statement 1")
-    fixed = Column("env_value", 0, 200)
+    fixed = SqliColumn("env_value", 0, 200)
     assert not requests.has_variable_size([fixed])
     opened = [*requests.open_cursor(2, 1, []), *requests.fetch(described(2, fixed))]
     assert opened == sent("open a cursor of statement 2, and fetch")
@@ -93,7 +93,7 @@ def test_fixed_rows_are_fetched_with_the_opening_and_others_after_their_types_ar
 
 def test_opaque_columns_are_named_as_what_they_are_bound_as() -> None:
     """The toy server showed: 40 is wanted as 43 with two empty names, 41 as informix' boolean, 45."""
-    note, paid = Column("note", 40, 2048, 1), Column("paid", 41, 1, 5, "informix", "boolean")
+    note, paid = SqliColumn("note", 40, 2048, 1), SqliColumn("paid", 41, 1, 5, "informix", "boolean")
     (_, named, _) = requests.fetch(described(1, note, paid))
     boolean = "0008696e666f726d6978" + "0007626f6f6c65616e00"
     assert named == bytes.fromhex("0064 0001 0002 002b 0000 0000 00000800 002d" + boolean + "00000001")

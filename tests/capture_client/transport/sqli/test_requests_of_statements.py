@@ -8,7 +8,7 @@ import pytest
 
 from harness import GOLDEN
 from informix_capture_client.transport.sqli import ready, requests, response
-from informix_capture_client.transport.sqli.describing import Column, Description, Opaque, Routine
+from informix_capture_client.transport.sqli.describing import Description, Opaque, Routine, SqliColumn
 from informix_capture_client.transport.sqli.messages import Message, u16
 from informix_capture_client.transport.sqli.requests import Request
 
@@ -19,12 +19,12 @@ GOLDEN = {
 }
 NEWEST, OLDEST = "15.0.1.0", "4.50.11"
 BOTH = pytest.mark.parametrize("driver", [OLDEST, NEWEST])
-INT = Column("a", 2, 4)
-SERIAL = Column("a", 6, 4)
-CHAR = Column("c", 0, 9000)
-LVARCHAR = Column("b", 40, 9000, 1, "informix", "lvarchar")
-BLOB = Column("b", 41, 72, 10, "informix", "blob")
-CLOB = Column("c", 41, 72, 11, "informix", "clob")
+INT = SqliColumn("a", 2, 4)
+SERIAL = SqliColumn("a", 6, 4)
+CHAR = SqliColumn("c", 0, 9000)
+LVARCHAR = SqliColumn("b", 40, 9000, 1, "informix", "lvarchar")
+BLOB = SqliColumn("b", 41, 72, 10, "informix", "blob")
+CLOB = SqliColumn("c", 41, 72, 11, "informix", "clob")
 
 
 def whole(request: Request) -> bytes:
@@ -35,7 +35,7 @@ def prepared(text: str) -> bytes:
     return whole(requests.prepare(text.encode()))
 
 
-def described(number: int, row_bytes: int, *columns: Column) -> Description:
+def described(number: int, row_bytes: int, *columns: SqliColumn) -> Description:
     return Description(2, number, columns, row_bytes)
 
 
@@ -69,7 +69,7 @@ def test_a_statement_without_rows_is_executed_and_released() -> None:
 
 
 def test_rows_of_variable_size_are_fetched_after_the_opening_is_answered() -> None:
-    columns = (SERIAL, Column("b", 13, 20), Column("c", 5, 0x0A02))
+    columns = (SERIAL, SqliColumn("b", 13, 20), SqliColumn("c", 5, 0x0A02))
     steps = "rows of variable size: prepare, open, name the types and fetch, close, release"
     assert GOLDEN[steps, NEWEST] == [
         prepared("select a, b, c from g order by a"),

@@ -12,50 +12,50 @@ from hypothesis import strategies as st
 
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation, ServerRefused
-from informix_capture_client.transport.sqli.describing import Column
-from informix_capture_client.transport.sqli.rows import RowReader
+from informix_capture_client.transport.sqli.describing import SqliColumn
+from informix_capture_client.transport.sqli.rows import SqliRowReader
 from informix_emulator.column_list import parse_column_list
-from informix_emulator.encoding import ColumnType, column_type
+from informix_emulator.encoding import EmulatedType, column_type
 
 UTF8 = "utf-8"
 
 
-def text_of(column: Column, content: bytes, codec: str = UTF8) -> str | None:
-    (value,) = RowReader([column], codec).row(content)
+def text_of(column: SqliColumn, content: bytes, codec: str = UTF8) -> str | None:
+    (value,) = SqliRowReader([column], codec).row(content)
     return value
 
 
 # tuples of a server of ours that IBM's JDBC driver 4.50.11 reads as these values, 18 types in one row
 GOLDEN = [
-    (Column("i", 2, 4), "00000001", "1"),
-    (Column("vc", 13, 40), "05 68656c6c6f", "hello"),
-    (Column("c", 0, 10), "61626320202020202020", "abc       "),
-    (Column("d", 5, 12 << 8 | 2), "c301172d430000", "12345.67"),
-    (Column("dt", 7, 4), "0000b126", "2024-02-29"),
-    (Column("ts", 10, 0x130F), "c71418021d0d04050c2232", "2024-02-29 13:04:05.12345"),
-    (Column("b", 52, 8), "0000010000000000", "1099511627776"),
-    (Column("s", 1, 2), "fff9", "-7"),
-    (Column("i8", 17, 10), "ffff0000000500000002", "-8589934597"),
-    (Column("f", 3, 8), "3ff8000000000000", "1.5"),
-    (Column("sf", 4, 4), "40100000", "2.25"),
-    (Column("lv", 40, 2048, 1, "informix", "lvarchar"), "00 00000002 6c76", "lv"),
-    (Column("bo", 41, 1, 5, "informix", "boolean"), "00 00000001 01", "1"),
-    (Column("nv", 16, 40), "02 6e76", "nv"),
-    (Column("bl", 41, 72, 10, "informix", "blob"), "00 00000002 beef", "beef"),
-    (Column("large", 5, 0x01FF), "0063", "-1" + "0" * 124),  # as that driver binds -1E+124
+    (SqliColumn("i", 2, 4), "00000001", "1"),
+    (SqliColumn("vc", 13, 40), "05 68656c6c6f", "hello"),
+    (SqliColumn("c", 0, 10), "61626320202020202020", "abc       "),
+    (SqliColumn("d", 5, 12 << 8 | 2), "c301172d430000", "12345.67"),
+    (SqliColumn("dt", 7, 4), "0000b126", "2024-02-29"),
+    (SqliColumn("ts", 10, 0x130F), "c71418021d0d04050c2232", "2024-02-29 13:04:05.12345"),
+    (SqliColumn("b", 52, 8), "0000010000000000", "1099511627776"),
+    (SqliColumn("s", 1, 2), "fff9", "-7"),
+    (SqliColumn("i8", 17, 10), "ffff0000000500000002", "-8589934597"),
+    (SqliColumn("f", 3, 8), "3ff8000000000000", "1.5"),
+    (SqliColumn("sf", 4, 4), "40100000", "2.25"),
+    (SqliColumn("lv", 40, 2048, 1, "informix", "lvarchar"), "00 00000002 6c76", "lv"),
+    (SqliColumn("bo", 41, 1, 5, "informix", "boolean"), "00 00000001 01", "1"),
+    (SqliColumn("nv", 16, 40), "02 6e76", "nv"),
+    (SqliColumn("bl", 41, 72, 10, "informix", "blob"), "00 00000002 beef", "beef"),
+    (SqliColumn("large", 5, 0x01FF), "0063", "-1" + "0" * 124),  # as that driver binds -1E+124
 ]
 
 
 @pytest.mark.parametrize(("column", "content", "expected"), GOLDEN, ids=lambda each: str(each)[:30])
-def test_a_value_is_what_ibm_s_driver_shows(column: Column, content: str, expected: str) -> None:
+def test_a_value_is_what_ibm_s_driver_shows(column: SqliColumn, content: str, expected: str) -> None:
     assert text_of(column, bytes.fromhex(content)) == expected
 
 
-def described(type_text: str) -> tuple[Column, ColumnType]:
+def described(type_text: str) -> tuple[SqliColumn, EmulatedType]:
     """Return a column as a server describes it, and the emulator's encoder, which shares no code."""
     (definition,) = parse_column_list(f"x {type_text}")
     kind = column_type(definition.type, UTF8)
-    return Column("x", kind.coltype, kind.collength, kind.extended_id), kind
+    return SqliColumn("x", kind.coltype, kind.collength, kind.extended_id), kind
 
 
 DAY, MOMENT = datetime.date, datetime.datetime
@@ -112,7 +112,7 @@ def test_null_is_none(kind: str) -> None:
 
 
 @pytest.mark.parametrize("column", [GOLDEN[11][0], GOLDEN[12][0]])
-def test_null_of_an_opaque_type_has_a_flag_and_no_bytes(column: Column) -> None:
+def test_null_of_an_opaque_type_has_a_flag_and_no_bytes(column: SqliColumn) -> None:
     assert text_of(column, bytes.fromhex("01 00000000")) is None
 
 
@@ -140,47 +140,58 @@ def test_a_moment_keeps_every_digit_of_its_fraction(moment: datetime.datetime, d
 
 def test_values_follow_each_other_without_alignment() -> None:
     columns = [GOLDEN[1][0], GOLDEN[0][0], GOLDEN[7][0]]
-    assert RowReader(columns, UTF8).row(b"\1x\0\0\0\5\0\7") == ("x", "5", "7")
+    assert SqliRowReader(columns, UTF8).row(b"\1x\0\0\0\5\0\7") == ("x", "5", "7")
 
 
 def test_text_is_read_in_the_database_s_code_set() -> None:
-    column = Column("c", 13, 20)
+    column = SqliColumn("c", 13, 20)
     assert text_of(column, b"\2\xe9\x80", "cp1252") == "é€"
     assert text_of(column, b"\2\xe9x", UTF8) == "\ufffdx"
 
 
 @pytest.mark.parametrize(
     "column",
-    [Column("b", 11, 56), Column("t", 12, 56), Column("l", 41, 72, 777), Column("u", 40, 9, 999)],
+    [
+        SqliColumn("b", 11, 56),
+        SqliColumn("t", 12, 56),
+        SqliColumn("l", 41, 72, 777),
+        SqliColumn("u", 40, 9, 999),
+    ],
 )
-def test_a_type_that_is_not_carried_is_refused_by_name(column: Column) -> None:
+def test_a_type_that_is_not_carried_is_refused_by_name(column: SqliColumn) -> None:
     with pytest.raises(ServerRefused, match=f"Column '{column.name}' is of type"):
-        RowReader([column], UTF8)
+        SqliRowReader([column], UTF8)
 
 
 @pytest.mark.parametrize(
     ("column", "content"),
     [
-        (Column("i", 2, 4), "000001"),
-        (Column("i", 2, 4), "0000000100"),
-        (Column("vc", 13, 40), "056868"),
-        (Column("lv", 40, 9, 1), "00ffffffff61"),
-        (Column("bo", 41, 1, 5), "000000000102"),
-        (Column("bo", 41, 1, 5), "00000000020101"),
-        (Column("d", 5, 4 << 8 | 2), "c16400"),
-        (Column("d", 5, 4 << 8), "c00150"),
-        (Column("dt", 7, 4), "7fffffff"),
-        (Column("ts", 10, 0x0E0A), "3814180205060708"),
+        (SqliColumn("i", 2, 4), "000001"),
+        (SqliColumn("i", 2, 4), "0000000100"),
+        (SqliColumn("vc", 13, 40), "056868"),
+        (SqliColumn("lv", 40, 9, 1), "00ffffffff61"),
+        (SqliColumn("bo", 41, 1, 5), "000000000102"),
+        (SqliColumn("bo", 41, 1, 5), "00000000020101"),
+        (SqliColumn("d", 5, 4 << 8 | 2), "c16400"),
+        (SqliColumn("d", 5, 4 << 8), "c00150"),
+        (SqliColumn("dt", 7, 4), "7fffffff"),
+        (SqliColumn("ts", 10, 0x0E0A), "3814180205060708"),
     ],
 )
-def test_a_row_that_cannot_be_is_refused_with_its_bytes(column: Column, content: str) -> None:
+def test_a_row_that_cannot_be_is_refused_with_its_bytes(column: SqliColumn, content: str) -> None:
     with pytest.raises(ProtocolViolation, match=f"begins with {content}"):
         text_of(column, bytes.fromhex(content))
 
 
 @pytest.mark.parametrize(
-    "column", [Column("d", 5, 0), Column("d", 5, 33 << 8), Column("t", 10, 0x04FF), Column("t", 14, 0)]
+    "column",
+    [
+        SqliColumn("d", 5, 0),
+        SqliColumn("d", 5, 33 << 8),
+        SqliColumn("t", 10, 0x04FF),
+        SqliColumn("t", 14, 0),
+    ],
 )
-def test_a_type_whose_length_means_nothing_is_refused(column: Column) -> None:
+def test_a_type_whose_length_means_nothing_is_refused(column: SqliColumn) -> None:
     with pytest.raises(ProtocolViolation, match=f"Column '{column.name}'"):
-        RowReader([column], UTF8)
+        SqliRowReader([column], UTF8)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from capture_client.transport.sqli.wire_bytes import arriving, arriving_in_pieces
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.transport.sqli.answers import Answer, AnswerReader
+from informix_capture_client.transport.sqli.answers import AnswerReader, SqliAnswer
 from informix_capture_client.transport.sqli.incoming import Incoming
 from informix_capture_client.transport.sqli.messages import padded, u16, u32
 from informix_capture_client.transport.sqli.protocols import Features
@@ -28,7 +28,7 @@ def row(content: bytes) -> bytes:
     return u16(14, 0) + u32(len(content)) + content + bytes(len(content) & 1)
 
 
-def contents(answer: Answer) -> list[bytes]:
+def contents(answer: SqliAnswer) -> list[bytes]:
     return [
         run.data[start : start + length]
         for run in answer.tuples
