@@ -19,7 +19,7 @@ PUT_TO_IT = (
     "test_transport_contract.py",
     "test_bad_habits_of_drivers.py",
     "test_blocks_over_the_wire.py",
-    "../large_objects/test_readers.py",
+    "../object_readers/test_readers.py",
 )
 
 
