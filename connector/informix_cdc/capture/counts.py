@@ -104,8 +104,8 @@ class Counters:
         self.data_losses += not self._is_loss_counted
         self._is_loss_counted = True
 
-    def note_read(self) -> None:
-        """Note that something was read: what is lost from here on is another loss."""
+    def record_read(self) -> None:
+        """Record that something was read: what is lost from here on is another loss."""
         self._is_loss_counted = False
 
     def newly_left_out(self) -> Iterator[tuple[int, str]]:
@@ -134,7 +134,6 @@ class Gauges:
 
     Attributes:
         is_caught_up: whether everything that committed before the capture began is in the spool.
-        is_at_end: whether it is, or will be once tables that are on their way have joined.
         is_paused: reading waits until Spark has taken more.
         stalled_since: when a stream that stands still moved last, by the monotonic clock.
         contacts: reads that brought bytes.
@@ -146,7 +145,6 @@ class Gauges:
     """
 
     is_caught_up: bool = False
-    is_at_end: bool = False
     is_paused: bool = False
     stalled_since: float | None = None
     contacts: int = 0
@@ -171,8 +169,8 @@ class Gauges:
         """Whether the stream stands still while the server's log has moved on."""
         return self.stalled_since is not None
 
-    def note(self, read: Read, timeouts: int) -> None:
-        """Note what the latest bytes said; `timeouts` counts TIMEOUT records up to here."""
+    def record(self, read: Read, timeouts: int) -> None:
+        """Record what the latest bytes said; `timeouts` counts TIMEOUT records up to here."""
         self.contacts, self.contact_at = self.contacts + 1, time.monotonic()
         self.reached = read.reached or self.reached
         self.latest_time = max(read.latest_time, self.latest_time)

@@ -15,6 +15,7 @@ from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.log_events import DISCOVERY_FAILED, TABLE_LEFT_OUT
 from informix_capture_client.sql_names import TableName
+from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, matched_tables, named_tables, open_catalog
 from informix_cdc.snapshots import plan_snapshots
@@ -25,7 +26,7 @@ logger = logging.getLogger("informix_cdc.connector.discovery")  # a name in logs
 _CAPTURED = TableState("", snapshot=SnapshotState(is_done=True))
 
 
-class Discovery:
+class Discovery(Companion):
     """Knows which tables a capture has; looks for more every `discoverySeconds`.
 
     The thread of `begin` only sets `_found`; all else belongs to the capture, over all its sessions.
@@ -47,8 +48,9 @@ class Discovery:
         self._failures: dict[TableName, tuple[float, int]] = {}  # not again before; how often
         self._logged: set[tuple[TableName | None, str]] = set()
 
-    def has_found(self) -> bool:
-        """Tell whether there are tables for which the session is to end."""
+    @property
+    def is_over(self) -> bool:
+        """Whether there are tables for which the session is to end."""
         return bool(self._found)
 
     # the capture describes its tables

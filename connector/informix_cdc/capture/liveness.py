@@ -208,8 +208,8 @@ class Liveness:
         """Where the stream stands: a session that shows nothing stands where it began."""
         return max(self._highest, self._begins_at)
 
-    def hear(self, now: float, reached: int) -> None:
-        """Note that bytes came; `reached` is the highest sequence number seen."""
+    def on_read(self, now: float, reached: int) -> None:
+        """Record that bytes came; `reached` is the highest sequence number seen."""
         self._contact_at, self._empty_reads = now, 0
         if reached > self._highest:  # a new session that reads what was read before has not moved on
             self._highest, self._risen_at, self.stalled_since = reached, now, None
@@ -217,7 +217,7 @@ class Liveness:
             self._reached, self._moved_at, self._log_then = reached, now, None
             self._patience = self.stalled_seconds
 
-    def excuse(self, now: float) -> None:
+    def reset_deadlines(self, now: float) -> None:
         """Reset the silence timer: reading was paused on purpose."""
         self._contact_at = self._moved_at = now
         self._empty_reads, self._log_then = 0, None

@@ -71,11 +71,11 @@ class Pending:
         self._begun_at = self._clock()
 
     @property
-    def mark(self) -> Position | None:
+    def high_watermark(self) -> Position | None:
         """The newest pair in the spool; None before the stream has begun."""
         return self._spool.mark if self._spool else None
 
-    def take(self, answer: Answer, encoder: ChangeEncoder, *, at_once: bool = False) -> bool:
+    def append(self, answer: Answer, encoder: ChangeEncoder, *, at_once: bool = False) -> bool:
         """Add what came, and write what is here if that is due, or `at_once`; tell whether it was.
 
         Raises:
@@ -83,13 +83,13 @@ class Pending:
             AccessRefused: the spool cannot be written.
         """
         if isinstance(answer, Read):
-            self._take_events(answer, encoder)
+            self._append_events(answer, encoder)
         is_due = at_once or self.is_due(is_idle=not isinstance(answer, Read))
         if is_due:
             self.flush(encoder)
         return is_due
 
-    def _take_events(self, read: Read, encoder: ChangeEncoder) -> None:
+    def _append_events(self, read: Read, encoder: ChangeEncoder) -> None:
         if self._spool is None and read.events and read.assembler.anchor is not None:
             self._spool = self._open_spool(read.assembler.anchor)
         for event in read.events:
@@ -100,7 +100,7 @@ class Pending:
                 self.add(event)
 
     @contextlib.contextmanager
-    def kept_on_error(self, encoder: ChangeEncoder) -> Iterator[None]:
+    def stored_on_error(self, encoder: ChangeEncoder) -> Iterator[None]:
         """Write what is whole before an error goes on."""
         try:
             yield

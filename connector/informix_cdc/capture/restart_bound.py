@@ -24,6 +24,7 @@ from informix_capture_client.catalog import OpenSample
 from informix_capture_client.positions import SettlingRestart
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import LastNumbers, ends_of
+from informix_cdc.companions import Companion
 from informix_cdc.snapshots import QuietTime, has_passed
 
 
@@ -49,7 +50,7 @@ _NOTHING = _Sample(0, {}, 0)
 
 
 @dataclass(slots=True)
-class RestartBound:
+class RestartBound(Companion):
     """Tells how far the restart position of one stream may go, over all its sessions.
 
     Samples are offered by any thread; all else belongs to the capture's.
@@ -91,7 +92,7 @@ class RestartBound:
         self.settling = self._offered = self._latest = self._waiting = None
         self._former = _NOTHING
 
-    def bounded(self, answer: Answer, now: float) -> Answer:
+    def on_read(self, answer: Answer, now: float) -> Answer:
         """Return what came, and behind it the pair that is valid if the restart position may move."""
         if not self.is_on:
             return answer

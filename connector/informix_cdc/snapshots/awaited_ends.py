@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from informix_capture_client.catalog import UNFLUSHED_LOG
-from informix_capture_client.positions import log_page
+from informix_capture_client.positions import log_page, page_after
 from informix_capture_client.records import RecordKind
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import PositionPassed
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import open_catalog
 
 ASK_SECONDS = 1.0
 # A stream that shows nothing more for so long, and stands so near to the log's end, has shown what had
@@ -31,6 +33,13 @@ class ServerSays(NamedTuple):
     still_open: frozenset[int]
     clock: int
     log_end: int
+
+
+def ask_server(options: SourceOptions) -> ServerSays:
+    """Ask who is open, and where the log ends, over a connection of its own."""
+    with open_catalog(options) as catalog:
+        still_open = catalog.open_transactions()
+        return ServerSays(still_open, catalog.clock(), page_after(catalog.current_position()))
 
 
 @dataclass(slots=True)

@@ -134,7 +134,7 @@ class TableSnapshot:
 
     # what the capture loop tells and asks
 
-    def hear(self, proof: Proof) -> bool:
+    def on_read(self, proof: Proof) -> bool:
         """Take in what the latest records prove; tell whether something is due."""
         with self._lock:
             return self.chunks.hear(proof)
@@ -162,8 +162,8 @@ class TableSnapshot:
         self.chunk_count += 1
         self.is_done = emitted.is_last
 
-    def excuse(self) -> None:
-        """Count anew how long chunks wait: nobody has listened to the stream meanwhile."""
+    def reset_deadline(self) -> None:
+        """Count anew how long chunks wait: nobody has read the stream meanwhile."""
         with self._lock:
             for chunk in self._waiting:
                 chunk.since = None if chunk.since is None else self.clock()

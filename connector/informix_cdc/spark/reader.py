@@ -27,7 +27,7 @@ from informix_capture_client.log_events import (
     ROW_FORM_CHANGED,
 )
 from informix_capture_client.positions import Position, RecordPlace, show
-from informix_cdc.capture import CaptureState, CaptureThread, can_jump
+from informix_cdc.capture import CaptureState, CaptureThread, can_recover
 from informix_cdc.executors import SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
@@ -325,7 +325,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             state.wait_for(lambda: state.has_left(start.stream) or _holds(state.spool, upto), None)
         except DataLoss as loss:
-            if self._options.fail_on_data_loss or not can_jump(loss):
+            if self._options.fail_on_data_loss or not can_recover(loss):
                 self._keep_mark(start, loss)
                 raise
             after = show(start.position.commit)

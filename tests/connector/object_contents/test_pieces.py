@@ -21,7 +21,9 @@ from informix_capture_client.object_readers import GONE, READ, Content
 from informix_capture_client.object_readers.base import ObjectReader, ObjectStatus
 from informix_capture_client.object_readers.sqli_objects import SqliObjects
 from informix_capture_client.transport import Transport
-from informix_cdc.object_contents import ContentPool, ObjectConnection, connection
+from informix_cdc.object_contents import connection
+from informix_cdc.object_contents.connection import ObjectConnection
+from informix_cdc.object_contents.pool import ContentPool
 
 __all__ = ["opened", "pool", "world"]  # fixtures
 PIECE = "informix_cdc.object_contents.pool._PIECE_BYTES"

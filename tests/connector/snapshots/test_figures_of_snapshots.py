@@ -110,6 +110,6 @@ def test_a_chunk_waits_anew_when_nobody_has_listened() -> None:
     snapshot.note_marker(1_001, None)
     now[0] = 300.0
     assert snapshot.waiting_seconds() == 100.0
-    snapshot.excuse()
+    snapshot.reset_deadline()
     now[0] = 301.0
     assert (snapshot.waiting_seconds(), snapshot.has_room) == (1.0, False)
