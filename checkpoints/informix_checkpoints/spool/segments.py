@@ -23,8 +23,7 @@ import pyarrow as pa
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position, RecordPlace
-from informix_checkpoints.spool.durable_files import ChecksummedFile, sync
-from informix_checkpoints.spool.own_files import new_file, open_plain
+from informix_checkpoints.spool.durable_files import ChecksummedFile, new_file, open_plain, sync
 from informix_checkpoints.spool.stored_rows import (
     TransactionRows,
     commits,

@@ -101,7 +101,7 @@ class CaptureGuard:
 
     def __post_init__(self) -> None:
         spool = self.state.spool
-        self.liveness.connect(self.clock(), spool.mark.restart if spool else 0)
+        self.liveness.connect(self.clock(), spool.manifest.mark.restart if spool else 0)
 
     def reset_deadlines(self) -> None:
         """Reset the silence timer: reading was paused on purpose."""

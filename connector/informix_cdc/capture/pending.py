@@ -73,7 +73,7 @@ class Pending:
     @property
     def high_watermark(self) -> Position | None:
         """The newest pair in the spool; None before the stream has begun."""
-        return self._spool.mark if self._spool else None
+        return self._spool.manifest.mark if self._spool else None
 
     def append(self, answer: Answer, encoder: ChangeEncoder, *, at_once: bool = False) -> bool:
         """Add what came, and write what is here if that is due, or `at_once`; tell whether it was.
@@ -152,7 +152,7 @@ class Pending:
 
     def _interval_seconds(self) -> float:
         """Return the time between two flushes: longer the more segments Spark has left lying."""
-        segments = self._spool.segment_count if self._spool else 0
+        segments = len(self._spool.manifest.segments) if self._spool else 0
         return self._latency_seconds * (1 + segments / SEGMENTS_PER_INTERVAL)
 
     def is_due(self, is_idle: bool) -> bool:

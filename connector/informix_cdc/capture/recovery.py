@@ -126,11 +126,11 @@ class DataLossRecovery:
         self._loss = loss
         self.lost = LostStream(
             previous.stream,
-            previous.mark,
+            previous.manifest.mark,
             is_same_source=loss.gap not in _OTHER_POSITIONS,
             not_before=loss.goes_on_at or 0,
         )
-        self.tables = previous.tables
+        self.tables = previous.manifest.present_tables
         self.state.restart_bound.begin_stream()
         self.state.leave(previous)
         return previous

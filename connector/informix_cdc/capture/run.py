@@ -134,6 +134,13 @@ class CaptureRun:
         Raises:
             InformixCdcError: the stream cannot go on over this connection.
         """
+        # Who decides what comes after a session that has ended:
+        #   errors.py     what an error allows at all: `is_temporary`, `one_more_session`, `gap`
+        #   guard.py      a stream that stands still: one more session, a warning, or the query's end
+        #   here          another session at once, over other tables or as a stream behind a loss
+        #   recovery.py   whether a loss may be left behind (failOnDataLoss)
+        #   thread.py     a lost connection: whether, how often and for how long it is tried again
+        #   spark/reader.py   a planned batch that is lost: whether the query goes on without it
         while True:
             try:
                 if not self._run_connection():
@@ -223,7 +230,7 @@ class CaptureRun:
         """Begin a session and capture over it; return False if it was told to stop while it failed."""
         start = self._start(plan)
         snapshots = begin_snapshots(plan, self.state, self._is_free, self.clock)
-        known = self.state.spool.tables if self.state.spool else {}
+        known = self.state.spool.manifest.present_tables if self.state.spool else {}
         watches = [*snapshots.watches, *watch_writers(plan.receipt, plan.source, known)]
         stream = self._stream = ChangeStream(
             partial(self._begin_session, start, plan.source),
@@ -275,7 +282,7 @@ class CaptureRun:
         return CaptureStart(
             plan.options,
             plan.source,
-            self.state.spool.mark if self.state.spool else None,
+            self.state.spool.manifest.mark if self.state.spool else None,
             self._expected(),
             self._recovery.lost,
             self.state.counters.assembly,
@@ -322,7 +329,7 @@ class CaptureRun:
     def _let_in(self, joining: Absent) -> None:
         """Let tables into the stream where the spool ends: the next session captures them."""
         assert self.state.spool is not None  # else nothing joins
-        left = self.state.spool.left
+        left = self.state.spool.manifest.present_left
         for name, state in joining.switch().items():
             place = state and show(state.since)
             TABLE_JOINED.log(logger, stream=self.state.stream, table=name, since=place)
@@ -366,7 +373,7 @@ class CaptureRun:
     def _expected(self) -> int | None:
         """Return the commit a replay must pass, unless the spool already holds it."""
         spool, planned = self.state.spool, self.planned
-        is_there = spool is None or planned is None or spool.mark.place >= planned.place
+        is_there = spool is None or planned is None or spool.manifest.mark.place >= planned.place
         return None if is_there or planned is None else planned.commit
 
     def _is_free(self) -> bool:
@@ -398,11 +405,11 @@ class CaptureRun:
         begun, spool = start.begin(), self.state.spool
         if not start.joining.absent:
             self._discovery.note_captured()
-        leaving = sorted(spool.tables.keys() - set(source.names)) if spool else []
+        leaving = sorted(spool.manifest.present_tables.keys() - set(source.names)) if spool else []
         if spool is not None and leaving:
             spool.change_tables(dict.fromkeys(leaving))
             for name in leaving:
-                place = show(spool.mark.commit)
+                place = show(spool.manifest.mark.commit)
                 TABLE_LEFT.log(logger, stream=spool.stream, table=name, left=place)
         return begun
 
@@ -417,10 +424,12 @@ class CaptureRun:
         """
         if (spool := self.state.spool) is None:
             return {}
-        if spool.source != source.source:
-            raise other_source(spool.source, source.source)
-        here = replace(self.offset, position=spool.mark)  # that of a planned batch may be behind it
-        return altered_tables(here, source, spool.tables, receipt, options)
+        if spool.manifest.source != source.source:
+            raise other_source(spool.manifest.source, source.source)
+        here = replace(
+            self.offset, position=spool.manifest.mark
+        )  # that of a planned batch may be behind it
+        return altered_tables(here, source, spool.manifest.present_tables, receipt, options)
 
     def _begin_stream(self, plan: SessionPlan, anchor: Position, logged: LogEnd | None) -> Spool:
         """Open the spool of a new stream; it may go on where another was lost."""
@@ -445,19 +454,21 @@ class CaptureRun:
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
             copies=copies_for(self.options.segment_copies, offset.stream),
             tables=offset.tables,
-            former_sources=[source.of_first(len(offset.tables or ()))],
+            previous_sources=[source.of_first(len(offset.tables or ()))],
             captured=source.names,
             left=offset.left,
         )
         STREAM_BEGUN.log(
             logger,
             stream=offset.stream,
-            restart=show(spool.mark.restart),
-            commit=show(spool.mark.commit),
+            restart=show(spool.manifest.mark.restart),
+            commit=show(spool.manifest.mark.commit),
             spool=folder,
             transport=self.options.transport,
         )
-        self.state.counters.appended.begin(spool.end.place if spool.segment_count else None)
+        self.state.counters.appended.begin(
+            spool.manifest.end.place if len(spool.manifest.segments) else None
+        )
         self.state.logged = offset.logged
         self.state.spool = spool
         self.state.notify()

@@ -103,13 +103,13 @@ def plan_session(
     if spool is None:
         planned = look_up_snapshots(options, source, at_first if left else {})
         return SessionPlan(options, source, with_keys(at_first, planned), planned, Absent(), receipt)
-    planned = look_up_snapshots(options, source, {**spool.tables, **altered})
+    planned = look_up_snapshots(options, source, {**spool.manifest.present_tables, **altered})
     states = with_keys(states_at_first(options, source), planned)
-    late = {name: state for name, state in states.items() if name not in spool.tables}
+    late = {name: state for name, state in states.items() if name not in spool.manifest.present_tables}
     absent = plan_joining(
         options, source, spool, late, with_keys(altered, planned), receipt, is_free, clock
     )
-    since = source.numbered(spool.tables)
+    since = source.numbered(spool.manifest.present_tables)
     return SessionPlan(options, source, with_keys(at_first, planned), planned, absent, receipt, since)
 
 

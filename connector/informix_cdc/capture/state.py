@@ -92,7 +92,7 @@ class SparkSide:
 
     def has_taken(self, spool: Spool) -> bool:
         """Tell whether Spark is done with everything that a spool holds."""
-        return self._taken.get(spool.stream, _NOWHERE) >= spool.end.place
+        return self._taken.get(spool.stream, _NOWHERE) >= spool.manifest.end.place
 
     def bytes_ahead(self, spool: Spool) -> int:
         """Return how much lies in a spool that Spark has neither taken nor planned."""
@@ -148,12 +148,12 @@ class CaptureState:
     @property
     def spool_rows(self) -> int:
         """How many rows are in the spool."""
-        return spool.rows if (spool := self.spool) else 0
+        return spool.manifest.row_count if (spool := self.spool) else 0
 
     @property
     def spool_bytes(self) -> int:
         """How many bytes they take there."""
-        return spool.size_bytes if (spool := self.spool) else 0
+        return spool.manifest.size_bytes if (spool := self.spool) else 0
 
     @property
     def bytes_ahead(self) -> int:

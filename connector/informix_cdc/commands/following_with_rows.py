@@ -104,6 +104,6 @@ def _next_end(state: CaptureState, reached: Position | None) -> Position | None:
 
 def _end(spool: Spool, reached: Position | None) -> Position | None:
     if reached is None:
-        return spool.start
+        return spool.manifest.start
     end = spool.end_of_batch(reached, BatchLimits())
     return end if end.place > reached.place else None

@@ -179,7 +179,7 @@ class Snapshots(NoSnapshots):
             raise self._failures[0]
         if spool is None:
             return False
-        self._note_place(spool.mark.commit)
+        self._note_place(spool.manifest.mark.commit)
         self._show_figures()
         self._tell_who_is_waited_for(self._unknown)
         is_due = self._may_begin_next()
@@ -214,9 +214,9 @@ class Snapshots(NoSnapshots):
         """
         while self._may_begin_next():
             planned = self._planned.popleft()
-            state = spool.tables[planned.name]
+            state = spool.manifest.present_tables[planned.name]
             if self._options.truncate == "emit" and not (state.snapshot and state.snapshot.after):
-                position, ordinal = spool.next_chunk()
+                position, ordinal = spool.manifest.next_chunk()
                 read_at = self._ask().clock
                 rows = encoder.encode_beginning(planned.number, position.commit, ordinal, read_at)
                 self._capture.record(
@@ -225,7 +225,7 @@ class Snapshots(NoSnapshots):
             snapshot = TableSnapshot.begun(
                 planned,
                 state.snapshot or SnapshotState(),
-                spool.mark.commit,
+                spool.manifest.mark.commit,
                 state.since,
                 self._options,
                 self._clock,
@@ -303,7 +303,7 @@ class Snapshots(NoSnapshots):
         assert spool is not None  # else nothing was due
         self._begin_next(spool, encoder)
         for snapshot in [*self._reading]:
-            for outcome in snapshot.emit(spool.mark.commit):
+            for outcome in snapshot.emit(spool.manifest.mark.commit):
                 if isinstance(outcome, Emitted):
                     self._append(snapshot, outcome, spool, encoder)
                 else:
@@ -316,11 +316,11 @@ class Snapshots(NoSnapshots):
         self, snapshot: TableSnapshot, emitted: Emitted, spool: Spool, encoder: ChangeEncoder
     ) -> None:
         planned = snapshot.planned
-        position, ordinal = spool.next_chunk()
+        position, ordinal = spool.manifest.next_chunk()
         rows = encoder.encode_chunk(
             ChunkRows(planned.number, emitted.rows, position.commit, ordinal, emitted.read_at)
         )
-        state = spool.tables[planned.name]
+        state = spool.manifest.present_tables[planned.name]
         previous = state.snapshot or SnapshotState()
         count = previous.rows + len(emitted.rows)
         key = () if planned.key is None else planned.key.names

@@ -339,4 +339,4 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _holds(spool: Spool | None, upto: Position) -> bool:
-    return spool is not None and spool.mark.place >= upto.place
+    return spool is not None and spool.manifest.mark.place >= upto.place

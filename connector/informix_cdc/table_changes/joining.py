@@ -98,7 +98,7 @@ class Joining(Absent):
         delivered transaction is not looked for again: it may have begun before the tables are whole.
         """
         assert self.switched is not None  # else it is not over
-        mark = self.spool.mark
+        mark = self.spool.manifest.mark
         joined = {name: replace(state, since=mark.commit) for name, state in self.tables.items()}
         unseen = tuple(sorted({*mark.unseen, *self.switched.still_open}))
         at = replace(mark, restart=self.switched.place, unseen=unseen, witness=None)

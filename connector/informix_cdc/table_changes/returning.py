@@ -250,7 +250,7 @@ class Returning(Absent):
         Who was open when full row logging went on has ended below `since`; what such a one committed
         behind the mark has no rows of the other tables.
         """
-        mark = self.spool.mark
+        mark = self.spool.manifest.mark
         unseen = tuple(sorted({*mark.unseen, *self.acquired.still_open}))
         at = replace(mark, restart=self.acquired.place, unseen=unseen, witness=None)
         failpoint("returning.before_switch")

@@ -133,6 +133,10 @@ class Spool:
     mark: Position
     joined: Any = None
 
+    @property
+    def manifest(self) -> Spool:
+        return self
+
     def change_tables(self, tables: Any, at: Position) -> None:
         self.joined = (tables["n"].since, at)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -49,11 +50,14 @@ def transaction(sequence: int, a: int, b: int, table: int = 0) -> list[Any]:
 class Spool:
     """Keeps what it is given in memory."""
 
-    segment_count = 0
     mark = Position(0, 0)
 
     def __init__(self) -> None:
         self.segments: list[list[dict[str, Any]]] = []
+
+    @property
+    def manifest(self) -> Any:
+        return SimpleNamespace(mark=self.mark, segments=())
 
     def append(
         self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position

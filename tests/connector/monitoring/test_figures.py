@@ -272,8 +272,9 @@ class Leaving(CaptureState):
     @property  # type: ignore[override]
     def spool(self) -> Any:
         self.looks += 1
-        spool = SimpleNamespace(stream="s", rows=1, size_bytes=2, bytes_above=lambda _: 3)
-        spool.end = spool.mark = Position(4, 4)
+        there = Position(4, 4)
+        held = SimpleNamespace(end=there, mark=there, row_count=1, size_bytes=2)
+        spool = SimpleNamespace(stream="s", manifest=held, bytes_above=lambda _: 3)
         return spool if self.looks % 2 else None
 
     @spool.setter

@@ -19,7 +19,7 @@ AT = Position(9, 9)
 
 def spool_of(stream: str, start: Position) -> Any:
     """Everything of it has been taken."""
-    return SimpleNamespace(
+    spool = SimpleNamespace(
         stream=stream,
         source="s",
         start=start,
@@ -29,6 +29,8 @@ def spool_of(stream: str, start: Position) -> Any:
         tables_at=lambda _: {},
         left_at=lambda _: {},
     )
+    spool.manifest = spool
+    return spool
 
 
 def test_a_stream_that_is_being_left_does_not_begin_anew() -> None:

@@ -67,7 +67,7 @@ def test_altered_tables_come_at_once_where_there_are_no_others_and_nothing_is_pl
 ) -> None:
     options, receipt = receipt_in(tmp_path, *NAMES)
     known = {name: TableState("d", SINCE) for name in NAMES}
-    spool: Any = SimpleNamespace(tables={})
+    spool: Any = None  # not asked yet
 
     def planned(late: Any, altered: Any, *, is_free: bool = True) -> Any:
         return plan_joining(

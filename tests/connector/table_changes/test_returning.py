@@ -34,6 +34,10 @@ class Kept:
     mark: Position = field(default_factory=lambda: Position(1000, 900, (4,)))
     turns: list[tuple[Any, Position]] = field(default_factory=list)
 
+    @property
+    def manifest(self) -> Any:
+        return self
+
     def change_tables(self, tables: Any, at: Position) -> None:
         self.turns.append((tables, at))
 

@@ -36,7 +36,7 @@ class Waits:
     def __post_init__(self) -> None:
         self.joining = Joining(
             {"informix.t": TableState("d")},
-            cast("Any", SimpleNamespace(mark=self.mark)),
+            cast("Any", SimpleNamespace(manifest=SimpleNamespace(mark=self.mark))),
             lambda: ServerSays(self.still_open, clock=5000, log_end=3000),
             False,
             is_free=lambda: self.is_free,
