@@ -199,10 +199,10 @@ class Manifest:
         epochs = tuple(epoch for epoch in self.epochs if epoch.position.chunk <= end.chunk)
         return replace(self, segments=segments, epochs=epochs, mark=end)
 
-    def trimmed(self, upto: RecordPlace) -> tuple[Manifest, tuple[Segment, ...]]:
+    def trimmed(self, up_to: RecordPlace) -> tuple[Manifest, tuple[Segment, ...]]:
         """Return the manifest without the segments at or below a place, and those segments."""
-        gone = tuple(s for s in self.segments if s.place <= upto)
-        passed = [epoch.position for epoch in self.epochs if epoch.position.place <= upto]
+        gone = tuple(s for s in self.segments if s.place <= up_to)
+        passed = [epoch.position for epoch in self.epochs if epoch.position.place <= up_to]
         if not gone and not passed:
             return self, ()
         start = max([*passed, *(s.position for s in gone[-1:])], key=_place)

@@ -191,7 +191,7 @@ class Spool:
         with self._changing:
             self._manifest = replace(self._manifest, mark=self._manifest.in_stream(position))
 
-    def between(self, after: RecordPlace, upto: RecordPlace) -> list[SegmentRange]:
+    def between(self, after: RecordPlace, up_to: RecordPlace) -> list[SegmentRange]:
         """Return where the rows lie whose place is above `after`, and at or below `upto`.
 
         Raises:
@@ -199,16 +199,16 @@ class Spool:
             AccessRefused: a segment is damaged, or was removed.
         """
         held = self._manifest
-        if after < held.start.place or upto > held.mark.place:
+        if after < held.start.place or up_to > held.mark.place:
             raise DataLoss(
                 f"the spool holds commits above {_shown(held.start.place)} up to"
-                f" {_shown(held.mark.place)}, not {_shown(after)} to {_shown(upto)}.",
+                f" {_shown(held.mark.place)}, not {_shown(after)} to {_shown(up_to)}.",
                 "Restart the query: the range is captured again.",
             )
-        touched = [s for s in held.segments if s.place > after and s.first_place <= upto]
+        touched = [s for s in held.segments if s.place > after and s.first_place <= up_to]
         self._require_files(touched)
         with reading_errors(self._folder):
-            ranges = [rows_between(self._folder, s, after[0], upto[0]) for s in touched]
+            ranges = [rows_between(self._folder, s, after[0], up_to[0]) for s in touched]
         return [wanted for wanted in ranges if wanted.first < wanted.end]
 
     def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
@@ -230,10 +230,10 @@ class Spool:
             size_bytes += segment.size_bytes
         return size_bytes
 
-    def trim(self, upto: RecordPlace) -> None:
+    def trim(self, up_to: RecordPlace) -> None:
         """Let go of what Spark will not ask for again."""
         with self._changing, disk_errors(self._folder):
-            kept, gone = self._manifest.trimmed(upto)
+            kept, gone = self._manifest.trimmed(up_to)
             if kept is self._manifest or self._is_discarded:
                 return
             self._make_again(kept)

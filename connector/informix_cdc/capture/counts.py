@@ -40,8 +40,8 @@ class Appended:
     _waiting: deque[tuple[RecordPlace, int | None]] = field(default_factory=deque)
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
-    def note(self, segment: Segment, first_commit_time: int) -> None:
-        """Note a segment and the time of its first COMMTX; one without rows is not kept."""
+    def record(self, segment: Segment, first_commit_time: int) -> None:
+        """Record a segment and the time of its first COMMTX; one without rows is not kept."""
         if segment.rows:
             with self._changing:
                 self.rows += segment.rows
@@ -56,10 +56,10 @@ class Appended:
             if last is not None:
                 self._waiting.append((last, None))
 
-    def take(self, upto: RecordPlace) -> None:
-        """Note that Spark is done with everything up to a place."""
+    def ack(self, up_to: RecordPlace) -> None:
+        """Record that Spark is done with everything up to a place."""
         with self._changing:
-            while self._waiting and self._waiting[0][0] <= upto:
+            while self._waiting and self._waiting[0][0] <= up_to:
                 self._waiting.popleft()
 
     def waiting_since(self) -> tuple[bool, int | None]:
@@ -91,7 +91,7 @@ class Counters:
     contents: ContentFigures = field(default_factory=ContentFigures)
     appended: Appended = field(default_factory=Appended)
     _is_loss_counted: bool = False
-    _is_late_begin_told: bool = False
+    _is_late_begin_logged: bool = False
     _logged: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -118,8 +118,8 @@ class Counters:
 
     def newly_late_begin(self) -> tuple[int, int] | None:
         """Return the first BEGINTX that was shown late, and the COMMTX before it, once."""
-        late = None if self._is_late_begin_told else self.assembly.late_begin
-        self._is_late_begin_told |= late is not None
+        late = None if self._is_late_begin_logged else self.assembly.late_begin
+        self._is_late_begin_logged |= late is not None
         return late
 
     def newly_former(self) -> Iterator[FormerRows]:

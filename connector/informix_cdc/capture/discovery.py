@@ -82,7 +82,7 @@ class Discovery(Companion):
         dropped = [name for name in self._names if name not in there]
         return dropped if len(dropped) < len(self._names) else []
 
-    def note_captured(self) -> None:
+    def record_captured(self) -> None:
         """Record that a session over all tables has begun."""
         self._joining = ()
 
@@ -139,11 +139,11 @@ class Discovery(Companion):
         while not closed.wait(max(0.0, self._due - self._clock())):
             self._due = self._clock() + self._seconds
             if not self._found and is_wanted():
-                found = self._look()
+                found = self._search()
                 if not closed.is_set():
                     self._found = found
 
-    def _look(self) -> tuple[TableName, ...]:
+    def _search(self) -> tuple[TableName, ...]:
         """Return tables that may join; what a session has failed with once is tried alone."""
         try:
             with open_catalog(self._options) as catalog:

@@ -90,7 +90,7 @@ class CaptureGuard:
     clock: Callable[[], float] = time.monotonic
     source: str = ""
     expected: Callable[[], int | None] = lambda: None
-    scout_reads: Callable[[], int] = lambda: 0
+    probe_reads: Callable[[], int] = lambda: 0
     known_loss: Callable[[], DataLoss | None] = lambda: None
     reads_from: Callable[[int], bool] = lambda _position: False
     may_lose: bool = False
@@ -147,7 +147,7 @@ class CaptureGuard:
 
     def _check_start(self, now: float) -> None:
         """Check the time before there is a session: connecting is no silence, a read that hangs is."""
-        reads = self.scout_reads()
+        reads = self.probe_reads()
         if not reads or reads != self._scout_reads:
             self.liveness.connect(now)
         else:
@@ -195,14 +195,14 @@ class CaptureGuard:
             self._check_unlogged(facts, mark)
         else:
             self._unlogged_at = None
-        self._require_witness(self.clock(), facts.current)
+        self._check_continuity(self.clock(), facts.current)
         stall = self.liveness.verdict(self.clock(), facts)
         self.state.gauges.stalled_since = self.liveness.stalled_since
         if stall is not None and (error := self._answer(stall)) is not None:
             raise error
         restart = self.state.spark.restart
         if mark and restart and (warning := self.liveness.lateness(restart, facts)):
-            self._tell_late(restart, mark, facts.oldest, warning)
+            self._log_late_restart(restart, mark, facts.oldest, warning)
 
     def _check_unlogged(self, facts: LogFacts, mark: Position) -> None:
         """Refuse to go on when the server has said so twice: the checkpoint will remember it."""
@@ -213,7 +213,7 @@ class CaptureGuard:
         if self._unlogged_at is None:
             self._unlogged_at = facts.asked_at
 
-    def _require_witness(self, now: float, log_end: int) -> None:
+    def _check_continuity(self, now: float, log_end: int) -> None:
         """Refuse a log that has long ended below what was delivered from it."""
         known = self._awaited
         if known is None or page_after(log_end) > known.commit or self._begun_at is None:
@@ -228,7 +228,7 @@ class CaptureGuard:
             return stall.error()
         if stall.next_log is not None and self.reads_from(stall.next_log):
             # What Spark has planned is there: no late change is mistaken for what cannot be read.
-            if self.liveness.note_passed_by(self.clock()) or stall.expected_commit is not None:
+            if self.liveness.record_passed_by(self.clock()) or stall.expected_commit is not None:
                 return self._answer_unreadable(stall.proven())
             if not stall.is_silent:
                 return None  # it may yet come; the next look is the last
@@ -252,9 +252,9 @@ class CaptureGuard:
             )
         return None if stall.response is Response.WARN else stall.error()
 
-    def _tell_late(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
+    def _log_late_restart(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
         gauges, bound = self.state.gauges, self.state.restart_bound
-        begin, reason = _held_back(restart, mark, gauges.oldest_open_begin, bound.is_wanted)
+        begin, reason = _what_delays(restart, mark, gauges.oldest_open_begin, bound.is_wanted)
         RESTART_POSITION_LATE.log(
             logger,
             stream=self.state.stream,
@@ -265,7 +265,7 @@ class CaptureGuard:
         )
 
 
-def _held_back(
+def _what_delays(
     restart: int, mark: Position, begin: int | None, is_bounded: bool
 ) -> tuple[int | None, str]:
     """Return what holds a restart position back: the BEGINTX, if a transaction does, and a reason."""

@@ -188,7 +188,7 @@ class Liveness:
     _reopened_at: int | None = field(default=None, init=False)  # where the stream stood
     _silent_at: int | None = field(default=None, init=False)
     _passed_by_at: int | None = field(default=None, init=False)
-    _told: set[tuple[int, int, bool]] = field(default_factory=set, init=False)
+    _logged: set[tuple[int, int, bool]] = field(default_factory=set, init=False)
     _late_log: int | None = field(default=None, init=False)
 
     def begin_stream(self) -> None:
@@ -276,7 +276,7 @@ class Liveness:
         remedy = _HEARTBEAT_MISSING if self.has_heartbeat else _STALL_STAYS
         return Stall(response, where, remedy, self._place, facts.current, next_log)
 
-    def note_passed_by(self, now: float) -> bool:
+    def record_passed_by(self, now: float) -> bool:
         """Note that another session has read records in the next log; tell whether that is proof.
 
         It is the second time, if the stream still stands there: the newest changes may come late.
@@ -333,8 +333,8 @@ class Liveness:
     def is_news(self, stall: Stall) -> bool:
         """Tell whether a stall was not told yet: once for each place, log and degree of certainty."""
         key = (stall.place, log_number(stall.current or 0), stall.is_unreadable)
-        is_new = key not in self._told
-        self._told.add(key)
+        is_new = key not in self._logged
+        self._logged.add(key)
         return is_new
 
     def lateness(self, restart: int, facts: LogFacts) -> str:

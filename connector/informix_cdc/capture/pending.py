@@ -187,5 +187,5 @@ class Pending:
         assert self._spool is not None  # a transaction is delivered only after an anchor
         rows = encoder.encode(transactions)
         segment = self._spool.append(rows.schema, rows, transactions[-1].position)
-        self._counters.appended.note(segment, int(transactions[0].commit_times[0]))
+        self._counters.appended.record(segment, int(transactions[0].commit_times[0]))
         self._counters.ignored_truncates += rows.ignored_truncates

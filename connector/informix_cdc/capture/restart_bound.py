@@ -70,7 +70,7 @@ class RestartBound(Companion):
     is_wanted: bool = field(default=False, init=False)
     is_refused: bool = field(default=False, init=False)
     _offered: OpenSample | None = field(default=None, init=False)
-    _former: _Sample = field(default=_NOTHING, init=False)  # the newest, by which the next one tells
+    _previous: _Sample = field(default=_NOTHING, init=False)  # the newest, by which the next one tells
     _latest: _Sample | None = field(default=None, init=False)  # the newest, unless it is waited for
     _waiting: _Sample | None = field(default=None, init=False)  # that of `settling`, if it is ours
     _ends: LastNumbers = field(default_factory=LastNumbers, init=False)  # of this session
@@ -90,7 +90,7 @@ class RestartBound(Companion):
     def begin_stream(self) -> None:
         """Forget everything: positions of another stream may be lower."""
         self.settling = self._offered = self._latest = self._waiting = None
-        self._former = _NOTHING
+        self._previous = _NOTHING
 
     def on_read(self, answer: Answer, now: float) -> Answer:
         """Return what came, and behind it the pair that is valid if the restart position may move."""
@@ -117,12 +117,12 @@ class RestartBound(Companion):
 
         An id that was listed before may be of another transaction now: that one began later still.
         """
-        former = self._former
+        previous = self._previous
         begins = {
-            key: max(log_start, former.begins.get(key, former.place))
+            key: max(log_start, previous.begins.get(key, previous.place))
             for key, log_start in sample.begins.items()
         }
-        self._former = self._latest = _Sample(sample.place, begins, sample.log_end)
+        self._previous = self._latest = _Sample(sample.place, begins, sample.log_end)
         if self.settling is None:
             self._wait_for_latest()
 

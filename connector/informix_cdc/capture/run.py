@@ -152,7 +152,9 @@ class CaptureRun:
                 if self._leaves_tables_out(reason):
                     self.end_session()
                     self.state.end_of_log.end_joining()
-                elif isinstance(reason, DataLoss) and self._may_leave_stream(reason):
+                elif isinstance(reason, DataLoss) and self._recovery.may_leave(
+                    reason, is_replaying=not self._is_free()
+                ):
                     self.end_session()
                     if previous := self._recovery.leave(reason):
                         self.offset, self._private_folder = NOT_STARTED, None
@@ -320,7 +322,7 @@ class CaptureRun:
             self.clock,
             plan.source.identity,
             expected=self._expected,
-            scout_reads=lambda: start.scout_reads,
+            probe_reads=lambda: start.probe_reads,
             known_loss=lambda: start.loss,
             reads_from=lambda place: self._reads_from(place, plan),
             may_lose=not self.options.fail_on_data_loss,
@@ -404,7 +406,7 @@ class CaptureRun:
         """
         begun, spool = start.begin(), self.state.spool
         if not start.joining.absent:
-            self._discovery.note_captured()
+            self._discovery.record_captured()
         leaving = sorted(spool.manifest.present_tables.keys() - set(source.names)) if spool else []
         if spool is not None and leaving:
             spool.change_tables(dict.fromkeys(leaving))
@@ -477,9 +479,6 @@ class CaptureRun:
     def loses_batch(self, reason: BaseException) -> bool:
         """Tell whether an error loses a planned batch and the query may go on without it."""
         return self._recovery.loses_batch(reason, is_replaying=not self._is_free())
-
-    def _may_leave_stream(self, reason: DataLoss) -> bool:
-        return self._recovery.may_leave(reason, is_replaying=not self._is_free())
 
 
 def _all_of(watches: Sequence[Callable[[RecordBlock], None]]) -> Callable[[RecordBlock], None] | None:

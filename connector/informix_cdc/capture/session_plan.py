@@ -147,4 +147,4 @@ class _CaptureSide:
         return self.state.bytes_ahead <= self.most_bytes_ahead
 
     def record(self, segment: Segment, seconds: int) -> None:
-        self.state.counters.appended.note(segment, seconds)
+        self.state.counters.appended.record(segment, seconds)

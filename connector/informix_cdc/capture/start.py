@@ -91,7 +91,7 @@ class CaptureStart:
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
     loss: DataLoss | None = None  # to be raised once the expected commit has passed
     logged: LogEnd | None = None  # as `StreamOffset` has it; found where a stream begins
-    scout_reads: int = 0  # of the log for older transactions, before there is a session
+    probe_reads: int = 0  # of the log for older transactions, before there is a session
     on_switched_on: Callable[[Table], None] | None = None  # else it is logged
     joining: Absent = field(default_factory=Absent)
     receipt: Receipt | None = None  # what option schemaChange names
@@ -151,7 +151,7 @@ class CaptureStart:
         folder = Path(self.options.spool_path or tempfile.gettempdir())
         return MemoryLimit(self.options.max_transaction_memory_bytes, SpillFiles(folder))
 
-    def _note_loss(
+    def _record_loss(
         self, loss: DataLoss, session: CaptureSession, catalog: Catalog, table: Table
     ) -> None:
         """Refuse to go on; but hand a planned batch out first, whose rows were logged before.
@@ -181,13 +181,10 @@ class CaptureStart:
         if self.source.heartbeat and catalog is not None:  # else a session has captured it before
             self._switch_on(session, catalog, [self.source.heartbeat])
         for number, table in enumerate(self.source.all_tables):
-            if self._is_late(table):
+            if unqualified(str(table.name)) in self.joining.absent:
                 continue
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))
-
-    def _is_late(self, table: Table) -> bool:
-        return unqualified(str(table.name)) in self.joining.absent
 
     def _is_to_be_logged(self, table: Table) -> bool:
         """Tell whether full row logging may be off; that of an altered table was switched on again."""
@@ -201,7 +198,7 @@ class CaptureStart:
             # In this order: who begins in between lies behind the place, and being listed does no harm.
             place, still_open = catalog.next_position(), catalog.open_transactions()
             log_end = page_after(catalog.current_position())
-            self.joining.note_switched(Switched(place, still_open, log_end))
+            self.joining.record_switch(Switched(place, still_open, log_end))
 
     def begin_at(self, place: int) -> Begun:
         """Connect and activate a session at a place, to see what it is given there: nothing is kept."""
@@ -213,9 +210,6 @@ class CaptureStart:
             session.activate(place)
             on_error.pop_all()
         return Begun(session, TransactionAssembler(None, floor=place))
-
-    def _open_session(self, connection: Transport) -> contextlib.closing[CaptureSession]:
-        return contextlib.closing(CaptureSession(connection, self._session_settings()))
 
     def _session_settings(self) -> SessionSettings:
         return SessionSettings(
@@ -285,17 +279,18 @@ class CaptureStart:
 
     def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
         """Read the log from a position on for the transactions that were open there."""
-        still_open = catalog.open_transactions()  # first: who ends after this, ends before `upto`
-        upto = page_after(catalog.current_position())
+        still_open = catalog.open_transactions()  # first: who ends after this, ends before `up_to`
+        up_to = page_after(catalog.current_position())
         connection = open_capture_connection(self.options, self.source.db_locale)
-        with contextlib.closing(connection), self._open_session(connection) as scout:
-            self._start_captures(scout, catalog)
-            scout.activate(place)
-            older = transactions_older_than_start(scout, upto, self._note_read)
+        session = CaptureSession(connection, self._session_settings())
+        with contextlib.closing(connection), contextlib.closing(session) as probe:
+            self._start_captures(probe, catalog)
+            probe.activate(place)
+            older = transactions_older_than_start(probe, up_to, self._count_read)
         return older | still_open
 
-    def _note_read(self) -> None:
-        self.scout_reads += 1
+    def _count_read(self) -> None:
+        self.probe_reads += 1
 
     def _resume(
         self, position: Position, session: CaptureSession, catalog: Catalog
@@ -310,7 +305,7 @@ class CaptureStart:
         seen_off = catalog.without_row_logging(present)
         for table in catalog.without_row_logging(seen_off):
             require_complete(self.receipt, unqualified(str(table.name)))
-            self._note_loss(row_logging_off(str(table.name), position), session, catalog, table)
+            self._record_loss(row_logging_off(str(table.name), position), session, catalog, table)
         self._log_late(session, catalog)
         place = _resumes_at(position, catalog)
         # Once a table has joined, all that was open where the stream began has ended. The ids that are

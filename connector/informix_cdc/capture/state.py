@@ -73,17 +73,17 @@ class SparkSide:
     _taken: dict[str, RecordPlace] = field(default_factory=dict)  # by stream, as in the next one
     _planned: dict[str, RecordPlace] = field(default_factory=dict)
 
-    def take(self, stream: str, position: Position) -> bool:
-        """Note that Spark asks for what lies above a place, so is done with the rest; tell if news."""
+    def ack(self, stream: str, position: Position) -> bool:
+        """Record that Spark asks for what lies above a place, so is done with the rest; tell if new."""
         self.restart = position.restart or None
         is_news = position.place > self._taken.get(stream, _NOWHERE)
         if is_news:
             self._taken[stream] = position.place
         return is_news
 
-    def plan(self, stream: str, upto: RecordPlace) -> None:
-        """Note that Spark asks for a range up to a place: that must not wait for room."""
-        self._planned[stream] = max(upto, self._planned.get(stream, _NOWHERE))
+    def plan(self, stream: str, up_to: RecordPlace) -> None:
+        """Record that Spark asks for a range up to a place: that must not wait for room."""
+        self._planned[stream] = max(up_to, self._planned.get(stream, _NOWHERE))
 
     def taken(self, stream: str) -> int | None:
         """Return the commit up to which Spark is done with a stream; None before its first batch."""
@@ -124,7 +124,7 @@ class CaptureState:
     spark: SparkSide = field(default_factory=SparkSide)
     outcome: CaptureOutcome = field(default_factory=CaptureOutcome)
     spool: Spool | None = None
-    former_streams: set[str] = field(default_factory=set)
+    previous_streams: set[str] = field(default_factory=set)
     clock: Callable[[], float] = time.monotonic
     logged: LogEnd | None = None
     watch: LogWatch | None = None
@@ -206,7 +206,7 @@ class CaptureState:
         if answer.events or has_caught_up:
             self.notify()
 
-    def leave(self, former: Spool) -> None:
+    def leave(self, previous: Spool) -> None:
         """Forget a stream that is lost; another one begins."""
         # The spool goes first, and all at once for whoever waits: a reader that still saw it among the
         # former streams would take its start for a new one, and an AvailableNow run would end there.
@@ -214,7 +214,7 @@ class CaptureState:
             self.spool = None
             self.end_of_log.begin_stream()
             self.gauges.is_caught_up = False
-            self.former_streams.add(former.stream)
+            self.previous_streams.add(previous.stream)
         self.counters.count_loss()
         self.counters.assembly.begin_stream()
         self.notify()
@@ -226,21 +226,21 @@ class CaptureState:
 
     # what Spark says
 
-    def take(self, stream: str, position: Position) -> None:
-        """Note that Spark asks for what lies above a commit, so it is done with the rest."""
-        if self.spark.take(stream, position):
+    def ack(self, stream: str, position: Position) -> None:
+        """Record that Spark asks for what lies above a commit, so it is done with the rest."""
+        if self.spark.ack(stream, position):
             if stream == self.stream:
-                self.counters.appended.take(position.place)
+                self.counters.appended.ack(position.place)
             self.notify()
 
-    def plan(self, stream: str, upto: RecordPlace) -> None:
-        """Note that Spark asks for a range up to a place: that must not wait for room."""
-        self.spark.plan(stream, upto)
+    def plan(self, stream: str, up_to: RecordPlace) -> None:
+        """Record that Spark asks for a range up to a place: that must not wait for room."""
+        self.spark.plan(stream, up_to)
         self.notify()
 
     def has_left(self, stream: str) -> bool:
         """Tell whether a stream was lost: Spark was done with all its rows before it was left."""
-        return stream in self.former_streams
+        return stream in self.previous_streams
 
     # waiting
 

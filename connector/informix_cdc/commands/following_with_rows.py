@@ -76,7 +76,7 @@ def _follow(
                     yield [change for change in changes if not _begins_snapshot(change)]
             spool.trim(end.place)
         reached = end
-        state.take(spool.stream, reached)  # the capture waits for whoever is slow, as it does for Spark
+        state.ack(spool.stream, reached)  # the capture waits for whoever is slow, as it does for Spark
 
 
 def _begins_snapshot(change: ChangeRow) -> bool:

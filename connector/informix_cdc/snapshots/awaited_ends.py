@@ -101,7 +101,7 @@ class AwaitedEnds:
         """
         self.watch(answer)
         if self._ended is None:
-            self._look(is_open)
+            self._ask_if_due(is_open)
             return False
         since, then = self._ended
         # Records written before the server answered may still arrive: silence counts from then on.
@@ -110,7 +110,7 @@ class AwaitedEnds:
             return True
         return has_passed(answer, then.log_end, seconds, is_buffered=self.is_buffered)
 
-    def _look(self, is_open: Callable[[ServerSays], bool]) -> None:
+    def _ask_if_due(self, is_open: Callable[[ServerSays], bool]) -> None:
         if self.clock() - self._asked_at < ASK_SECONDS:
             return
         self._asked_at = self.clock()

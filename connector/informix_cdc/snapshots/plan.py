@@ -119,7 +119,7 @@ def plan_snapshots(
             let a snapshot go on that is under way.
     """
     states = {**states_at_first(options, source), **known}
-    _tell_of_those_without(options, source, known)
+    _log_those_without(options, source, known)
     open_ = [
         (number, name, source.tables[number], state.snapshot)
         for number, name in enumerate(source.names)
@@ -231,7 +231,7 @@ def _matching(choice: TableName | TablePattern, names: Sequence[TableName]) -> l
     return [name for name in names if name == choice]
 
 
-def _tell_of_those_without(options: SourceOptions, source: SourceTables, known: Tables) -> None:
+def _log_those_without(options: SourceOptions, source: SourceTables, known: Tables) -> None:
     """Say which tables have been captured without: what was left out then could not be made good."""
     wanted = wanted_tables(options, source.tables)
     for name, table in zip(source.names, source.tables, strict=True):

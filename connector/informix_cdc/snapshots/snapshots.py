@@ -118,7 +118,7 @@ class Snapshots(NoSnapshots):
         self._slots: Slots | None = None
         self._aged, self._older = AgedPlaces(AGE_SECONDS), AgedPlaces(_FORGET_SECONDS)
         self._older_ends = AwaitedEnds(self._ask, source.is_buffered, clock, _SILENT_SECONDS)
-        self._told_at = clock()
+        self._logged_at = clock()
         self._unknown: frozenset[int] = frozenset()  # whom chunks wait for
         self._failures: list[BaseException] = []
         self._sharing = threading.Lock()  # slots and places, which readers ask
@@ -158,12 +158,12 @@ class Snapshots(NoSnapshots):
         if not isinstance(answer, Read):
             return False
         unseen = answer.assembler.unseen_ids
-        self._tell_who_is_waited_for(unseen)
+        self._log_who_is_waited_for(unseen)
         return self._older_ends.are_passed(answer, lambda says: bool(unseen & says.still_open))
 
-    def _tell_who_is_waited_for(self, waited_for: frozenset[int]) -> None:
-        if waited_for and self._clock() - self._told_at >= _TELL_SECONDS:
-            self._told_at = self._clock()
+    def _log_who_is_waited_for(self, waited_for: frozenset[int]) -> None:
+        if waited_for and self._clock() - self._logged_at >= _TELL_SECONDS:
+            self._logged_at = self._clock()
             ids = ",".join(map(str, sorted(waited_for)[:20]))
             SNAPSHOT_WAITS.log(logger, transactions=len(waited_for), ids=ids)
 
@@ -179,9 +179,9 @@ class Snapshots(NoSnapshots):
             raise self._failures[0]
         if spool is None:
             return False
-        self._note_place(spool.manifest.mark.commit)
+        self._record_place(spool.manifest.mark.commit)
         self._show_figures()
-        self._tell_who_is_waited_for(self._unknown)
+        self._log_who_is_waited_for(self._unknown)
         is_due = self._may_begin_next()
         if not isinstance(answer, Read) or answer.block is None:
             return is_due
@@ -192,7 +192,7 @@ class Snapshots(NoSnapshots):
             self._require_passage()
         return is_due
 
-    def _note_place(self, commit: int) -> None:
+    def _record_place(self, commit: int) -> None:
         now = self._clock()
         with self._sharing:
             self._aged.note(commit, now)
@@ -307,7 +307,7 @@ class Snapshots(NoSnapshots):
                 if isinstance(outcome, Emitted):
                     self._append(snapshot, outcome, spool, encoder)
                 else:
-                    self._note_thrown_away(snapshot, outcome, spool.stream)
+                    self._record_thrown_away(snapshot, outcome, spool.stream)
             if snapshot.is_done:
                 self._leave(snapshot, spool.stream)
         self._show_figures()
@@ -343,7 +343,7 @@ class Snapshots(NoSnapshots):
             planned.name, count + left_out, estimate, emitted.is_last, left_out
         )
 
-    def _note_thrown_away(
+    def _record_thrown_away(
         self, snapshot: TableSnapshot, outcome: ThrownAway, stream: str | None
     ) -> None:
         self._figures.thrown_away += outcome.chunks

@@ -124,7 +124,7 @@ class TableSnapshot:
             if self.chunks.offer(chunk, read.rows, last_key, is_last=read.is_last, barrier=barrier):
                 self._waiting.append(_Waiting(barrier.clock, read.rows.nbytes))
 
-    def note_marker(self, clock: int, refusal: ServerRefused | AccessRefused | None) -> None:
+    def record_marker(self, clock: int, refusal: ServerRefused | AccessRefused | None) -> None:
         """Note that a marker was tried once a server's second was over; from here on chunks wait."""
         with self._lock:
             self.refusal = refusal

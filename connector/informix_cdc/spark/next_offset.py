@@ -149,7 +149,7 @@ def _is_new_to(spool: Spool, state: CaptureState, start: StreamOffset) -> bool:
     if not start.is_started:
         return True
     # A spool of its own stream may still be in hand while the capture leaves it.
-    if start.stream != spool.stream and start.stream in state.former_streams:
+    if start.stream != spool.stream and start.stream in state.previous_streams:
         return True
     # An offset of version 1 has another kind of source; the capture has looked at it.
     require_same_stream(

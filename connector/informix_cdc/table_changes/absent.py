@@ -60,7 +60,7 @@ class Absent(Companion):
         """Return whether no session is needed first; `captured` are all tables of the options."""
         return False
 
-    def note_switched(self, switched: Switched) -> None:
+    def record_switch(self, switched: Switched) -> None:
         """Record what the server said after that; called by the thread that opens the session."""
 
     def switch(self) -> ChangedStates:

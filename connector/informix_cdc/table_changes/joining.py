@@ -61,7 +61,7 @@ class Joining(Absent):
         """Those whose full row logging is switched on when the session begins."""
         return self.tables.keys()
 
-    def note_switched(self, switched: Switched) -> None:
+    def record_switch(self, switched: Switched) -> None:
         """Record what the server said after that; called by the thread that opens the session."""
         self.switched = switched
 

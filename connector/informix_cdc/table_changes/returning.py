@@ -206,7 +206,7 @@ class Returning(Absent):
         """Those that join beside the altered ones, whose own full row logging `acquire` switched on."""
         return self.late
 
-    # `note_switched` does nothing: the session that lets those join asks the server again.
+    # `record_switch` does nothing: the session that lets those join asks the server again.
 
     @property
     def altered(self) -> Collection[str]:

@@ -136,7 +136,9 @@ def test_a_restart_position_that_the_servers_list_holds_back_is_told_so(
     state = CaptureState(spark=SparkSide(log_page(1, 5)))
     state.restart_bound.is_wanted = True
     guard = CaptureGuard(Liveness(8.0, 120.0), Told(), state)
-    guard._tell_late(log_page(1, 5), Position(log_page(9, 5), log_page(1, 5)), log_page(1, 0), "late")
+    guard._log_late_restart(
+        log_page(1, 5), Position(log_page(9, 5), log_page(1, 5)), log_page(1, 0), "late"
+    )
     assert "systrans" in told(caplog, "restart_position_late")[0]["reason"]
 
 

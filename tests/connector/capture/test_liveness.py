@@ -227,17 +227,17 @@ def test_records_in_the_next_log_are_proof_when_the_stream_stands_there_a_minute
     stays_stalled(watch, 0.0, 130)
     watch.connect(200.0)
     ((at, _),) = stays_stalled(watch, 200.0, 130)
-    assert not watch.note_passed_by(at)
+    assert not watch.record_passed_by(at)
     ((later, _),) = stays_stalled(watch, at + 1, 61)
     assert later - at == 61
-    assert watch.note_passed_by(later)
+    assert watch.record_passed_by(later)
 
 
 def test_a_stream_that_has_moved_on_makes_them_no_proof() -> None:
     watch = watching()
-    assert not watch.note_passed_by(100.0)
+    assert not watch.record_passed_by(100.0)
     watch.on_read(101.0, AT + 1)
-    assert not watch.note_passed_by(200.0)
+    assert not watch.record_passed_by(200.0)
 
 
 def test_what_is_proven_says_position_cause_and_remedies_in_their_order() -> None:
