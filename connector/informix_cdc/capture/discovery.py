@@ -120,7 +120,7 @@ class Discovery(Companion):
     # in a thread of its own
 
     def begin(self, is_wanted: Callable[[], bool]) -> None:
-        """Look for tables beside a session, until `close`; not while it is not wanted."""
+        """Look for tables while a session runs, until `close`; not while it is not wanted."""
         if self._seconds:
             self._closed = threading.Event()
             run = threading.Thread(

@@ -49,7 +49,7 @@ class EndOfLogWatch(Companion):
     def begin_session(self, absent: Absent, now: float) -> None:
         """Begin with another session, and with the tables that it does not capture yet."""
         self._absent = absent
-        if absent.absent and self._joining_since is None:
+        if absent.names and self._joining_since is None:
             self._joining_since = now
 
     def end_joining(self) -> None:

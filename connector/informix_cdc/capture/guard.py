@@ -75,7 +75,7 @@ class CaptureGuard:
         liveness: of the stream, over all its connections.
         watch: knows what the server says of its log.
         state: of the capture.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
         source: the digest of server, database and tables of the stream.
         expected: the COMMTX that a planned batch ends at, while it is captured again.
         scout_reads: how often the log was read for older transactions, before there is a session.

@@ -277,7 +277,7 @@ class Liveness:
         return Stall(response, where, remedy, self._place, facts.current, next_log)
 
     def record_passed_by(self, now: float) -> bool:
-        """Note that another session has read records in the next log; tell whether that is proof.
+        """Record that another session has read records in the next log; tell whether that is proof.
 
         It is the second time, if the stream still stands there: the newest changes may come late.
         """
@@ -308,7 +308,7 @@ class Liveness:
         """Return how a planned batch stands still that is captured again, if it does.
 
         That proves no loss: the newest changes may come late, and a log that ends before `expected` may
-        have it in its buffer. What the records prove is judged where they are read.
+        have it in its buffer. What the records prove is checked where they are read.
 
         Args:
             now: the time.

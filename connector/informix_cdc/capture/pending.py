@@ -38,7 +38,7 @@ class Pending:
 
     Args:
         open_spool: called with the anchor of a first start, when there is no spool yet.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
         latency_seconds: how long rows are buffered at most; a flush costs about a millisecond.
         segment_bytes: how many bytes of records are worth a segment; a larger transaction goes whole.
         most_bytes_ahead: how much may lie in the spool that Spark has not taken.

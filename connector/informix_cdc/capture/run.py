@@ -207,7 +207,7 @@ class CaptureRun:
             return True
         if not self._run_session(plan) or self.stop.is_set():
             return False
-        if plan.absent.absent:
+        if plan.absent.names:
             self._let_in(plan.absent)
         return True
 
@@ -303,7 +303,7 @@ class CaptureRun:
         while a table may be locked to be read whole: it would be read again.
         """
         is_locking = plan.to_lock and self.state.counters.snapshots.tables_left
-        is_joining = bool(plan.absent.absent)
+        is_joining = bool(plan.absent.names)
         return self.state.spool is not None and self._is_free() and not (is_locking or is_joining)
 
     def _leaves_tables_out(self, reason: InformixCdcError) -> bool:
@@ -405,7 +405,7 @@ class CaptureRun:
         named again has a gap.
         """
         begun, spool = start.begin(), self.state.spool
-        if not start.joining.absent:
+        if not start.joining.names:
             self._discovery.record_captured()
         leaving = sorted(spool.manifest.present_tables.keys() - set(source.names)) if spool else []
         if spool is not None and leaving:

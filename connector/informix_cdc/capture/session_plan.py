@@ -54,7 +54,7 @@ class SessionPlan:
     @cached_property
     def to_read(self) -> list[PlannedTable]:
         """The tables of this session under snapshot; those that come in later have theirs later."""
-        return [each for each in self.under_snapshot if each.name not in self.absent.absent]
+        return [each for each in self.under_snapshot if each.name not in self.absent.names]
 
     @cached_property
     def to_lock(self) -> Mapping[int, int]:

@@ -181,7 +181,7 @@ class CaptureStart:
         if self.source.heartbeat and catalog is not None:  # else a session has captured it before
             self._switch_on(session, catalog, [self.source.heartbeat])
         for number, table in enumerate(self.source.all_tables):
-            if unqualified(str(table.name)) in self.joining.absent:
+            if unqualified(str(table.name)) in self.joining.names:
                 continue
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class ContentPool:
-    """Reads objects; `large_objects.Contents`.
+    """Reads objects; what `ObjectContents` asks for them.
 
     Args:
         connect: connects to the captured database.
@@ -48,7 +48,7 @@ class ContentPool:
         most_bytes: of an object that is read.
         read_seconds: for which rows wait; 0: for as long as it takes.
         figures: count what becomes of objects.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
         is_stopped: whether nobody wants what is read any more.
         silent_seconds: for which a connection may bring no object, and no piece of one.
     """

@@ -79,8 +79,8 @@ class TableReader:
         may_read: whether there is room for more; a spool that Spark leaves lying has none.
         options: how long locks are waited for.
         stop: whether to end.
-        clock: seconds from anywhere.
-        beside: does something again and again beside what is done inside, until it says that nothing is
+        clock: a monotonic clock.
+        in_background: does something again and again while a block runs, until it says that nothing is
             left; it has its own connection.
     """
 
@@ -91,7 +91,7 @@ class TableReader:
     options: SourceOptions
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
-    beside: Callable[[Callable[[], bool]], AbstractContextManager[None]] = in_a_thread
+    in_background: Callable[[Callable[[], bool]], AbstractContextManager[None]] = in_a_thread
     _unmarked: list[int] = field(default_factory=list, init=False)  # clocks of barriers, none behind
     _check_marker_at: float = field(default=0.0, init=False)
     _ask_at: float = field(default=0.0, init=False)
@@ -195,7 +195,7 @@ class TableReader:
     def _tried(self, connection: SnapshotConnection, read: Callable[[], T]) -> T | None:
         """Return what is read, however long others lock it; None if told to stop meanwhile.
 
-        Markers are written beside each try, and never while it is asked who holds the locks.
+        Markers are written during each try, and never while it is asked who holds the locks.
 
         Raises:
             ServerRefused: it was locked for longer than option snapshotLockSeconds, from the first
@@ -205,7 +205,7 @@ class TableReader:
         while not self.stop.is_set():
             try:
                 self._ask_at = self.clock() + _ASK_SECONDS
-                with self.beside(lambda: self._keep_alive(connection)):
+                with self.in_background(lambda: self._keep_alive(connection)):
                     return read()
             except InformixCdcError as reason:
                 if self.stop.is_set():

@@ -52,7 +52,7 @@ class TableSnapshot:
         chunks: bring its chunks into the stream.
         touched: the keys that the stream touches; None where the table is locked.
         most_waiting_bytes: of rows that were read and are not in the stream.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
 
     Attributes:
         rows, dropped_rows, chunk_count: of what is in the stream since this process reads it.
@@ -125,7 +125,7 @@ class TableSnapshot:
                 self._waiting.append(_Waiting(barrier.clock, read.rows.nbytes))
 
     def record_marker(self, clock: int, refusal: ServerRefused | AccessRefused | None) -> None:
-        """Note that a marker was tried once a server's second was over; from here on chunks wait."""
+        """Record that a marker was tried once a server's second was over; from here on chunks wait."""
         with self._lock:
             self.refusal = refusal
             for chunk in self._waiting:

@@ -32,7 +32,7 @@ class Absent(Companion):
     __slots__ = ()
 
     @property
-    def absent(self) -> Collection[str]:
+    def names(self) -> Collection[str]:
         """All tables that this session does not capture."""
         return ()
 

@@ -52,7 +52,7 @@ class Joining(Absent):
         self._ends = AwaitedEnds(self.ask, self.is_buffered, self.clock)
 
     @property
-    def absent(self) -> Collection[str]:
+    def names(self) -> Collection[str]:
         """All tables that this session does not capture."""
         return self.tables.keys()
 

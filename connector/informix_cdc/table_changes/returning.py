@@ -197,7 +197,7 @@ class Returning(Absent):
         self._log = AwaitedEnds(self.ask, self.is_buffered, self.clock)
 
     @property
-    def absent(self) -> Collection[str]:
+    def names(self) -> Collection[str]:
         """All tables that this session does not capture."""
         return {*self.tables, *self.late}
 
@@ -223,7 +223,7 @@ class Returning(Absent):
 
     def may_switch_at_once(self, captured: Collection[str]) -> bool:
         """Return whether there are no others that a session would capture meanwhile."""
-        return set(captured) <= set(self.absent) and self.is_free()
+        return set(captured) <= set(self.names) and self.is_free()
 
     def on_read(self, answer: Answer, _now: float) -> Answer:
         """Return what came, without what commits behind the place at which the tables are back."""

@@ -237,7 +237,7 @@ def test_a_session_ends_for_other_tables_only_where_that_costs_nothing(
     state.counters.snapshots.tables_left = tables_left
     options = SourceOptions.parse(source_options(1, **ORDERS_AND_LATE))
     made = CaptureRun(options, NOT_STARTED, planned, lambda _: None, state, threading.Event())
-    plan: Any = SimpleNamespace(to_lock=to_lock, absent=SimpleNamespace(absent=joining))
+    plan: Any = SimpleNamespace(to_lock=to_lock, absent=SimpleNamespace(names=joining))
     assert made._may_end_for_others(plan) == may_end
 
 

@@ -82,4 +82,4 @@ def test_altered_tables_come_at_once_where_there_are_no_others_and_nothing_is_pl
     assert not joining.may_switch_at_once(NAMES)
     assert not planned({}, known, is_free=False).may_switch_at_once(NAMES)
     assert (type(alone), type(joining)) == (Returning, Joining)
-    assert not planned({}, {}).absent
+    assert not planned({}, {}).names

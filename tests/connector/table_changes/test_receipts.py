@@ -183,7 +183,7 @@ def test_no_snapshot_is_read_while_an_altered_table_is_on_its_way_back(
             spoolPath=str(shop.folder),
         )
     )
-    returning = Mock(spec=Returning, absent=("informix.orders",))
+    returning = Mock(spec=Returning, names=("informix.orders",))
     returning.lets_snapshots_begin = Returning.lets_snapshots_begin.fget(returning)  # type: ignore[attr-defined]
     source = look_up_tables(options)
     planned = look_up_snapshots(options, source, {})
