@@ -118,9 +118,9 @@ def save_receipt(receipt: Receipt, path: Path, *, is_new: bool) -> None:
             return
         if path.is_symlink():
             raise AccessRefused(f"the receipt {path} is a link.", "Name the file that it leads to.")
-        beside = path.with_name(f"{path.name}.new")
-        _write(new_file(beside), text)
-        beside.replace(path)
+        draft = path.with_name(f"{path.name}.new")
+        _write(new_file(draft), text)
+        draft.replace(path)
     except OSError as reason:
         raise AccessRefused(
             f"the receipt {path} cannot be written: {reason.strerror}.",

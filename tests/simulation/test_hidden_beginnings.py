@@ -26,7 +26,6 @@ from harness.simulation.setup import Setup
 from harness.simulation.steps import Steps, begun, minutes, rows
 from harness.simulation.world import World
 from informix_cdc.capture import restart_bound
-from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.options.source import SourceOptions
 
 HIDING: dict[str, Any] = {"late_begin": True, "hides_headless": True}
@@ -117,7 +116,7 @@ def test_a_late_begintx_takes_a_restart_position_back_that_nothing_bounds(monkey
             assert world.process.capture is not None
             spool = world.process.capture.state.spool
             assert spool is not None
-            return spool.mark.restart - open_.begin
+            return spool.manifest.mark.restart - open_.begin
 
         yield from begun(world)
         world.account.begin()
@@ -148,7 +147,7 @@ def _hiding(decide: Decisions, folder: Path) -> World:
 
 
 def _settled_at_once(patch: Patch) -> None:
-    patch.setattr(RestartBound, "_has_passed", lambda *_: True)
+    patch.setattr(restart_bound, "has_passed", lambda *_, **__: True)
 
 
 def _only_the_logs_end(patch: Patch) -> None:

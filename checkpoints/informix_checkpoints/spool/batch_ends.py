@@ -73,8 +73,8 @@ def end_of_batch(
     """
     room, reached = _Room.of(limits), start
     change = next((turn for turn in held.changes if turn.position.place > start.place), None)
-    upto = (1 << 63, 0) if change is None else change.position.place
-    segments = [s for s in held.segments if start.place < s.place < upto]
+    up_to = (1 << 63, 0) if change is None else change.position.place
+    segments = [s for s in held.segments if start.place < s.place < up_to]
     if change is not None and not segments:
         return change.position
     for segment in segments:
@@ -89,12 +89,10 @@ def end_of_batch(
         if last == segment.last_commit:
             reached = segment.position
             continue
-        return reached if last is None else _within(reached, segment, last)
+        if last is None:
+            return reached
+        return replace(reached, commit=last, chunk=segment.position.chunk)
     return reached
-
-
-def _within(reached: Position, segment: Segment, commit: int) -> Position:
-    return replace(reached, commit=commit, chunk=segment.position.chunk)
 
 
 def _last_commit(segment: Segment, after: int, room: _Room, held: TransactionRows) -> int | None:

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from informix_capture_client.errors import NEW_STREAM, DataLoss, Gap
-from informix_checkpoints.spool.durable_files import make_folder, replace_file
-from informix_checkpoints.spool.own_files import read_own
+from informix_checkpoints.spool.durable_files import make_folder, read_own, replace_file
 
 _SUFFIX = ".lost.json"
 _SOON_UNSEEN = {Gap.ROW_LOGGING_OFF}  # others go by positions, which no one mends

@@ -5,8 +5,8 @@ does not name was written by someone who died before the commit point.
 
     start -> segment -> segment -> ... -> end, and `mark`: a pair valid after the end
 
-What is no transaction turns the stream: a chunk of a snapshot, with rows or without, and tables that
-join or leave. Each has a number of its own, and says what is known of tables from there on.
+A chunk of a snapshot, with rows or without, and tables that join or leave begin a new epoch of the
+stream. Each has a number of its own, and says what is known of tables from there on.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.positions import Position, RecordPlace, Witness
-from informix_checkpoints.spool.durable_files import replace_file
-from informix_checkpoints.spool.own_files import read_plain
+from informix_checkpoints.spool.durable_files import read_plain, replace_file
 from informix_checkpoints.spool.segments import Segment, transactions_of
 from informix_checkpoints.table_states import (
     ChangedStates,
@@ -41,8 +40,8 @@ FILE_NAME = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """Something in the stream that is no transaction; `position` is valid behind it.
+class Epoch:
+    """What begins in the stream without a transaction: `position` is valid behind a chunk or a change.
 
     Attributes:
         tables: what is known from there on of the tables that it concerns.
@@ -64,7 +63,7 @@ class Manifest:
     Attributes:
         tables: what is known of tables at `start`; empty if nobody said so.
         left: which tables had left the stream at `start`, and at which commit.
-        turns: what is no transaction, behind `start`.
+        epochs: that began behind `start`; on the disk they are `turns`.
         chunk_commit, chunk_rows: of the last chunk with rows, the version of its rows and how many the
             chunks have under it.
     """
@@ -78,7 +77,7 @@ class Manifest:
     segments: tuple[Segment, ...] = field(default=())
     next_number: int = 0
     tables: Tables = field(default_factory=dict)
-    turns: tuple[Turn, ...] = field(default=())
+    epochs: tuple[Epoch, ...] = field(default=())
     chunk_commit: int = 0
     chunk_rows: int = 0
     left: Mapping[str, int] = field(default_factory=dict)
@@ -87,35 +86,55 @@ class Manifest:
     def end(self) -> Position:
         """The position of the last rows, or of the change of tables behind them."""
         ends = [self.start, *(s.position for s in self.segments[-1:])]
-        return max([*ends, *(turn.position for turn in self.changes[-1:])], key=_place)
+        return max([*ends, *(epoch.position for epoch in self.changes[-1:])], key=_place)
 
     @property
     def reached(self) -> Position:
-        """The position of the last rows or of the last turn: a chunk without rows is one too."""
-        return max([self.end, *(turn.position for turn in self.turns[-1:])], key=_place)
+        """The position of the last rows or of the last epoch: a chunk without rows begins one too."""
+        return max([self.end, *(epoch.position for epoch in self.epochs[-1:])], key=_place)
 
     @property
-    def changes(self) -> tuple[Turn, ...]:
+    def changes(self) -> tuple[Epoch, ...]:
         """Where tables join or leave."""
-        return tuple(turn for turn in self.turns if turn.ends_batch)
+        return tuple(epoch for epoch in self.epochs if epoch.ends_batch)
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the segments take."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def row_count(self) -> int:
+        """How many rows are held; `rows` says how they look."""
+        return sum(segment.rows for segment in self.segments)
+
+    @property
+    def present_tables(self) -> Tables:
+        """What is known of tables once everything held is delivered."""
+        return self.tables_at(self.mark)
+
+    @property
+    def present_left(self) -> Mapping[str, int]:
+        """Which tables have left the stream and not come back, and at which commit."""
+        return self.left_at(self.mark)
 
     def tables_at(self, position: Position) -> Tables:
         """Return what is known of tables at a position."""
         tables = self.tables
-        for turn in self.turns:
-            if turn.position.chunk <= position.chunk:
-                tables = changed(tables, turn.tables)
+        for epoch in self.epochs:
+            if epoch.position.chunk <= position.chunk:
+                tables = changed(tables, epoch.tables)
         return tables
 
     def left_at(self, position: Position) -> dict[str, int]:
         """Return which tables have left the stream, and not come back, at a position; and where."""
         left = dict(self.left)
-        for turn in self.turns:
-            if turn.position.chunk <= position.chunk:
-                for name, state in turn.tables.items():
+        for epoch in self.epochs:
+            if epoch.position.chunk <= position.chunk:
+                for name, state in epoch.tables.items():
                     left.pop(name, None)
                     if state is None:
-                        left[name] = turn.position.commit
+                        left[name] = epoch.position.commit
         return left
 
     def before_leaving(self, start: Position, captured: Collection[str]) -> Manifest:
@@ -123,13 +142,13 @@ class Manifest:
 
         A checkpoint at `start` still has the table. What was captured without it is captured again.
         """
-        for number, turn in enumerate(self.turns):
-            leaving = {name for name, state in turn.tables.items() if state is None}
-            if turn.position.chunk > start.chunk and leaving & set(captured):
-                chunk = turn.position.chunk
+        for number, epoch in enumerate(self.epochs):
+            leaving = {name for name, state in epoch.tables.items() if state is None}
+            if epoch.position.chunk > start.chunk and leaving & set(captured):
+                chunk = epoch.position.chunk
                 segments = tuple(s for s in self.segments if s.position.chunk < chunk)
-                mark = replace(turn.position, chunk=chunk - 1)
-                return replace(self, segments=segments, turns=self.turns[:number], mark=mark)
+                mark = replace(epoch.position, chunk=chunk - 1)
+                return replace(self, segments=segments, epochs=self.epochs[:number], mark=mark)
         return self
 
     def in_stream(self, position: Position) -> Position:
@@ -152,15 +171,15 @@ class Manifest:
         after = replace(self.mark.behind_chunk(), commit=commit)
         return after, self.chunk_rows if is_same else 0
 
-    def turned(self, turn: Turn) -> Manifest:
-        """Return the manifest with one more turn, without rows."""
-        return replace(self, turns=(*self.turns, turn), mark=turn.position)
+    def with_epoch(self, epoch: Epoch) -> Manifest:
+        """Return the manifest with one more epoch, without rows."""
+        return replace(self, epochs=(*self.epochs, epoch), mark=epoch.position)
 
     def with_chunk(self, segment: Segment, tables: ChangedStates) -> Manifest:
         """Return the manifest with one more chunk."""
         rows = self.next_chunk()[1] + segment.rows
-        turned = self.appended(segment).turned(Turn(segment.position, tables))
-        return replace(turned, chunk_commit=segment.last_commit, chunk_rows=rows)
+        changed_here = self.appended(segment).with_epoch(Epoch(segment.position, tables))
+        return replace(changed_here, chunk_commit=segment.last_commit, chunk_rows=rows)
 
     def appended(self, segment: Segment) -> Manifest:
         """Return the manifest with one more segment."""
@@ -177,20 +196,20 @@ class Manifest:
             return self
         segments = self.segments[:count]
         end = segments[-1].position if segments else self.start
-        turns = tuple(turn for turn in self.turns if turn.position.chunk <= end.chunk)
-        return replace(self, segments=segments, turns=turns, mark=end)
+        epochs = tuple(epoch for epoch in self.epochs if epoch.position.chunk <= end.chunk)
+        return replace(self, segments=segments, epochs=epochs, mark=end)
 
-    def trimmed(self, upto: RecordPlace) -> tuple[Manifest, tuple[Segment, ...]]:
+    def trimmed(self, up_to: RecordPlace) -> tuple[Manifest, tuple[Segment, ...]]:
         """Return the manifest without the segments at or below a place, and those segments."""
-        gone = tuple(s for s in self.segments if s.place <= upto)
-        turns = [turn.position for turn in self.turns if turn.position.place <= upto]
-        if not gone and not turns:
+        gone = tuple(s for s in self.segments if s.place <= up_to)
+        passed = [epoch.position for epoch in self.epochs if epoch.position.place <= up_to]
+        if not gone and not passed:
             return self, ()
-        start = max([*turns, *(s.position for s in gone[-1:])], key=_place)
-        left = tuple(turn for turn in self.turns if turn.position.chunk > start.chunk)
+        start = max([*passed, *(s.position for s in gone[-1:])], key=_place)
+        left = tuple(epoch for epoch in self.epochs if epoch.position.chunk > start.chunk)
         kept = self.segments[len(gone) :]
         tables, departed = self.tables_at(start), self.left_at(start)
-        trimmed = replace(self, start=start, tables=tables, left=departed, turns=left, segments=kept)
+        trimmed = replace(self, start=start, tables=tables, left=departed, epochs=left, segments=kept)
         return trimmed, gone
 
 
@@ -209,9 +228,11 @@ def _checksum(content: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(content).encode())
 
 
-def _plain(value: Manifest | Segment | Position | Turn) -> dict[str, Any]:
+def _plain(value: Manifest | Segment | Position | Epoch) -> dict[str, Any]:
     """Return a value's fields; `asdict` copies deeply, which costs 6 ms at a thousand segments."""
-    return {name: _PLAIN.get(name, _same)(getattr(value, name)) for name in value.__slots__}
+    return {
+        _KEYS.get(name, name): _PLAIN.get(name, _same)(getattr(value, name)) for name in value.__slots__
+    }
 
 
 def _same(value: object) -> object:
@@ -223,9 +244,10 @@ _PLAIN: dict[str, Callable[[Any], object]] = {
     "mark": _plain,
     "position": _plain,
     "segments": lambda segments: [_plain(segment) for segment in segments],
-    "turns": lambda turns: [_plain(turn) for turn in turns],
+    "epochs": lambda epochs: [_plain(epoch) for epoch in epochs],
     "tables": tables_to_json,
 }
+_KEYS = {"epochs": "turns"}  # on the disk, as earlier versions wrote it
 
 
 def load_manifest(folder: Path) -> Manifest | None:
@@ -294,20 +316,20 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         for segment in content.pop("segments")
     )
     start, mark = _position(content.pop("start")), _position(content.pop("mark"))
-    turns = tuple(map(_turn, content.pop("turns", ())))
+    epochs = tuple(map(_epoch, content.pop("turns", ())))
     tables = tables_from_json(content.pop("tables", {}))
     left = places_from_json(content.pop("left", {}))
     known = _checked(content, Manifest)
     return Manifest(
-        **known, start=start, mark=mark, segments=segments, tables=tables, turns=turns, left=left
+        **known, start=start, mark=mark, segments=segments, tables=tables, epochs=epochs, left=left
     )
 
 
-def _turn(content: dict[str, Any]) -> Turn:
+def _epoch(content: dict[str, Any]) -> Epoch:
     if not isinstance(content["ends_batch"], bool):
-        raise ValueError(f"{content!r} is not a turn")
+        raise ValueError(f"{content!r} is not an epoch")
     tables = changes_from_json(content["tables"])
-    return Turn(_position(content["position"]), tables, content["ends_batch"])
+    return Epoch(_position(content["position"]), tables, content["ends_batch"])
 
 
 def _position(content: dict[str, Any]) -> Position:

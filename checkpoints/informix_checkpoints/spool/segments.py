@@ -23,8 +23,7 @@ import pyarrow as pa
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position, RecordPlace
-from informix_checkpoints.spool.durable_files import ChecksummedFile, sync
-from informix_checkpoints.spool.own_files import new_file, open_plain
+from informix_checkpoints.spool.durable_files import ChecksummedFile, new_file, open_plain, sync
 from informix_checkpoints.spool.stored_rows import (
     TransactionRows,
     commits,
@@ -211,17 +210,17 @@ class _Described(Protocol):
     def checksum(self) -> int: ...
 
 
-def rows_between(folder: Path, segment: Segment, after: int, upto: int) -> SegmentRange:
+def rows_between(folder: Path, segment: Segment, after: int, up_to: int) -> SegmentRange:
     """Return the rows of a segment with `after` < commit <= `upto`; those of a chunk are all taken.
 
     Raises:
         AccessRefused: the file is not there, or is not the one that was written.
     """
     first, end = 0, segment.rows
-    is_part = after >= segment.first_commit or upto < segment.last_commit
+    is_part = after >= segment.first_commit or up_to < segment.last_commit
     if is_part and not segment.chunk:
         found = np.concatenate([commits(batch) for batch in _batches(folder, segment)])
-        first, end = np.searchsorted(found, [after, upto], side="right").tolist()
+        first, end = np.searchsorted(found, [after, up_to], side="right").tolist()
     return SegmentRange(
         str(folder / segment.file),
         first,

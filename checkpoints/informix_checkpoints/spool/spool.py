@@ -25,7 +25,7 @@ from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool.batch_ends import end_of_batch
 from informix_checkpoints.spool.copies import Copies, NoCopies
 from informix_checkpoints.spool.durable_files import REMOVED, disk_errors, reading_errors
-from informix_checkpoints.spool.manifest import Manifest, Turn, load_manifest, save_manifest
+from informix_checkpoints.spool.manifest import Epoch, Manifest, load_manifest, save_manifest
 from informix_checkpoints.spool.segments import (
     Segment,
     SegmentRange,
@@ -47,11 +47,11 @@ class Spool:
         folder: created if missing; nothing else may live in it.
         stream, source: what the rows belong to; a folder of another stream is refused.
         start, tables: all that commits above it will be appended; what is known of tables there.
-        former_sources: what earlier versions called the source; none of these is another one.
+        previous_sources: what earlier versions called the source; none of these is another one.
         captured: the tables whose rows are delivered; what was stored of others too is left. None: all.
         rows: digests of how rows look, the first of what is stored now; what has none of them is left.
         durable: whether the folder shall survive a crash of the machine (fsync).
-        lock_wait_seconds: how long to wait for a former writer to end.
+        lock_wait_seconds: how long to wait for a previous writer to end.
         copies: where segments go besides the folder, before the manifest names them.
     """
 
@@ -67,7 +67,7 @@ class Spool:
         lock_wait_seconds: float = 10.0,
         copies: Copies | None = None,
         tables: Tables | None = None,
-        former_sources: Collection[str] = (),
+        previous_sources: Collection[str] = (),
         captured: Collection[str] | None = None,
         left: Mapping[str, int] | None = None,
     ) -> None:
@@ -82,7 +82,7 @@ class Spool:
             on_error.callback(self.close)
             known, gone = tables or {}, left or {}
             fresh = Manifest(stream, source, start, start, rows=rows[0], tables=known, left=gone)
-            recovered = self._recovered(fresh, rows, former_sources, captured)
+            recovered = self._recovered(fresh, rows, previous_sources, captured)
             self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
             self._remove_strangers()
@@ -100,57 +100,9 @@ class Spool:
         return self._manifest.stream
 
     @property
-    def source(self) -> str:
-        """The digest of what the stream's positions belong to."""
-        return self._manifest.source
-
-    @property
-    def start(self) -> Position:
-        """The position above which everything is held."""
-        return self._manifest.start
-
-    @property
-    def end(self) -> Position:
-        """The position of the last rows held, or of the change of tables behind them."""
-        return self._manifest.end
-
-    @property
-    def mark(self) -> Position:
-        """The newest pair that is valid once everything held is delivered."""
-        return self._manifest.mark
-
-    @property
-    def tables(self) -> Tables:
-        """What is known of tables once everything held is delivered."""
-        return self._manifest.tables_at(self._manifest.mark)
-
-    @property
-    def left(self) -> Mapping[str, int]:
-        """Which tables have left the stream and not come back, and at which commit."""
-        return self.left_at(self._manifest.mark)
-
-    def tables_at(self, position: Position) -> Tables:
-        """Return what is known of tables at a position of the stream."""
-        return self._manifest.tables_at(position)
-
-    def left_at(self, position: Position) -> Mapping[str, int]:
-        """Return which tables have left at a position of the stream, and at which commit."""
-        return self._manifest.left_at(position)
-
-    @property
-    def segment_count(self) -> int:
-        """How many segments Spark has not yet let go of."""
-        return len(self._manifest.segments)
-
-    @property
-    def rows(self) -> int:
-        """How many rows are held."""
-        return sum(segment.rows for segment in self._manifest.segments)
-
-    @property
-    def size_bytes(self) -> int:
-        """How many bytes the segments take."""
-        return sum(segment.size_bytes for segment in self._manifest.segments)
+    def manifest(self) -> Manifest:
+        """What is held, as a value: read it once where several facts have to fit together."""
+        return self._manifest
 
     def append(
         self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
@@ -166,17 +118,12 @@ class Spool:
             schema, batches, here, Manifest.appended, lambda held: replace(held, mark=here)
         )
 
-    def next_chunk(self) -> tuple[Position, int]:
-        """Return the position behind a chunk that is put here, and the ordinal of its first row.
-
-        The commit of that position is the `_commit_version` of the chunk's rows.
-        """
-        return self._manifest.next_chunk()
-
     def append_chunk(
         self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], tables: ChangedStates
     ) -> Segment:
-        """Put the rows of a chunk here, made for `next_chunk`; they exist once the manifest names them.
+        """Put the rows of a chunk here, made for `Manifest.next_chunk`.
+
+        They exist once the manifest names them.
 
         Args:
             schema: that of the batches.
@@ -186,13 +133,13 @@ class Spool:
         Returns:
             What was added; a chunk without rows is only noted.
         """
-        after, _ = self.next_chunk()
+        after, _ = self._manifest.next_chunk()
         return self._append(
             schema,
             batches,
             after,
             lambda held, segment: held.with_chunk(segment, tables),
-            lambda held: held.turned(Turn(held.mark.behind_chunk(), tables)),
+            lambda held: held.with_epoch(Epoch(held.mark.behind_chunk(), tables)),
             chunk=after.chunk,
         )
 
@@ -207,7 +154,7 @@ class Spool:
             self._make_again()
             held = self._manifest
             here = held.in_stream(at or held.mark).behind_chunk()
-            self._replace(held.turned(Turn(here, tables, ends_batch=True)))
+            self._replace(held.with_epoch(Epoch(here, tables, ends_batch=True)))
 
     def _append(
         self,
@@ -244,7 +191,7 @@ class Spool:
         with self._changing:
             self._manifest = replace(self._manifest, mark=self._manifest.in_stream(position))
 
-    def between(self, after: RecordPlace, upto: RecordPlace) -> list[SegmentRange]:
+    def between(self, after: RecordPlace, up_to: RecordPlace) -> list[SegmentRange]:
         """Return where the rows lie whose place is above `after`, and at or below `upto`.
 
         Raises:
@@ -252,22 +199,22 @@ class Spool:
             AccessRefused: a segment is damaged, or was removed.
         """
         held = self._manifest
-        if after < held.start.place or upto > held.mark.place:
+        if after < held.start.place or up_to > held.mark.place:
             raise DataLoss(
                 f"the spool holds commits above {_shown(held.start.place)} up to"
-                f" {_shown(held.mark.place)}, not {_shown(after)} to {_shown(upto)}.",
+                f" {_shown(held.mark.place)}, not {_shown(after)} to {_shown(up_to)}.",
                 "Restart the query: the range is captured again.",
             )
-        touched = [s for s in held.segments if s.place > after and s.first_place <= upto]
+        touched = [s for s in held.segments if s.place > after and s.first_place <= up_to]
         self._require_files(touched)
         with reading_errors(self._folder):
-            ranges = [rows_between(self._folder, s, after[0], upto[0]) for s in touched]
+            ranges = [rows_between(self._folder, s, after[0], up_to[0]) for s in touched]
         return [wanted for wanted in ranges if wanted.first < wanted.end]
 
     def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
         """Return how far a batch that begins at `start` may go; `start` itself if nothing is new."""
         held = self._manifest
-        if limits.are_none and not held.turns:
+        if limits.are_none and not held.epochs:
             return held.end if held.end.place > start.place else start
         with reading_errors(self._folder):
             return end_of_batch(
@@ -283,10 +230,10 @@ class Spool:
             size_bytes += segment.size_bytes
         return size_bytes
 
-    def trim(self, upto: RecordPlace) -> None:
+    def trim(self, up_to: RecordPlace) -> None:
         """Let go of what Spark will not ask for again."""
         with self._changing, disk_errors(self._folder):
-            kept, gone = self._manifest.trimmed(upto)
+            kept, gone = self._manifest.trimmed(up_to)
             if kept is self._manifest or self._is_discarded:
                 return
             self._make_again(kept)
@@ -350,28 +297,28 @@ class Spool:
         self,
         fresh: Manifest,
         rows: Collection[str],
-        former_sources: Collection[str],
+        previous_sources: Collection[str],
         captured: Collection[str] | None,
     ) -> Manifest:
-        """Return what a former writer left, as far as it serves, or start afresh."""
-        former = load_manifest(self._folder)
-        if former is None:
+        """Return what a previous writer left, as far as it serves, or start afresh."""
+        previous = load_manifest(self._folder)
+        if previous is None:
             return fresh
-        if former.source in former_sources:  # and of a version that knew nothing of tables
-            former = replace(former, source=fresh.source, tables=fresh.tables)
-        if (former.stream, former.source) != (fresh.stream, fresh.source):
+        if previous.source in previous_sources:  # and of a version that knew nothing of tables
+            previous = replace(previous, source=fresh.source, tables=fresh.tables)
+        if (previous.stream, previous.source) != (fresh.stream, fresh.source):
             raise DataLoss(
-                f"{self._folder} belongs to stream {former.stream} of source {former.source},"
+                f"{self._folder} belongs to stream {previous.stream} of source {previous.source},"
                 f" not to {fresh.stream} of {fresh.source}.",
                 "Give this query a spoolPath of its own.",
             )
         # Of a segment that was added last the name may be lost with the power, and not the manifest.
-        intact = takewhile(lambda segment: is_intact(self._folder, segment), former.segments)
-        held = former.beginning(sum(1 for _ in intact)).before_leaving(fresh.start, captured or ())
+        intact = takewhile(lambda segment: is_intact(self._folder, segment), previous.segments)
+        held = previous.beginning(sum(1 for _ in intact)).before_leaving(fresh.start, captured or ())
         reaches = held.start.place <= fresh.start.place <= held.reached.place
         if reaches and held.rows in rows and _has_no_others(held, fresh.start, captured):
             return _with_later_restart(held, fresh.start)
-        return replace(fresh, fence=former.fence, next_number=former.next_number)
+        return replace(fresh, fence=previous.fence, next_number=previous.next_number)
 
     def _remove_strangers(self) -> None:
         known = {segment.file for segment in self._manifest.segments}
@@ -393,7 +340,7 @@ def _shown(place: RecordPlace) -> str:
 
 def _has_no_others(held: Manifest, start: Position, captured: Collection[str] | None) -> bool:
     """Tell whether a manifest has nothing above a position of tables that are captured no more."""
-    later = (turn.tables for turn in held.turns if turn.position.chunk > start.chunk)
+    later = (epoch.tables for epoch in held.epochs if epoch.position.chunk > start.chunk)
     known = set(held.tables_at(start)).union(*later)
     return captured is None or known <= set(captured)
 

@@ -17,8 +17,13 @@ from typing import BinaryIO
 
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.log_events import SPOOL_AWAITED, SPOOL_TAKEN_OVER
-from informix_checkpoints.spool.durable_files import make_folder, sync
-from informix_checkpoints.spool.own_files import open_plain, read_plain, require_own_folder
+from informix_checkpoints.spool.durable_files import (
+    make_folder,
+    open_plain,
+    read_plain,
+    require_own_folder,
+    sync,
+)
 
 FILE_NAME = "writer.lock"
 _POLL_SECONDS = 0.1

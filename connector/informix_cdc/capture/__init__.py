@@ -6,9 +6,9 @@ Rule: no Spark; one thread writes, and whoever waits is told.
 from __future__ import annotations
 
 from informix_cdc.capture.counts import Counters, Gauges
-from informix_cdc.capture.jump import can_jump
 from informix_cdc.capture.liveness import Liveness, LogFacts
 from informix_cdc.capture.pending import UNSEEN_WAIT_SECONDS
+from informix_cdc.capture.recovery import can_recover
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.capture.thread import CaptureThread
@@ -22,5 +22,5 @@ __all__ = [
     "Gauges",
     "Liveness",
     "LogFacts",
-    "can_jump",
+    "can_recover",
 ]

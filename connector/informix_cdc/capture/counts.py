@@ -40,8 +40,8 @@ class Appended:
     _waiting: deque[tuple[RecordPlace, int | None]] = field(default_factory=deque)
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
-    def note(self, segment: Segment, first_commit_time: int) -> None:
-        """Note a segment and the time of its first COMMTX; one without rows is not kept."""
+    def record(self, segment: Segment, first_commit_time: int) -> None:
+        """Record a segment and the time of its first COMMTX; one without rows is not kept."""
         if segment.rows:
             with self._changing:
                 self.rows += segment.rows
@@ -56,10 +56,10 @@ class Appended:
             if last is not None:
                 self._waiting.append((last, None))
 
-    def take(self, upto: RecordPlace) -> None:
-        """Note that Spark is done with everything up to a place."""
+    def ack(self, up_to: RecordPlace) -> None:
+        """Record that Spark is done with everything up to a place."""
         with self._changing:
-            while self._waiting and self._waiting[0][0] <= upto:
+            while self._waiting and self._waiting[0][0] <= up_to:
                 self._waiting.popleft()
 
     def waiting_since(self) -> tuple[bool, int | None]:
@@ -91,7 +91,7 @@ class Counters:
     contents: ContentFigures = field(default_factory=ContentFigures)
     appended: Appended = field(default_factory=Appended)
     _is_loss_counted: bool = False
-    _is_late_begin_told: bool = False
+    _is_late_begin_logged: bool = False
     _logged: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -104,8 +104,8 @@ class Counters:
         self.data_losses += not self._is_loss_counted
         self._is_loss_counted = True
 
-    def note_read(self) -> None:
-        """Note that something was read: what is lost from here on is another loss."""
+    def record_read(self) -> None:
+        """Record that something was read: what is lost from here on is another loss."""
         self._is_loss_counted = False
 
     def newly_left_out(self) -> Iterator[tuple[int, str]]:
@@ -118,8 +118,8 @@ class Counters:
 
     def newly_late_begin(self) -> tuple[int, int] | None:
         """Return the first BEGINTX that was shown late, and the COMMTX before it, once."""
-        late = None if self._is_late_begin_told else self.assembly.late_begin
-        self._is_late_begin_told |= late is not None
+        late = None if self._is_late_begin_logged else self.assembly.late_begin
+        self._is_late_begin_logged |= late is not None
         return late
 
     def newly_former(self) -> Iterator[FormerRows]:
@@ -134,7 +134,6 @@ class Gauges:
 
     Attributes:
         is_caught_up: whether everything that committed before the capture began is in the spool.
-        is_at_end: whether it is, or will be once tables that are on their way have joined.
         is_paused: reading waits until Spark has taken more.
         stalled_since: when a stream that stands still moved last, by the monotonic clock.
         contacts: reads that brought bytes.
@@ -146,7 +145,6 @@ class Gauges:
     """
 
     is_caught_up: bool = False
-    is_at_end: bool = False
     is_paused: bool = False
     stalled_since: float | None = None
     contacts: int = 0
@@ -171,8 +169,8 @@ class Gauges:
         """Whether the stream stands still while the server's log has moved on."""
         return self.stalled_since is not None
 
-    def note(self, read: Read, timeouts: int) -> None:
-        """Note what the latest bytes said; `timeouts` counts TIMEOUT records up to here."""
+    def record(self, read: Read, timeouts: int) -> None:
+        """Record what the latest bytes said; `timeouts` counts TIMEOUT records up to here."""
         self.contacts, self.contact_at = self.contacts + 1, time.monotonic()
         self.reached = read.reached or self.reached
         self.latest_time = max(read.latest_time, self.latest_time)

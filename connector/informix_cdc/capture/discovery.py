@@ -15,6 +15,7 @@ from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.log_events import DISCOVERY_FAILED, TABLE_LEFT_OUT
 from informix_capture_client.sql_names import TableName
+from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, matched_tables, named_tables, open_catalog
 from informix_cdc.snapshots import plan_snapshots
@@ -25,7 +26,7 @@ logger = logging.getLogger("informix_cdc.connector.discovery")  # a name in logs
 _CAPTURED = TableState("", snapshot=SnapshotState(is_done=True))
 
 
-class Discovery:
+class Discovery(Companion):
     """Knows which tables a capture has; looks for more every `discoverySeconds`.
 
     The thread of `begin` only sets `_found`; all else belongs to the capture, over all its sessions.
@@ -47,8 +48,9 @@ class Discovery:
         self._failures: dict[TableName, tuple[float, int]] = {}  # not again before; how often
         self._logged: set[tuple[TableName | None, str]] = set()
 
-    def has_found(self) -> bool:
-        """Tell whether there are tables for which the session is to end."""
+    @property
+    def is_over(self) -> bool:
+        """Whether there are tables for which the session is to end."""
         return bool(self._found)
 
     # the capture describes its tables
@@ -80,7 +82,7 @@ class Discovery:
         dropped = [name for name in self._names if name not in there]
         return dropped if len(dropped) < len(self._names) else []
 
-    def note_captured(self) -> None:
+    def record_captured(self) -> None:
         """Record that a session over all tables has begun."""
         self._joining = ()
 
@@ -118,7 +120,7 @@ class Discovery:
     # in a thread of its own
 
     def begin(self, is_wanted: Callable[[], bool]) -> None:
-        """Look for tables beside a session, until `close`; not while it is not wanted."""
+        """Look for tables while a session runs, until `close`; not while it is not wanted."""
         if self._seconds:
             self._closed = threading.Event()
             run = threading.Thread(
@@ -137,11 +139,11 @@ class Discovery:
         while not closed.wait(max(0.0, self._due - self._clock())):
             self._due = self._clock() + self._seconds
             if not self._found and is_wanted():
-                found = self._look()
+                found = self._search()
                 if not closed.is_set():
                     self._found = found
 
-    def _look(self) -> tuple[TableName, ...]:
+    def _search(self) -> tuple[TableName, ...]:
         """Return tables that may join; what a session has failed with once is tried alone."""
         try:
             with open_catalog(self._options) as catalog:

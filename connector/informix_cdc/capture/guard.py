@@ -1,6 +1,6 @@
 """End a capture that does not move, or that misses changes; warn of what is about to go wrong.
 
-Rule: asked by the capture loop after every read; `liveness.py` judges, this raises or logs. One guard
+Rule: asked by the capture loop after every read; `liveness.py` decides, this raises or logs. One guard
 watches one connection: it counts the time of silence from when it is made.
 """
 
@@ -37,33 +37,33 @@ logger = logging.getLogger("informix_cdc.connector.capture_guard")  # a name in 
 class Guard(Protocol):
     """Ends a capture that does not move; `CaptureGuard` does."""
 
-    def excuse(self) -> None:
+    def reset_deadlines(self) -> None:
         """Reset the silence timer: reading was paused on purpose."""
 
-    def listening(self) -> AbstractContextManager[None]:
-        """Watch a read of the session, and what is heard of it."""
+    def watching_read(self) -> AbstractContextManager[None]:
+        """Watch a read of the session, and what it brings."""
 
-    def hear(self, answer: Answer) -> None:
-        """Note what the stream has answered."""
+    def on_read(self, answer: Answer) -> None:
+        """Record what the stream has answered."""
 
-    def judge(self, mark: Position | None) -> None:
-        """Judge once what was read is in the spool."""
+    def check(self, mark: Position | None) -> None:
+        """Check what the server says of its log, once what was read is in the spool."""
 
 
 class Unguarded:
     """Lets everything pass."""
 
-    def excuse(self) -> None:
+    def reset_deadlines(self) -> None:
         """Do nothing."""
 
-    def listening(self) -> AbstractContextManager[None]:
+    def watching_read(self) -> AbstractContextManager[None]:
         """Do nothing."""
         return nullcontext()
 
-    def hear(self, answer: Answer) -> None:
+    def on_read(self, answer: Answer) -> None:
         """Do nothing."""
 
-    def judge(self, mark: Position | None) -> None:
+    def check(self, mark: Position | None) -> None:
         """Do nothing."""
 
 
@@ -75,7 +75,7 @@ class CaptureGuard:
         liveness: of the stream, over all its connections.
         watch: knows what the server says of its log.
         state: of the capture.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
         source: the digest of server, database and tables of the stream.
         expected: the COMMTX that a planned batch ends at, while it is captured again.
         scout_reads: how often the log was read for older transactions, before there is a session.
@@ -90,7 +90,7 @@ class CaptureGuard:
     clock: Callable[[], float] = time.monotonic
     source: str = ""
     expected: Callable[[], int | None] = lambda: None
-    scout_reads: Callable[[], int] = lambda: 0
+    probe_reads: Callable[[], int] = lambda: 0
     known_loss: Callable[[], DataLoss | None] = lambda: None
     reads_from: Callable[[int], bool] = lambda _position: False
     may_lose: bool = False
@@ -101,14 +101,14 @@ class CaptureGuard:
 
     def __post_init__(self) -> None:
         spool = self.state.spool
-        self.liveness.connect(self.clock(), spool.mark.restart if spool else 0)
+        self.liveness.connect(self.clock(), spool.manifest.mark.restart if spool else 0)
 
-    def excuse(self) -> None:
+    def reset_deadlines(self) -> None:
         """Reset the silence timer: reading was paused on purpose."""
-        self.liveness.excuse(self.clock())
+        self.liveness.reset_deadlines(self.clock())
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
+    def watching_read(self) -> Iterator[None]:
         """Say why the session was lost in a block, where more is known than its error says.
 
         A silence of any other connection says nothing of the log.
@@ -126,15 +126,15 @@ class CaptureGuard:
                 raise explained from reason
             raise
 
-    def hear(self, answer: Answer) -> None:
-        """Note what the stream has answered, before anything is done with it that takes time.
+    def on_read(self, answer: Answer) -> None:
+        """Record what the stream has answered, before anything is done with it that takes time.
 
         Raises:
             ConnectionLost: the server is silent.
         """
         now = self.clock()
         if isinstance(answer, Starting):
-            self._hear_of_start(now)
+            self._check_start(now)
             return
         if self._begun_at is None:
             self._begun_at = now  # what was said before, row logging for one, may have changed since
@@ -142,20 +142,20 @@ class CaptureGuard:
             self.liveness.require_contact(now, answer.empty_reads)
         else:
             self._awaited = answer.assembler.awaited_witness
-            self.liveness.hear(now, answer.reached)
+            self.liveness.on_read(now, answer.reached)
             self.state.gauges.stalled_since = self.liveness.stalled_since
 
-    def _hear_of_start(self, now: float) -> None:
-        """Judge the time before there is a session: connecting is no silence, a read that hangs is."""
-        reads = self.scout_reads()
+    def _check_start(self, now: float) -> None:
+        """Check the time before there is a session: connecting is no silence, a read that hangs is."""
+        reads = self.probe_reads()
         if not reads or reads != self._scout_reads:
             self.liveness.connect(now)
         else:
             self.liveness.require_contact(now)
         self._scout_reads = reads
 
-    def judge(self, mark: Position | None) -> None:
-        """Judge what the server last said, once what was read is in the spool.
+    def check(self, mark: Position | None) -> None:
+        """Check what the server last said, once what was read is in the spool.
 
         Args:
             mark: the newest pair in the spool, if there is one.
@@ -171,11 +171,11 @@ class CaptureGuard:
             return  # the session is not open yet
         facts = self._facts()
         if (expected := self.expected()) is not None:
-            self._judge_replay(expected, facts)
+            self._check_replay(expected, facts)
         elif (loss := self.known_loss()) is not None:
             raise loss
         elif facts is not None:
-            self._judge(facts, mark)
+            self._check_facts(facts, mark)
 
     def _facts(self) -> LogFacts | None:
         """Return what the server has said since the session began."""
@@ -183,28 +183,28 @@ class CaptureGuard:
         is_known = facts is not None and begun_at is not None and facts.asked_at > begun_at
         return facts if is_known else None
 
-    def _judge_replay(self, expected: int, facts: LogFacts | None) -> None:
+    def _check_replay(self, expected: int, facts: LogFacts | None) -> None:
         if facts is not None and is_beyond_end(expected, facts.current):
             raise replay_failed(expected, f"the server's log ends at {show(facts.current)}")
         stall = self.liveness.replay_stall(self.clock(), expected, facts)
         if stall is not None and (error := self._answer(stall)) is not None:
             raise error
 
-    def _judge(self, facts: LogFacts, mark: Position | None) -> None:
+    def _check_facts(self, facts: LogFacts, mark: Position | None) -> None:
         if facts.unlogged_tables and mark is not None:
-            self._judge_unlogged(facts, mark)
+            self._check_unlogged(facts, mark)
         else:
             self._unlogged_at = None
-        self._require_witness(self.clock(), facts.current)
+        self._check_continuity(self.clock(), facts.current)
         stall = self.liveness.verdict(self.clock(), facts)
         self.state.gauges.stalled_since = self.liveness.stalled_since
         if stall is not None and (error := self._answer(stall)) is not None:
             raise error
         restart = self.state.spark.restart
         if mark and restart and (warning := self.liveness.lateness(restart, facts)):
-            self._tell_late(restart, mark, facts.oldest, warning)
+            self._log_late_restart(restart, mark, facts.oldest, warning)
 
-    def _judge_unlogged(self, facts: LogFacts, mark: Position) -> None:
+    def _check_unlogged(self, facts: LogFacts, mark: Position) -> None:
         """Refuse to go on when the server has said so twice: the checkpoint will remember it."""
         if facts.source not in (None, self.source):
             raise other_source(self.source, facts.source or "without these tables")
@@ -213,7 +213,7 @@ class CaptureGuard:
         if self._unlogged_at is None:
             self._unlogged_at = facts.asked_at
 
-    def _require_witness(self, now: float, log_end: int) -> None:
+    def _check_continuity(self, now: float, log_end: int) -> None:
         """Refuse a log that has long ended below what was delivered from it."""
         known = self._awaited
         if known is None or page_after(log_end) > known.commit or self._begun_at is None:
@@ -228,7 +228,7 @@ class CaptureGuard:
             return stall.error()
         if stall.next_log is not None and self.reads_from(stall.next_log):
             # What Spark has planned is there: no late change is mistaken for what cannot be read.
-            if self.liveness.note_passed_by(self.clock()) or stall.expected_commit is not None:
+            if self.liveness.record_passed_by(self.clock()) or stall.expected_commit is not None:
                 return self._answer_unreadable(stall.proven())
             if not stall.is_silent:
                 return None  # it may yet come; the next look is the last
@@ -252,9 +252,9 @@ class CaptureGuard:
             )
         return None if stall.response is Response.WARN else stall.error()
 
-    def _tell_late(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
+    def _log_late_restart(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
         gauges, bound = self.state.gauges, self.state.restart_bound
-        begin, reason = _held_back(restart, mark, gauges.oldest_open_begin, bound.is_wanted)
+        begin, reason = _what_delays(restart, mark, gauges.oldest_open_begin, bound.is_wanted)
         RESTART_POSITION_LATE.log(
             logger,
             stream=self.state.stream,
@@ -265,7 +265,7 @@ class CaptureGuard:
         )
 
 
-def _held_back(
+def _what_delays(
     restart: int, mark: Position, begin: int | None, is_bounded: bool
 ) -> tuple[int | None, str]:
     """Return what holds a restart position back: the BEGINTX, if a transaction does, and a reason."""

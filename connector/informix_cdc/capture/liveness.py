@@ -188,7 +188,7 @@ class Liveness:
     _reopened_at: int | None = field(default=None, init=False)  # where the stream stood
     _silent_at: int | None = field(default=None, init=False)
     _passed_by_at: int | None = field(default=None, init=False)
-    _told: set[tuple[int, int, bool]] = field(default_factory=set, init=False)
+    _logged: set[tuple[int, int, bool]] = field(default_factory=set, init=False)
     _late_log: int | None = field(default=None, init=False)
 
     def begin_stream(self) -> None:
@@ -208,8 +208,8 @@ class Liveness:
         """Where the stream stands: a session that shows nothing stands where it began."""
         return max(self._highest, self._begins_at)
 
-    def hear(self, now: float, reached: int) -> None:
-        """Note that bytes came; `reached` is the highest sequence number seen."""
+    def on_read(self, now: float, reached: int) -> None:
+        """Record that bytes came; `reached` is the highest sequence number seen."""
         self._contact_at, self._empty_reads = now, 0
         if reached > self._highest:  # a new session that reads what was read before has not moved on
             self._highest, self._risen_at, self.stalled_since = reached, now, None
@@ -217,7 +217,7 @@ class Liveness:
             self._reached, self._moved_at, self._log_then = reached, now, None
             self._patience = self.stalled_seconds
 
-    def excuse(self, now: float) -> None:
+    def reset_deadlines(self, now: float) -> None:
         """Reset the silence timer: reading was paused on purpose."""
         self._contact_at = self._moved_at = now
         self._empty_reads, self._log_then = 0, None
@@ -276,8 +276,8 @@ class Liveness:
         remedy = _HEARTBEAT_MISSING if self.has_heartbeat else _STALL_STAYS
         return Stall(response, where, remedy, self._place, facts.current, next_log)
 
-    def note_passed_by(self, now: float) -> bool:
-        """Note that another session has read records in the next log; tell whether that is proof.
+    def record_passed_by(self, now: float) -> bool:
+        """Record that another session has read records in the next log; tell whether that is proof.
 
         It is the second time, if the stream still stands there: the newest changes may come late.
         """
@@ -308,7 +308,7 @@ class Liveness:
         """Return how a planned batch stands still that is captured again, if it does.
 
         That proves no loss: the newest changes may come late, and a log that ends before `expected` may
-        have it in its buffer. What the records prove is judged where they are read.
+        have it in its buffer. What the records prove is checked where they are read.
 
         Args:
             now: the time.
@@ -333,8 +333,8 @@ class Liveness:
     def is_news(self, stall: Stall) -> bool:
         """Tell whether a stall was not told yet: once for each place, log and degree of certainty."""
         key = (stall.place, log_number(stall.current or 0), stall.is_unreadable)
-        is_new = key not in self._told
-        self._told.add(key)
+        is_new = key not in self._logged
+        self._logged.add(key)
         return is_new
 
     def lateness(self, restart: int, facts: LogFacts) -> str:

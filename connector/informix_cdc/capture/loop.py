@@ -11,16 +11,25 @@ run in any process.
     4  Arrow          shapes/encoder.py             rows of the chosen form
                       values/table_decoder.py       columns, compiled once per table
     5  segment        spool/spool.py                a file, then the manifest: the commit point
-                      capture/pending.py            joins 4 and 5: `pending.take`
+                      capture/pending.py            joins 4 and 5: `pending.append`
 
-What a `stream.next` answers is a value: `Starting` (no session yet), `Silence` (no bytes in time), or
-`Read`, the events of the latest bytes. The guard ends a capture that does not move, the state tells
+`stream.next` returns a value: `Starting` (no session yet), `Silence` (no bytes in time), or `Read`, the
+events of the latest bytes. The guard ends a capture that does not move; the state tells
 Spark's threads.
+
+What else takes part is in one list of companions, in the order in which an answer passes them
+(`CaptureRun` makes it; `companions.py` says when each hook is called):
+
+    restart bound     capture/restart_bound.py      how far the restart position may go
+    absent tables     table_changes/                tables that join the stream, or come back altered
+    end of the log    capture/end_of_log.py         whether all is there that was when the capture began
+    snapshots         snapshots/snapshots.py        existing rows, put between changes
+    discovery         capture/discovery.py          new tables that match a pattern
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from threading import Event as StopFlag
 
 from informix_capture_client.shapes import ChangeEncoder
@@ -28,8 +37,7 @@ from informix_capture_client.stream import ChangeStream
 from informix_cdc.capture.guard import Guard, Unguarded
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.snapshots import Snapshots
-from informix_cdc.table_changes import Absent
+from informix_cdc.companions import Companion, Companions
 
 
 def capture(
@@ -39,61 +47,47 @@ def capture(
     state: CaptureState,
     stop: StopFlag,
     guard: Guard = Unguarded(),  # noqa: B008 - it has no state
-    joining: Absent | None = None,
-    snapshots: Snapshots | None = None,
-    has_found: Callable[[], bool] = lambda: False,
+    companions: Sequence[Companion] = (),
 ) -> None:
     """Move committed transactions from the server into the spool until told to stop.
 
-    With `joining` it ends as well when these tables may come in: a session over all of them goes on.
-    `snapshots` are read beside it, and let into the stream here alone. It ends as well once
-    `has_found` tells of other tables.
+    It ends as well once a companion is over: a session over other tables goes on.
 
     Raises:
         InformixCdcError: the stream cannot go on; whatever is whole is in the spool.
     """
-    while not stop.is_set() and not has_found():
+    together = Companions(companions)
+    while not together.is_over and not stop.is_set():
         if pending.is_far_ahead(state):
             pending.wait_for_room(state)
-            _excuse(guard, snapshots)
+            guard.reset_deadlines()
+            together.reset_deadlines()
             continue
-        with pending.kept_on_error(encoder):  # what is whole does not wait for what is broken
-            with guard.listening():
+        with pending.stored_on_error(encoder):  # what is whole does not wait for what is broken
+            with guard.watching_read():
                 answer = stream.next(pending.patience_seconds())  # bytes -> records -> transactions
-                guard.hear(answer)
-            answer = state.restart_bound.bounded(answer, state.clock())
-            if joining is not None:
-                answer = joining.upto(answer)
-            has_more = joining is not None and joining.has_all  # which another session shows
-            catches_up = not has_more and state.catches_up(answer)
-            at_once = catches_up or (joining is not None and joining.is_near)
-            asked_for = encoder.objects_asked_for
-            if pending.take(answer, encoder, at_once=at_once):  # transactions -> Arrow -> spool
+                guard.on_read(answer)
+            answer = together.on_read(answer, state.clock())
+            objects_before = encoder.objects_asked_for  # they are read while rows are encoded
+            if pending.append(answer, encoder, at_once=together.is_urgent):  # -> Arrow -> spool
                 state.notify()
-            _excuse_reading(encoder, asked_for, guard, snapshots)
-            if snapshots is not None and snapshots.hear(answer, state.spool):
+            _reset_deadlines(encoder, objects_before, guard, together)
+            if together.due(answer, state.spool):
                 pending.flush(encoder)  # whatever a chunk is behind comes first
-                snapshots.emit(state.spool, encoder)
+                together.emit(state.spool, encoder)
                 state.notify()
-                _excuse_reading(encoder, asked_for, guard, snapshots)
-        state.note(answer, catches_up)
-        if pending.is_anchor_overdue() and (snapshots is None or snapshots.may_leave_out_older(answer)):
+                _reset_deadlines(encoder, objects_before, guard, together)
+        state.record(answer)
+        if pending.is_anchor_overdue() and together.may_leave_out_older(answer):
             stream.stop_waiting_for_unseen()
-        guard.judge(pending.mark)
-        if joining is not None and joining.is_over(answer):
-            return
+        guard.check(pending.high_watermark)
+        together.on_stored(answer)
 
 
-def _excuse_reading(
-    encoder: ChangeEncoder, asked_for: int, guard: Guard, snapshots: Snapshots | None
+def _reset_deadlines(
+    encoder: ChangeEncoder, objects_before: int, guard: Guard, together: Companion
 ) -> None:
-    """Excuse that large objects were read, if more have been asked for than had been."""
-    if encoder.objects_asked_for > asked_for:
-        _excuse(guard, snapshots)
-
-
-def _excuse(guard: Guard, snapshots: Snapshots | None) -> None:
-    """Nobody has listened to the session: what was silent, or has not passed, may be so by that."""
-    guard.excuse()
-    if snapshots is not None:
-        snapshots.excuse()
+    """Count silence anew if large objects were read: nobody has read the session meanwhile."""
+    if encoder.objects_asked_for > objects_before:
+        guard.reset_deadlines()
+        together.reset_deadlines()

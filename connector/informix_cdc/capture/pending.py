@@ -38,7 +38,7 @@ class Pending:
 
     Args:
         open_spool: called with the anchor of a first start, when there is no spool yet.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
         latency_seconds: how long rows are buffered at most; a flush costs about a millisecond.
         segment_bytes: how many bytes of records are worth a segment; a larger transaction goes whole.
         most_bytes_ahead: how much may lie in the spool that Spark has not taken.
@@ -71,11 +71,11 @@ class Pending:
         self._begun_at = self._clock()
 
     @property
-    def mark(self) -> Position | None:
+    def high_watermark(self) -> Position | None:
         """The newest pair in the spool; None before the stream has begun."""
-        return self._spool.mark if self._spool else None
+        return self._spool.manifest.mark if self._spool else None
 
-    def take(self, answer: Answer, encoder: ChangeEncoder, *, at_once: bool = False) -> bool:
+    def append(self, answer: Answer, encoder: ChangeEncoder, *, at_once: bool = False) -> bool:
         """Add what came, and write what is here if that is due, or `at_once`; tell whether it was.
 
         Raises:
@@ -83,13 +83,13 @@ class Pending:
             AccessRefused: the spool cannot be written.
         """
         if isinstance(answer, Read):
-            self._take_events(answer, encoder)
+            self._append_events(answer, encoder)
         is_due = at_once or self.is_due(is_idle=not isinstance(answer, Read))
         if is_due:
             self.flush(encoder)
         return is_due
 
-    def _take_events(self, read: Read, encoder: ChangeEncoder) -> None:
+    def _append_events(self, read: Read, encoder: ChangeEncoder) -> None:
         if self._spool is None and read.events and read.assembler.anchor is not None:
             self._spool = self._open_spool(read.assembler.anchor)
         for event in read.events:
@@ -100,7 +100,7 @@ class Pending:
                 self.add(event)
 
     @contextlib.contextmanager
-    def kept_on_error(self, encoder: ChangeEncoder) -> Iterator[None]:
+    def stored_on_error(self, encoder: ChangeEncoder) -> Iterator[None]:
         """Write what is whole before an error goes on."""
         try:
             yield
@@ -152,7 +152,7 @@ class Pending:
 
     def _interval_seconds(self) -> float:
         """Return the time between two flushes: longer the more segments Spark has left lying."""
-        segments = self._spool.segment_count if self._spool else 0
+        segments = len(self._spool.manifest.segments) if self._spool else 0
         return self._latency_seconds * (1 + segments / SEGMENTS_PER_INTERVAL)
 
     def is_due(self, is_idle: bool) -> bool:
@@ -187,5 +187,5 @@ class Pending:
         assert self._spool is not None  # a transaction is delivered only after an anchor
         rows = encoder.encode(transactions)
         segment = self._spool.append(rows.schema, rows, transactions[-1].position)
-        self._counters.appended.note(segment, int(transactions[0].commit_times[0]))
+        self._counters.appended.record(segment, int(transactions[0].commit_times[0]))
         self._counters.ignored_truncates += rows.ignored_truncates

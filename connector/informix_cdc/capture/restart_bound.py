@@ -24,6 +24,7 @@ from informix_capture_client.catalog import OpenSample
 from informix_capture_client.positions import SettlingRestart
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import LastNumbers, ends_of
+from informix_cdc.companions import Companion
 from informix_cdc.snapshots import QuietTime, has_passed
 
 
@@ -49,7 +50,7 @@ _NOTHING = _Sample(0, {}, 0)
 
 
 @dataclass(slots=True)
-class RestartBound:
+class RestartBound(Companion):
     """Tells how far the restart position of one stream may go, over all its sessions.
 
     Samples are offered by any thread; all else belongs to the capture's.
@@ -69,7 +70,7 @@ class RestartBound:
     is_wanted: bool = field(default=False, init=False)
     is_refused: bool = field(default=False, init=False)
     _offered: OpenSample | None = field(default=None, init=False)
-    _former: _Sample = field(default=_NOTHING, init=False)  # the newest, by which the next one tells
+    _previous: _Sample = field(default=_NOTHING, init=False)  # the newest, by which the next one tells
     _latest: _Sample | None = field(default=None, init=False)  # the newest, unless it is waited for
     _waiting: _Sample | None = field(default=None, init=False)  # that of `settling`, if it is ours
     _ends: LastNumbers = field(default_factory=LastNumbers, init=False)  # of this session
@@ -89,9 +90,9 @@ class RestartBound:
     def begin_stream(self) -> None:
         """Forget everything: positions of another stream may be lower."""
         self.settling = self._offered = self._latest = self._waiting = None
-        self._former = _NOTHING
+        self._previous = _NOTHING
 
-    def bounded(self, answer: Answer, now: float) -> Answer:
+    def on_read(self, answer: Answer, now: float) -> Answer:
         """Return what came, and behind it the pair that is valid if the restart position may move."""
         if not self.is_on:
             return answer
@@ -116,12 +117,12 @@ class RestartBound:
 
         An id that was listed before may be of another transaction now: that one began later still.
         """
-        former = self._former
+        previous = self._previous
         begins = {
-            key: max(log_start, former.begins.get(key, former.place))
+            key: max(log_start, previous.begins.get(key, previous.place))
             for key, log_start in sample.begins.items()
         }
-        self._former = self._latest = _Sample(sample.place, begins, sample.log_end)
+        self._previous = self._latest = _Sample(sample.place, begins, sample.log_end)
         if self.settling is None:
             self._wait_for_latest()
 

@@ -1,8 +1,8 @@
 """Capture one stream until its connection ends: describe, open the spool, begin, loop.
 
-Rule: no thread and no retry here; one call is one connection's life, or several where a loss of data is
-jumped over. The caller ends the session: when, depends on who waits. What the next connection needs is
-in the spool, or in the offset that Spark handed over.
+Rule: no thread and no retry here; one call is one connection's life, or several where other tables are
+captured, or the stream goes on after a loss of data. The caller ends the session: when, depends on who
+waits. What the next connection needs is in the spool, or in the offset that Spark handed over.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from informix_capture_client.catalog import Table
-from informix_capture_client.errors import ConnectionLost, DataLoss, Gap, InformixCdcError
+from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.log_events import (
     ALTERED_ROWS_KEPT,
-    DATA_LOSS,
     SESSION_ABANDONED,
     STREAM_BEGUN,
     TABLE_CAME_BACK,
@@ -30,19 +29,22 @@ from informix_capture_client.log_events import (
     TABLE_LEFT,
 )
 from informix_capture_client.positions import LogEnd, Position, page_after, show
+from informix_capture_client.records import RecordBlock
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import Begun, ChangeStream, MakeReader, shows_transactions
-from informix_cdc.capture.beside import Beside
 from informix_cdc.capture.discovery import Discovery
 from informix_cdc.capture.guard import CaptureGuard
-from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
+from informix_cdc.capture.recovery import DataLossRecovery
 from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import LogWatch, ServerWatch, offer_sample
+from informix_cdc.capture.session_plan import SessionPlan, begin_snapshots, plan_session
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
+from informix_cdc.companions import Companion
+from informix_cdc.object_contents import open_contents
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     SourceTables,
@@ -51,14 +53,17 @@ from informix_cdc.server import (
     silent_seconds,
     version_told,
 )
+from informix_cdc.snapshots import NoSnapshots
 from informix_cdc.table_changes import (
     Absent,
-    Returning,
+    altered_tables,
     in_this_version,
+    named_receipt,
     other_source,
     require_chunks,
     require_form_of_chunks,
     require_may_leave,
+    watch_writers,
 )
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.private_folders import (
@@ -66,13 +71,13 @@ from informix_checkpoints.private_folders import (
     remove_empty_streams,
     remove_private_folder,
 )
-from informix_checkpoints.spool import LossMarks, Spool, copies_for
+from informix_checkpoints.receipts import Receipt
+from informix_checkpoints.spool import Spool, copies_for
+from informix_checkpoints.table_states import Tables
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")  # a name in logs, not a module
 
 STOP_MARGIN_SECONDS = 2.0
-_OTHER_POSITIONS = {Gap.OTHER_SOURCE, Gap.OTHER_LOG}  # positions of the old stream mean nothing there
-_MOST_JUMPS = 5  # a log that is overwritten faster than it is read has no beginning
 
 
 @dataclass(slots=True)
@@ -85,7 +90,7 @@ class CaptureRun:
         planned: the end of a batch that Spark has planned and asks for again.
         check_schema: refuses the schema of the tables if it is not the declared one.
         read: how a session is read.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
         watch: asks the server how its log stands.
         on_switched_on: called with a table whose full row logging was off before; else that is logged.
     """
@@ -103,12 +108,9 @@ class CaptureRun:
     )
     on_switched_on: Callable[[Table], None] | None = None
     liveness: Liveness = field(init=False)
-    _beside: Beside = field(init=False)
     _discovery: Discovery = field(init=False)
+    _recovery: DataLossRecovery = field(init=False)
     _stream: ChangeStream | None = field(default=None, init=False)  # of the present connection
-    _jump: Jump | None = field(default=None, init=False)
-    _loss: DataLoss | None = field(default=None, init=False)
-    _jumps: int = field(default=0, init=False)  # that found no beginning
     _private_folder: Path | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -121,8 +123,8 @@ class CaptureRun:
         self.state.restart_bound = RestartBound(
             is_on=self.options.bounds_restart, settling=self.offset.settling
         )
-        self._beside = Beside(self.options, self.state, self._expected, self.clock)
         self._discovery = Discovery(self.options, self.clock)
+        self._recovery = DataLossRecovery(self.options, self.state, self.stop)
 
     def run(self) -> None:
         """Capture until told to stop, or until the connection is lost.
@@ -132,6 +134,13 @@ class CaptureRun:
         Raises:
             InformixCdcError: the stream cannot go on over this connection.
         """
+        # Who decides what comes after a session that has ended:
+        #   errors.py     what an error allows at all: `is_temporary`, `one_more_session`, `gap`
+        #   guard.py      a stream that stands still: one more session, a warning, or the query's end
+        #   here          another session at once, over other tables or as a stream behind a loss
+        #   recovery.py   whether a loss may be left behind (failOnDataLoss)
+        #   thread.py     a lost connection: whether, how often and for how long it is tried again
+        #   spark/reader.py   a planned batch that is lost: whether the query goes on without it
         while True:
             try:
                 if not self._run_connection():
@@ -142,10 +151,15 @@ class CaptureRun:
                     raise
                 if self._leaves_tables_out(reason):
                     self.end_session()
-                    self.state.join(None)
-                elif isinstance(reason, DataLoss) and self._may_jump(reason):
+                    self.state.end_of_log.end_joining()
+                elif isinstance(reason, DataLoss) and self._recovery.may_leave(
+                    reason, is_replaying=not self._is_free()
+                ):
                     self.end_session()
-                    self._leave_stream(reason)
+                    if previous := self._recovery.leave(reason):
+                        self.offset, self._private_folder = NOT_STARTED, None
+                        self.liveness.begin_stream()
+                        previous.discard()
                 else:
                     raise
 
@@ -167,143 +181,174 @@ class CaptureRun:
 
     def _run_connection(self) -> bool:
         """Capture over one session; tell whether it has ended for other tables."""
-        with open_catalog(self.options) as catalog:
-            may_change = self._expected() is None
-            self.options = self._discovery.named(catalog, may_change=may_change)
-            self._beside.options = self.options
-            source = describe_tables(self.options, catalog)
-            sample = offer_sample(catalog, self.state.restart_bound)
-            if not self.state.target_position:  # the first time, not when a connection was lost
-                # A run that reads to the end of the sample settles it too, unless the log is buffered.
-                self.state.target_position = (
-                    page_after(catalog.current_position()) if sample is None else sample.log_end
-                )
-                self.state.log_space = catalog.log_space()
-            if self.options.metrics_port:  # each time: it may be another one after an upgrade
-                self.state.server_version = version_told(catalog)
+        options, source = self._described()
         self.check_schema(source.schema())
         if self.stop.is_set():
             return False
         if self.offset.is_started and self.state.spool is None:
             self._go_on(source)
-        self._require_same_source(source)
-        if self.offset.lost is not None and self._expected() is None:
+        receipt = named_receipt(options)
+        altered = self._require_same_source(options, source, receipt)
+        if self.offset.lost is not None and self._is_free():
             raise self.offset.lost.error()  # reported before; a planned batch comes first
-        return self._capture(source)
-
-    def _capture(self, source: SourceTables) -> bool:
-        self._beside.plan(source, self.offset)
-        spool, joining = self.state.spool, self._beside.absent(source, self.offset)
-        if joining is not None and self._beside.may_come_at_once(joining, source):
-            self._let_in(joining)
-            return True
-        snapshots = self._beside.snapshots(source, joining)
-        since = source.numbered(spool.tables) if spool else {}
-        start = CaptureStart(
-            self.options,
+        plan = plan_session(
+            options,
             source,
-            spool.mark if spool else None,
-            self._expected(),
-            self._jump,
-            self.state.counters.assembly,
-            self.offset.lost.error() if self.offset.lost else None,
-            self.offset.logged,
-            on_switched_on=self.on_switched_on,
-            joining=joining,
-            receipt=self._beside.receipt(),
-            joined_at=max(since.values(), default=0),
+            self.state.spool,
+            receipt,
+            altered,
+            self._recovery.tables,
+            self._is_free,
+            self.clock,
         )
-        stream = ChangeStream(
-            partial(self._begin_session, start, source),
+        self.state.end_of_log.begin_session(plan.absent, self.clock())
+        if plan.absent.may_switch_at_once(source.names):
+            self._let_in(plan.absent)
+            return True
+        if not self._run_session(plan) or self.stop.is_set():
+            return False
+        if plan.absent.names:
+            self._let_in(plan.absent)
+        return True
+
+    def _described(self) -> tuple[SourceOptions, SourceTables]:
+        """Return the options with the tables named one by one, and what the server has of these."""
+        with open_catalog(self.options) as catalog:
+            options = self._discovery.named(catalog, may_change=self._is_free())
+            source = describe_tables(options, catalog)
+            sample = offer_sample(catalog, self.state.restart_bound)
+            end = self.state.end_of_log
+            if not end.target_position:  # the first time, not when a connection was lost
+                # A run that reads to the end of the sample settles it too, unless the log is buffered.
+                end.target_position = (
+                    page_after(catalog.current_position()) if sample is None else sample.log_end
+                )
+                end.log_space = catalog.log_space()
+            if self.options.metrics_port:  # each time: it may be another one after an upgrade
+                self.state.server_version = version_told(catalog)
+        return options, source
+
+    def _run_session(self, plan: SessionPlan) -> bool:
+        """Begin a session and capture over it; return False if it was told to stop while it failed."""
+        start = self._start(plan)
+        snapshots = begin_snapshots(plan, self.state, self._is_free, self.clock)
+        known = self.state.spool.manifest.present_tables if self.state.spool else {}
+        watches = [*snapshots.watches, *watch_writers(plan.receipt, plan.source, known)]
+        stream = self._stream = ChangeStream(
+            partial(self._begin_session, start, plan.source),
             start.close,
             self.read,
             self.state.counters.received,
-            self._beside.watching(source, snapshots),
+            _all_of(watches),
         )
-        self._stream = stream
-        self.state.restart_bound.begin_session(source.is_buffered)
-        guard = self._guard(source, start)
-        self._discovery.begin(lambda: joining is None and self._may_end_for_others())
-        pending = self._pending(source, lambda: start.logged)
+        self.state.restart_bound.begin_session(plan.source.is_buffered)
+        guard = self._guard(plan, start)
+        self._discovery.begin(lambda: self._may_end_for_others(plan))
         try:
-            since = {**since, **self._beside.held_back}
-            with self._beside.contents(source) as contents:
-                encoder = source.encoder(since, snapshots.touched if snapshots else None, contents)
-                capture(
-                    stream,
-                    encoder,
-                    pending,
-                    self.state,
-                    self.stop,
-                    guard,
-                    joining,
-                    snapshots,
-                    self._discovery.has_found,
-                )
-                if not self.stop.is_set():
-                    pending.flush(encoder)
+            self._capture(plan, start, stream, guard, snapshots)
         except ConnectionLost:
             if self.stop.is_set():  # whoever was told to stop has ended a connection where it was
                 return False
             raise
         finally:
-            if snapshots is not None:
-                snapshots.close()
-        if self.stop.is_set():
-            return False
-        if joining is not None:
-            self._let_in(joining)
+            snapshots.close()
         return True
 
-    def _may_end_for_others(self) -> bool:
+    def _capture(
+        self,
+        plan: SessionPlan,
+        start: CaptureStart,
+        stream: ChangeStream,
+        guard: CaptureGuard,
+        snapshots: NoSnapshots,
+    ) -> None:
+        state, stops = self.state, lambda: self.state.outcome.is_stopped
+        companions: list[Companion] = [  # in the order in which an answer passes them
+            state.restart_bound,
+            plan.absent,
+            state.end_of_log,
+            snapshots,
+            self._discovery,
+        ]
+        pending = self._pending(plan, lambda: start.logged)
+        with open_contents(
+            plan.options, plan.source, state.counters.contents, stops, self.clock
+        ) as contents:
+            encoder = plan.source.encoder(plan.delivered_since, snapshots.touched, contents)
+            capture(stream, encoder, pending, state, self.stop, guard, companions)
+            if not self.stop.is_set():
+                pending.flush(encoder)
+
+    def _start(self, plan: SessionPlan) -> CaptureStart:
+        lost = self.offset.lost
+        return CaptureStart(
+            plan.options,
+            plan.source,
+            self.state.spool.manifest.mark if self.state.spool else None,
+            self._expected(),
+            self._recovery.lost,
+            self.state.counters.assembly,
+            lost.error() if lost else None,
+            self.offset.logged,
+            on_switched_on=self.on_switched_on,
+            joining=plan.absent,
+            receipt=plan.receipt,
+            joined_at=plan.joined_at,
+        )
+
+    def _may_end_for_others(self, plan: SessionPlan) -> bool:
         """Tell whether a session may end so that other tables join.
 
-        Not before a stream has begun or a planned batch is there, nor while a table may be locked to
-        be read whole: it would be read again.
+        Not before a stream has begun or a planned batch is there, while others are joining already, nor
+        while a table may be locked to be read whole: it would be read again.
         """
-        is_locking = self._beside.held_back and self.state.counters.snapshots.tables_left
-        return self.state.spool is not None and self._expected() is None and not is_locking
+        is_locking = plan.to_lock and self.state.counters.snapshots.tables_left
+        is_joining = bool(plan.absent.names)
+        return self.state.spool is not None and self._is_free() and not (is_locking or is_joining)
 
     def _leaves_tables_out(self, reason: InformixCdcError) -> bool:
         """Tell whether the query goes on without tables that were found or dropped while it ran."""
-        is_free = self.state.spool is not None and self._expected() is None
+        is_free = self.state.spool is not None and self._is_free()
         return is_free and self._discovery.leaves_out(reason)
 
-    def _guard(self, source: SourceTables, start: CaptureStart) -> CaptureGuard:
+    def _guard(self, plan: SessionPlan, start: CaptureStart) -> CaptureGuard:
         watch = self.state.watch = self.watch(
-            self.options, source, self.clock, self.state.restart_bound
+            plan.options, plan.source, self.clock, self.state.restart_bound
         )
         return CaptureGuard(
             self.liveness,
             watch,
             self.state,
             self.clock,
-            source.identity,
+            plan.source.identity,
             expected=self._expected,
-            scout_reads=lambda: start.scout_reads,
+            probe_reads=lambda: start.probe_reads,
             known_loss=lambda: start.loss,
-            reads_from=lambda place: self._reads_from(place, source),
+            reads_from=lambda place: self._reads_from(place, plan),
             may_lose=not self.options.fail_on_data_loss,
         )
 
     def _let_in(self, joining: Absent) -> None:
-        left = joining.spool.left
+        """Let tables into the stream where the spool ends: the next session captures them."""
+        assert self.state.spool is not None  # else nothing joins
+        left = self.state.spool.manifest.present_left
         for name, state in joining.switch().items():
             place = state and show(state.since)
             TABLE_JOINED.log(logger, stream=self.state.stream, table=name, since=place)
             is_read = state is not None and state.snapshot is not None and not state.snapshot.is_done
-            if isinstance(joining, Returning) and not is_read:
+            if name in joining.altered and not is_read:
                 ALTERED_ROWS_KEPT.log(logger, stream=self.state.stream, table=name)
             if name in left:
-                former = show(left[name])
+                left_at = show(left[name])
                 TABLE_CAME_BACK.log(
-                    logger, stream=self.state.stream, table=name, left=former, since=place
+                    logger, stream=self.state.stream, table=name, left=left_at, since=place
                 )
-        self.state.join(None)
+        self.state.end_of_log.end_joining()
+        self.state.notify()
 
-    def _reads_from(self, place: int, source: SourceTables) -> bool:
+    def _reads_from(self, place: int, plan: SessionPlan) -> bool:
         """Tell whether a session of its own that begins at a place is given records; bounded."""
-        probe = CaptureStart(self.options, source, None)
+        probe = CaptureStart(plan.options, plan.source, None)
         stream = ChangeStream(lambda: probe.begin_at(place), probe.close, self.read)
         try:
             return shows_transactions(
@@ -316,10 +361,10 @@ class CaptureRun:
     def _stop_seconds(self) -> float:
         return self.options.read_timeout_seconds + STOP_MARGIN_SECONDS
 
-    def _pending(self, source: SourceTables, logged: Callable[[], LogEnd | None]) -> Pending:
+    def _pending(self, plan: SessionPlan, logged: Callable[[], LogEnd | None]) -> Pending:
         return Pending(
             self.state.spool,
-            lambda anchor: self._begin_stream(source, anchor, logged()),
+            lambda anchor: self._begin_stream(plan, anchor, logged()),
             self.clock,
             latency_seconds=self.options.max_latency_ms / 1000,
             segment_bytes=self.options.segment_bytes,
@@ -330,8 +375,12 @@ class CaptureRun:
     def _expected(self) -> int | None:
         """Return the commit a replay must pass, unless the spool already holds it."""
         spool, planned = self.state.spool, self.planned
-        is_there = spool is None or planned is None or spool.mark.place >= planned.place
+        is_there = spool is None or planned is None or spool.manifest.mark.place >= planned.place
         return None if is_there or planned is None else planned.commit
+
+    def _is_free(self) -> bool:
+        """Tell whether no planned batch comes first."""
+        return self._expected() is None
 
     def _go_on(self, source: SourceTables) -> None:
         """Open the spool of a stream that Spark knows."""
@@ -356,37 +405,39 @@ class CaptureRun:
         named again has a gap.
         """
         begun, spool = start.begin(), self.state.spool
-        if start.joining is None:
-            self._discovery.note_captured()
-        leaving = sorted(spool.tables.keys() - set(source.names)) if spool else []
+        if not start.joining.names:
+            self._discovery.record_captured()
+        leaving = sorted(spool.manifest.present_tables.keys() - set(source.names)) if spool else []
         if spool is not None and leaving:
             spool.change_tables(dict.fromkeys(leaving))
             for name in leaving:
-                place = show(spool.mark.commit)
+                place = show(spool.manifest.mark.commit)
                 TABLE_LEFT.log(logger, stream=spool.stream, table=name, left=place)
         return begun
 
-    def _require_same_source(self, source: SourceTables) -> None:
-        """Refuse another server, and other tables under the names of those that are captured.
+    def _require_same_source(
+        self, options: SourceOptions, source: SourceTables, receipt: Receipt | None
+    ) -> Tables:
+        """Return which tables of the stream were altered, as the receipt says; refuse any others.
 
         Raises:
-            DataLoss: names what it was, and what it is.
+            BadOption: the receipt does not fit.
+            DataLoss: it is another server, or another table; names what it was, and what it is.
         """
         if (spool := self.state.spool) is None:
-            return
-        if spool.source != source.source:
-            raise other_source(spool.source, source.source)
-        self._beside.require_known(source, self.offset)
+            return {}
+        if spool.manifest.source != source.source:
+            raise other_source(spool.manifest.source, source.source)
+        here = replace(
+            self.offset, position=spool.manifest.mark
+        )  # that of a planned batch may be behind it
+        return altered_tables(here, source, spool.manifest.present_tables, receipt, options)
 
-    def _begin_stream(self, source: SourceTables, anchor: Position, logged: LogEnd | None) -> Spool:
-        """Open the spool of a new stream; say so if it goes on where another was lost."""
-        if self._jump is not None and self._loss is not None:
-            DATA_LOSS.log(logger, **self._jump.report(self._loss, anchor))
-            LossMarks.beside(self.options.spool_path).remove(self._jump.stream)
-            self._jump = self._loss = None
-            self._jumps = 0
-        stream, tables = secrets.token_hex(8), self._beside.first_states(source)
-        self.offset = StreamOffset(stream, source.source, anchor, logged, tables=tables)
+    def _begin_stream(self, plan: SessionPlan, anchor: Position, logged: LogEnd | None) -> Spool:
+        """Open the spool of a new stream; it may go on where another was lost."""
+        self._recovery.end_at(anchor)
+        stream, source = secrets.token_hex(8), plan.source
+        self.offset = StreamOffset(stream, source.source, anchor, logged, tables=plan.first_states)
         return self._open_spool(source, self.offset)
 
     def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
@@ -405,67 +456,36 @@ class CaptureRun:
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
             copies=copies_for(self.options.segment_copies, offset.stream),
             tables=offset.tables,
-            former_sources=[source.of_first(len(offset.tables or ()))],
+            previous_sources=[source.of_first(len(offset.tables or ()))],
             captured=source.names,
             left=offset.left,
         )
         STREAM_BEGUN.log(
             logger,
             stream=offset.stream,
-            restart=show(spool.mark.restart),
-            commit=show(spool.mark.commit),
+            restart=show(spool.manifest.mark.restart),
+            commit=show(spool.manifest.mark.commit),
             spool=folder,
             transport=self.options.transport,
         )
-        self.state.counters.appended.begin(spool.end.place if spool.segment_count else None)
+        self.state.counters.appended.begin(
+            spool.manifest.end.place if len(spool.manifest.segments) else None
+        )
         self.state.logged = offset.logged
         self.state.spool = spool
         self.state.notify()
         return spool
 
-    # a loss of data, and what comes after it
-
     def loses_batch(self, reason: BaseException) -> bool:
         """Tell whether an error loses a planned batch and the query may go on without it."""
-        is_replaying = self._expected() is not None
-        return not self.options.fail_on_data_loss and is_replaying and can_jump(reason)
+        return self._recovery.loses_batch(reason, is_replaying=not self._is_free())
 
-    def _may_jump(self, reason: BaseException) -> bool:
-        """Tell whether the stream may go on elsewhere; a planned batch cannot."""
-        has_begun = self.state.spool is not None or self._jump is not None
-        is_free = has_begun and self._expected() is None
-        return not self.options.fail_on_data_loss and is_free and can_jump(reason)
 
-    def _leave_stream(self, loss: DataLoss) -> None:
-        """Let Spark take what the stream has, then leave it for a new one."""
-        former = self.state.spool
-        if former is None:  # lost again while it looked for a beginning: the oldest log is another now
-            self._jumps += 1
-            if self._jumps > _MOST_JUMPS:
-                raise loss
-            return
-        self._wait_until_taken(former)
-        if self.stop.is_set():
-            return
-        self._loss, self._jump = (
-            loss,
-            Jump(
-                former.stream,
-                former.mark,
-                is_same_source=loss.gap not in _OTHER_POSITIONS,
-                not_before=loss.goes_on_at or 0,
-            ),
-        )
-        self._beside.left = former.tables
-        self.offset, self._private_folder = NOT_STARTED, None
-        self.liveness.begin_stream()
-        self.state.restart_bound.begin_stream()
-        self.state.leave(former)
-        former.discard()
+def _all_of(watches: Sequence[Callable[[RecordBlock], None]]) -> Callable[[RecordBlock], None] | None:
+    """Return what shows each block of records to all of these; None where there is none."""
 
-    def _wait_until_taken(self, spool: Spool) -> None:
-        self.state.gauges.is_paused = True
-        self.state.notify()
-        while not self.state.spark.has_taken(spool) and not self.stop.is_set():
-            self.state.wait_for_spark(lambda: self.state.spark.has_taken(spool), 1.0)
-        self.state.gauges.is_paused = False
+    def watch(block: RecordBlock) -> None:
+        for each in watches:
+            each(block)
+
+    return watch if watches else None

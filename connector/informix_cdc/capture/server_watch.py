@@ -1,6 +1,6 @@
 """Ask the server now and then how its log stands, on a connection and in a thread of their own.
 
-Rule: it only asks; `liveness.py` judges. What cannot be asked now is asked later: the capture's own
+Rule: it only asks; `liveness.py` decides. What cannot be asked now is asked later: the capture's own
 connection tells when the server is gone.
 """
 
@@ -52,7 +52,7 @@ class ServerWatch:
     Args:
         options: where to connect.
         source: the tables whose full row logging is looked at.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
         bound: wants to know who is open, as long as that may move the restart position on.
     """
 

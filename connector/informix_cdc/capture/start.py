@@ -6,7 +6,7 @@ that loses nothing (docs/design.md, section 5).
     first start   full row logging on -> position S -> transactions open now -> capture from S
     in the past   full row logging on -> read on from S for transactions older than S -> again from S
     resume        same source? full row logging still on? -> capture from the restart position
-    jump          as in the past, from where a loss of data leaves off
+    recovery      as in the past, from where a loss of data leaves off
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from informix_capture_client.transactions import (
 )
 from informix_capture_client.transport import Transport
 from informix_cdc.capture.guard import row_logging_off
-from informix_cdc.capture.jump import Jump
+from informix_cdc.capture.recovery import LostStream
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.server import (
     SourceTables,
@@ -75,7 +75,7 @@ def log_switch(options: SourceOptions, table: Table) -> None:
 class CaptureStart:
     """Begins sessions of one stream; `position` None means that the stream has not started.
 
-    `jump` is set when it starts where another one was lost. `on_switched_on` is called with a table
+    `lost` is set when it starts where another one was lost. `on_switched_on` is called with a table
     whose full row logging was off before. `joining` waits for tables of the source that are not in the
     stream yet: they are logged, and not captured. `joined_at` is where the last of
     the others came in, up to which all is delivered; 0 where none did.
@@ -87,13 +87,13 @@ class CaptureStart:
     source: SourceTables
     position: Position | None
     expected_commit: int | None = None
-    jump: Jump | None = None
+    lost: LostStream | None = None
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
     loss: DataLoss | None = None  # to be raised once the expected commit has passed
     logged: LogEnd | None = None  # as `StreamOffset` has it; found where a stream begins
-    scout_reads: int = 0  # of the log for older transactions, before there is a session
+    probe_reads: int = 0  # of the log for older transactions, before there is a session
     on_switched_on: Callable[[Table], None] | None = None  # else it is logged
-    joining: Absent | None = None
+    joining: Absent = field(default_factory=Absent)
     receipt: Receipt | None = None  # what option schemaChange names
     joined_at: int = 0
     _connection: Transport | None = None
@@ -145,13 +145,13 @@ class CaptureStart:
 
     @property
     def _begins_now(self) -> bool:
-        return self.jump is None and self.options.starting_position == "latest"
+        return self.lost is None and self.options.starting_position == "latest"
 
     def _memory_limit(self) -> MemoryLimit:
         folder = Path(self.options.spool_path or tempfile.gettempdir())
         return MemoryLimit(self.options.max_transaction_memory_bytes, SpillFiles(folder))
 
-    def _note_loss(
+    def _record_loss(
         self, loss: DataLoss, session: CaptureSession, catalog: Catalog, table: Table
     ) -> None:
         """Refuse to go on; but hand a planned batch out first, whose rows were logged before.
@@ -181,27 +181,24 @@ class CaptureStart:
         if self.source.heartbeat and catalog is not None:  # else a session has captured it before
             self._switch_on(session, catalog, [self.source.heartbeat])
         for number, table in enumerate(self.source.all_tables):
-            if self._is_late(table):
+            if unqualified(str(table.name)) in self.joining.names:
                 continue
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))
 
-    def _is_late(self, table: Table) -> bool:
-        return self.joining is not None and unqualified(str(table.name)) in self.joining.absent
-
     def _is_to_be_logged(self, table: Table) -> bool:
         """Tell whether full row logging may be off; that of an altered table was switched on again."""
-        return self.joining is not None and unqualified(str(table.name)) in self.joining.unlogged
+        return unqualified(str(table.name)) in self.joining.unlogged
 
     def _log_late(self, session: CaptureSession, catalog: Catalog) -> None:
         """Switch full row logging on for what joins, then ask where that holds and who is open."""
         late = [table for table in self.source.tables if self._is_to_be_logged(table)]
-        if self.joining is not None and late:
+        if late:
             self._switch_on(session, catalog, late)
             # In this order: who begins in between lies behind the place, and being listed does no harm.
             place, still_open = catalog.next_position(), catalog.open_transactions()
             log_end = page_after(catalog.current_position())
-            self.joining.note_switched(Switched(place, still_open, log_end))
+            self.joining.record_switch(Switched(place, still_open, log_end))
 
     def begin_at(self, place: int) -> Begun:
         """Connect and activate a session at a place, to see what it is given there: nothing is kept."""
@@ -213,9 +210,6 @@ class CaptureStart:
             session.activate(place)
             on_error.pop_all()
         return Begun(session, TransactionAssembler(None, floor=place))
-
-    def _open_session(self, connection: Transport) -> contextlib.closing[CaptureSession]:
-        return contextlib.closing(CaptureSession(connection, self._session_settings()))
 
     def _session_settings(self) -> SessionSettings:
         return SessionSettings(
@@ -229,14 +223,14 @@ class CaptureStart:
     def _first_start(
         self, session: CaptureSession, catalog: Catalog
     ) -> tuple[TransactionAssembler, int]:
-        begins_in_the_past = self.jump is None and not self._begins_now
+        begins_in_the_past = self.lost is None and not self._begins_now
         if begins_in_the_past:
             self._require_row_logging(catalog)
         # First of all, so that every row above S is whole in the log: without full row logging a
         # server logs parts of rows, from which no row can be shown (CDC guide).
         self._switch_on(session, catalog, self.source.tables)
-        if self.jump is not None:
-            return self._jump(self.jump, catalog)
+        if self.lost is not None:
+            return self._recover(self.lost, catalog)
         if begins_in_the_past:
             return self._start_in_the_past(catalog)
         # S before the open transactions: one that begins in between has its BEGINTX above S, and being
@@ -273,10 +267,10 @@ class CaptureStart:
         anchor = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
         return TransactionAssembler(anchor, restart_bound=self._bound(place)), place
 
-    def _jump(self, jump: Jump, catalog: Catalog) -> tuple[TransactionAssembler, int]:
+    def _recover(self, lost: LostStream, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         oldest, end = catalog.oldest_position(), page_after(catalog.current_position())
-        place = jump.begins_at(oldest, end)
-        anchor = jump.anchor(place, end, self._older_than(place, catalog))
+        place = lost.begins_at(oldest, end)
+        anchor = lost.anchor(place, end, self._older_than(place, catalog))
         return TransactionAssembler(anchor, restart_bound=self._bound(place)), place
 
     def _bound(self, restart: int) -> int | None:
@@ -285,17 +279,18 @@ class CaptureStart:
 
     def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
         """Read the log from a position on for the transactions that were open there."""
-        still_open = catalog.open_transactions()  # first: who ends after this, ends before `upto`
-        upto = page_after(catalog.current_position())
+        still_open = catalog.open_transactions()  # first: who ends after this, ends before `up_to`
+        up_to = page_after(catalog.current_position())
         connection = open_capture_connection(self.options, self.source.db_locale)
-        with contextlib.closing(connection), self._open_session(connection) as scout:
-            self._start_captures(scout, catalog)
-            scout.activate(place)
-            older = transactions_older_than_start(scout, upto, self._note_read)
+        session = CaptureSession(connection, self._session_settings())
+        with contextlib.closing(connection), contextlib.closing(session) as probe:
+            self._start_captures(probe, catalog)
+            probe.activate(place)
+            older = transactions_older_than_start(probe, up_to, self._count_read)
         return older | still_open
 
-    def _note_read(self) -> None:
-        self.scout_reads += 1
+    def _count_read(self) -> None:
+        self.probe_reads += 1
 
     def _resume(
         self, position: Position, session: CaptureSession, catalog: Catalog
@@ -310,7 +305,7 @@ class CaptureStart:
         seen_off = catalog.without_row_logging(present)
         for table in catalog.without_row_logging(seen_off):
             require_complete(self.receipt, unqualified(str(table.name)))
-            self._note_loss(row_logging_off(str(table.name), position), session, catalog, table)
+            self._record_loss(row_logging_off(str(table.name), position), session, catalog, table)
         self._log_late(session, catalog)
         place = _resumes_at(position, catalog)
         # Once a table has joined, all that was open where the stream began has ended. The ids that are

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from informix_capture_client.catalog import LogSpace
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.log_events import (
     BEGIN_SHOWN_LATE,
@@ -22,19 +21,15 @@ from informix_capture_client.log_events import (
 )
 from informix_capture_client.positions import LogEnd, Position, RecordPlace, show
 from informix_capture_client.stream import Answer, Read
-from informix_capture_client.transactions import CommittedTransactions, PositionPassed, StreamEvent
 from informix_cdc.capture.counts import Counters, Gauges
+from informix_cdc.capture.end_of_log import EndOfLogWatch
 from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import LogWatch
-from informix_cdc.capture.spark_side import SparkSide
 from informix_checkpoints.spool import Spool
 
 logger = logging.getLogger("informix_cdc.connector.capture_state")  # a name in logs, not a module
 
-# How long a run of AvailableNow waits for a server that does not send what is in its log.
-LATE_SECONDS = 90.0
-JOIN_SECONDS = 90.0  # and for tables that are on their way into the stream
-_NEAR_PAGES = 3  # TIMEOUT names the last record; the page after it may count as used
+_NOWHERE: RecordPlace = (-1, 0)
 
 
 @dataclass(slots=True)
@@ -65,6 +60,47 @@ class CaptureOutcome:
 
 
 @dataclass(slots=True)
+class SparkSide:
+    """Up to where Spark is done with each stream, and up to where it has planned.
+
+    Spark's threads write it, by stream; the capture reads it to know when it must wait.
+
+    Attributes:
+        restart: where a new session of the query would begin; None before the first batch.
+    """
+
+    restart: int | None = None
+    _taken: dict[str, RecordPlace] = field(default_factory=dict)  # by stream, as in the next one
+    _planned: dict[str, RecordPlace] = field(default_factory=dict)
+
+    def ack(self, stream: str, position: Position) -> bool:
+        """Record that Spark asks for what lies above a place, so is done with the rest; tell if new."""
+        self.restart = position.restart or None
+        is_news = position.place > self._taken.get(stream, _NOWHERE)
+        if is_news:
+            self._taken[stream] = position.place
+        return is_news
+
+    def plan(self, stream: str, up_to: RecordPlace) -> None:
+        """Record that Spark asks for a range up to a place: that must not wait for room."""
+        self._planned[stream] = max(up_to, self._planned.get(stream, _NOWHERE))
+
+    def taken(self, stream: str) -> int | None:
+        """Return the commit up to which Spark is done with a stream; None before its first batch."""
+        place = self._taken.get(stream)
+        return None if place is None else place[0]
+
+    def has_taken(self, spool: Spool) -> bool:
+        """Tell whether Spark is done with everything that a spool holds."""
+        return self._taken.get(spool.stream, _NOWHERE) >= spool.manifest.end.place
+
+    def bytes_ahead(self, spool: Spool) -> int:
+        """Return how much lies in a spool that Spark has neither taken nor planned."""
+        asked = [asked.get(spool.stream, _NOWHERE) for asked in (self._taken, self._planned)]
+        return spool.bytes_above(max(asked))
+
+
+@dataclass(slots=True)
 class CaptureState:
     """Where a capture stands.
 
@@ -75,10 +111,8 @@ class CaptureState:
         outcome: how it ended, if it has.
         spool: of the present stream; None before it has begun, or once it was left.
         former_streams: streams that this one goes on from after a loss of data.
-        target_position: beyond the log's end when the capture began; 0 while that is not known. Not its
-            clock: that may be set back, and then half of what was committed would do.
-        log_space: the log files when the capture began; None where the server does not tell.
-        clock: seconds from anywhere.
+        end_of_log: watches for the end that the log had when the capture began.
+        clock: a monotonic clock.
         logged: as `StreamOffset` has it.
         watch: knows how the server's log stands.
         restart_bound: how far restart positions may go.
@@ -90,17 +124,17 @@ class CaptureState:
     spark: SparkSide = field(default_factory=SparkSide)
     outcome: CaptureOutcome = field(default_factory=CaptureOutcome)
     spool: Spool | None = None
-    former_streams: set[str] = field(default_factory=set)
-    target_position: int = 0
-    log_space: LogSpace | None = None
+    previous_streams: set[str] = field(default_factory=set)
     clock: Callable[[], float] = time.monotonic
     logged: LogEnd | None = None
     watch: LogWatch | None = None
     restart_bound: RestartBound = field(default_factory=RestartBound)
     server_version: str = ""
-    _joining_since: float | None = field(default=None, init=False)
-    _late_since: float | None = field(default=None, init=False)
+    end_of_log: EndOfLogWatch = field(init=False)
     _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def __post_init__(self) -> None:
+        self.end_of_log = EndOfLogWatch(self.gauges)
 
     def successor(self) -> CaptureState:
         """Return the state of another capture of the same query: it counts on from here."""
@@ -114,12 +148,12 @@ class CaptureState:
     @property
     def spool_rows(self) -> int:
         """How many rows are in the spool."""
-        return spool.rows if (spool := self.spool) else 0
+        return spool.manifest.row_count if (spool := self.spool) else 0
 
     @property
     def spool_bytes(self) -> int:
         """How many bytes they take there."""
-        return spool.size_bytes if (spool := self.spool) else 0
+        return spool.manifest.size_bytes if (spool := self.spool) else 0
 
     @property
     def bytes_ahead(self) -> int:
@@ -146,69 +180,22 @@ class CaptureState:
 
     # what the capture says
 
-    def catches_up(self, answer: Answer) -> bool:
-        """Tell whether what came is the first that lies beyond the capture's start."""
-        if self.gauges.is_caught_up or not isinstance(answer, Read) or not self.target_position:
-            return False
-        since = self._joining_since
-        # A run of AvailableNow would end without them, each time; others need not wait for them.
-        is_joining = since is not None and self.clock() - since < JOIN_SECONDS
-        if is_joining and self.gauges.is_at_end:
-            return False
-        is_at_end = self._is_at_end(answer)
-        self.gauges.is_at_end |= is_at_end
-        return is_at_end and not is_joining
-
-    def _is_at_end(self, answer: Read) -> bool:
-        # As long as the log may be another one, its positions say nothing.
-        is_known = answer.assembler.awaited_witness is None
-        is_past = answer.reached >= self.target_position or any(map(self._is_past, answer.events))
-        if is_known and is_past:
-            return True
-        is_idle = any(isinstance(event, PositionPassed) and event.is_timeout for event in answer.events)
-        return is_idle and self._is_end_of_log(answer)
-
-    def _is_past(self, event: StreamEvent) -> bool:
-        if isinstance(event, PositionPassed):
-            # `restart` stays behind while a transaction is open; `commit` moves with every COMMTX
-            return max(event.position.commit, event.position.restart) >= self.target_position
-        return (
-            isinstance(event, CommittedTransactions) and event.position.commit >= self.target_position
-        )
-
-    def _is_end_of_log(self, answer: Read) -> bool:
-        """Tell whether a TIMEOUT means that all has come which was in the log at the start.
-
-        A server may be late, or unable to read its log on; that is waited for, and told.
-        """
-        space = self.log_space
-        is_near = space is None or space.bytes_since(answer.reached) <= _NEAR_PAGES * space.page_bytes
-        if is_near and answer.assembler.awaited_witness is None:
-            return True
-        now = self.clock()
-        self._late_since = now if self._late_since is None else self._late_since
-        if now - self._late_since < LATE_SECONDS:
-            return False
-        LOG_END_NOT_REACHED.log(
-            logger,
-            stream=self.stream,
-            reached=show(answer.reached),
-            log_end=show(self.target_position),
-        )
-        return True
-
-    def note(self, answer: Answer, catches_up: bool = False) -> None:
-        """Note what the latest bytes said, once what they complete is in the spool.
-
-        Args:
-            answer: of the stream.
-            catches_up: what `catches_up` said of it.
-        """
+    def record(self, answer: Answer) -> None:
+        """Record what the latest bytes said, once what they complete is in the spool."""
         if not isinstance(answer, Read):
             return
-        self.gauges.note(answer, self.counters.received.timeouts)
-        self.gauges.is_caught_up |= catches_up
-        self.counters.note_read()
+        end = self.end_of_log
+        self.gauges.record(answer, self.counters.received.timeouts)
+        has_caught_up = end.has_caught_up
+        self.gauges.is_caught_up |= has_caught_up
+        if end.is_late:
+            LOG_END_NOT_REACHED.log(
+                logger,
+                stream=self.stream,
+                reached=show(answer.reached),
+                log_end=show(end.target_position),
+            )
+        self.counters.record_read()
         for count, why in self.counters.newly_left_out():
             TRANSACTIONS_LEFT_OUT.log(logger, stream=self.stream, count=count, reason=why)
         if late := self.counters.newly_late_begin():
@@ -216,24 +203,18 @@ class CaptureState:
             BEGIN_SHOWN_LATE.log(logger, stream=self.stream, begin=begin, commit=commit)
         for rows in self.counters.newly_former():
             FORMER_ROWS_LEFT_OUT.log(logger, **{**rows._asdict(), "commit": show(rows.commit)})
-        if answer.events or catches_up:
+        if answer.events or has_caught_up:
             self.notify()
 
-    def join(self, since: float | None) -> None:
-        """Note since when tables are on their way into the stream; None: they are in it."""
-        if since is None or self._joining_since is None:
-            self._joining_since = since
-        self.notify()
-
-    def leave(self, former: Spool) -> None:
+    def leave(self, previous: Spool) -> None:
         """Forget a stream that is lost; another one begins."""
         # The spool goes first, and all at once for whoever waits: a reader that still saw it among the
         # former streams would take its start for a new one, and an AvailableNow run would end there.
         with self._changed:
             self.spool = None
-            self.target_position = 0
-            self.gauges.is_caught_up = self.gauges.is_at_end = False
-            self.former_streams.add(former.stream)
+            self.end_of_log.begin_stream()
+            self.gauges.is_caught_up = False
+            self.previous_streams.add(previous.stream)
         self.counters.count_loss()
         self.counters.assembly.begin_stream()
         self.notify()
@@ -245,21 +226,21 @@ class CaptureState:
 
     # what Spark says
 
-    def take(self, stream: str, position: Position) -> None:
-        """Note that Spark asks for what lies above a commit, so it is done with the rest."""
-        if self.spark.take(stream, position):
+    def ack(self, stream: str, position: Position) -> None:
+        """Record that Spark asks for what lies above a commit, so it is done with the rest."""
+        if self.spark.ack(stream, position):
             if stream == self.stream:
-                self.counters.appended.take(position.place)
+                self.counters.appended.ack(position.place)
             self.notify()
 
-    def plan(self, stream: str, upto: RecordPlace) -> None:
-        """Note that Spark asks for a range up to a place: that must not wait for room."""
-        self.spark.plan(stream, upto)
+    def plan(self, stream: str, up_to: RecordPlace) -> None:
+        """Record that Spark asks for a range up to a place: that must not wait for room."""
+        self.spark.plan(stream, up_to)
         self.notify()
 
     def has_left(self, stream: str) -> bool:
         """Tell whether a stream was lost: Spark was done with all its rows before it was left."""
-        return stream in self.former_streams
+        return stream in self.previous_streams
 
     # waiting
 

@@ -129,7 +129,7 @@ class CaptureThread:
             wait=wait_exponential(multiplier=0.2, max=_MOST_PAUSE_SECONDS) + wait_random(0, 0.2),
             stop=self._is_given_up,
             sleep=self._pause,
-            before_sleep=self._note_reconnect,
+            before_sleep=self._record_reconnect,
             reraise=True,
         )
 
@@ -143,13 +143,13 @@ class CaptureThread:
         spool = self.state.spool
         if spool is not None and spool.has_lost_rows:
             return False  # only who asks Spark where it stands can capture them again
-        was_connected = spool is not None or bool(self.state.former_streams)
+        was_connected = spool is not None or bool(self.state.previous_streams)
         is_away = isinstance(reason, InformixCdcError) and reason.is_temporary
         return isinstance(reason, ConnectionLost) or (is_away and was_connected)
 
     def _progress(self) -> object:
         """Return where the stream stands; nothing else is progress."""
-        return (spool.stream, spool.mark) if (spool := self.state.spool) else None
+        return (spool.stream, spool.manifest.mark) if (spool := self.state.spool) else None
 
     def _was_steady(self) -> bool:
         """Tell whether the last connection has served for a while."""
@@ -184,7 +184,7 @@ class CaptureThread:
         self._stop.wait(seconds)
         self._tried_at = time.monotonic()
 
-    def _note_reconnect(self, attempt: RetryCallState) -> None:
+    def _record_reconnect(self, attempt: RetryCallState) -> None:
         self.state.counters.reconnect_attempts += 1
         self.state.counters.reconnects += self._failures == 1  # an outage, however often it is tried
         reason = attempt.outcome.exception() if attempt.outcome else None

@@ -138,7 +138,7 @@ class _Contact:
         elif isinstance(answer, Silence):
             self._liveness.require_contact(now, answer.empty_reads)
         else:
-            self._liveness.hear(now, answer.reached)
+            self._liveness.on_read(now, answer.reached)
 
 
 def _follow(

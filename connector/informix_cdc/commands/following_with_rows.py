@@ -76,7 +76,7 @@ def _follow(
                     yield [change for change in changes if not _begins_snapshot(change)]
             spool.trim(end.place)
         reached = end
-        state.take(spool.stream, reached)  # the capture waits for whoever is slow, as it does for Spark
+        state.ack(spool.stream, reached)  # the capture waits for whoever is slow, as it does for Spark
 
 
 def _begins_snapshot(change: ChangeRow) -> bool:
@@ -104,6 +104,6 @@ def _next_end(state: CaptureState, reached: Position | None) -> Position | None:
 
 def _end(spool: Spool, reached: Position | None) -> Position | None:
     if reached is None:
-        return spool.start
+        return spool.manifest.start
     end = spool.end_of_batch(reached, BatchLimits())
     return end if end.place > reached.place else None

@@ -6,18 +6,15 @@ so that a batch that is read again has equal bytes.
 
 from __future__ import annotations
 
-from informix_cdc.object_contents.connection import ObjectConnection, explained
+from informix_cdc.object_contents.connection import explained
 from informix_cdc.object_contents.figures import ContentFigures
-from informix_cdc.object_contents.plan import most_silent_seconds, reselecting_of
-from informix_cdc.object_contents.pool import ContentPool
+from informix_cdc.object_contents.plan import open_contents, reselecting_of
 from informix_cdc.object_contents.settled_rows import SettledRows
 
 __all__ = [
     "ContentFigures",
-    "ContentPool",
-    "ObjectConnection",
     "SettledRows",
     "explained",
-    "most_silent_seconds",
+    "open_contents",
     "reselecting_of",
 ]

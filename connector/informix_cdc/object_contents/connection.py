@@ -59,7 +59,7 @@ class ObjectConnection:
         self._reader: ObjectReader | None = None
         self._rows: SettledRows | None = None
         self._committed: Collection[int] = frozenset()
-        self._told: Collection[int] | None = None  # of which batch it was said that it waits
+        self._logged: Collection[int] | None = None  # of which batch it was said that it waits
         self._open: dict[ObjectPlace, OpenedObject] = {}
 
     def begin(self, committed: Collection[int]) -> None:
@@ -158,14 +158,14 @@ class ObjectConnection:
                 if not isinstance(place, ByKey) or not is_locked(reason) or self._rows is None:
                     raise
                 self._rows.ask_again()
-                self._tell(reason, time.monotonic() - began)
+                self._log_wait(reason, time.monotonic() - began)
             time.sleep(_AGAIN_SECONDS)
         return unread
 
-    def _tell(self, reason: ServerRefused, waited_seconds: float) -> None:
+    def _log_wait(self, reason: ServerRefused, waited_seconds: float) -> None:
         """Say that a row is waited for, once a batch."""
-        if waited_seconds >= _TELL_SECONDS and self._told is not self._committed:
-            self._told = self._committed
+        if waited_seconds >= _TELL_SECONDS and self._logged is not self._committed:
+            self._logged = self._committed
             CONTENTS_WAIT.log(logger, seconds=round(waited_seconds), reason=reason)
 
     def _known_reader(self) -> ObjectReader:

@@ -27,7 +27,7 @@ class ContentFigures:
     not_read: int = 0
     read_bytes: int = 0
 
-    def note(self, contents: Iterable[Content]) -> None:
+    def record(self, contents: Iterable[Content]) -> None:
         """Count contents."""
         for content in contents:
             if (name := _COUNTERS.get(content.status)) is None:

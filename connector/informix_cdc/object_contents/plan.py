@@ -5,19 +5,66 @@ Rule: what would fail for sure is found before the first row: a table without a 
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.incremental_snapshot import KeyRules, choose_key
 from informix_capture_client.object_readers import Reselecting, reselecting
+from informix_capture_client.shapes import ObjectContents
 from informix_capture_client.transport import SLOWEST_BYTES_PER_SECOND
 from informix_capture_client.values import is_large_object
+from informix_cdc.object_contents.figures import ContentFigures
+from informix_cdc.object_contents.pool import ContentPool
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, open_catalog, silent_seconds
+from informix_cdc.server import (
+    SourceTables,
+    open_catalog,
+    open_object_connection,
+    silent_seconds,
+)
 
 _SILENT_REQUESTS = 10  # of an object, each of which may take as long as a living server is silent
+
+
+@contextlib.contextmanager
+def open_contents(
+    options: SourceOptions,
+    source: SourceTables,
+    figures: ContentFigures,
+    is_stopped: Callable[[], bool],
+    clock: Callable[[], float],
+) -> Iterator[ObjectContents | None]:
+    """Have what reads large objects for a session, if rows have their contents; else None.
+
+    Args:
+        options: with the password, or where it is.
+        source: the captured tables.
+        figures: count what becomes of objects.
+        is_stopped: whether nobody wants what is read any more.
+        clock: a monotonic clock.
+
+    Raises:
+        BadOption: a table with large objects has no key that can be used.
+    """
+    if not source.has_contents:
+        yield None
+        return
+    pool = ContentPool(
+        lambda: open_object_connection(options, source.db_locale),
+        options.lob_connections,
+        options.lob_max_bytes,
+        options.lob_read_seconds,
+        figures,
+        clock,
+        is_stopped,
+        silent_seconds=most_silent_seconds(options),
+    )
+    with contextlib.closing(pool):
+        skips = options.lob_unchanged == "skip"
+        yield ObjectContents(pool, skips, reselecting_of(options, source))
 
 
 def most_silent_seconds(options: SourceOptions) -> float:

@@ -12,6 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import TypeVar
 from zlib import crc32
@@ -27,19 +28,19 @@ from informix_capture_client.object_readers import (
 from informix_capture_client.transport import Transport
 from informix_cdc.object_contents.connection import IsLate, ObjectConnection
 from informix_cdc.object_contents.figures import ContentFigures
-from informix_cdc.object_contents.side_by_side import side_by_side
 
 _PIECE_BYTES = 16 << 20  # of contents that are in memory together
 _MOST_OPEN = 1000  # of a connection; descriptors have 16 bits on the wire
 # of all connections: a TEXT or BYTE of up to AT_ONCE_BYTES is in memory once its length is known
 _MOST_TOGETHER = _PIECE_BYTES // AT_ONCE_BYTES
+_LOOK_SECONDS = 1.0
 _STOP_SECONDS = 2.0  # for which an answer is waited for that nobody wants any more
 
 T = TypeVar("T")
 
 
 class ContentPool:
-    """Reads objects; `large_objects.Contents`.
+    """Reads objects; what `ObjectContents` asks for them.
 
     Args:
         connect: connects to the captured database.
@@ -47,7 +48,7 @@ class ContentPool:
         most_bytes: of an object that is read.
         read_seconds: for which rows wait; 0: for as long as it takes.
         figures: count what becomes of objects.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
         is_stopped: whether nobody wants what is read any more.
         silent_seconds: for which a connection may bring no object, and no piece of one.
     """
@@ -106,16 +107,16 @@ class ContentPool:
                 sizes = {place: each.held_bytes for place, each in held.items()}
                 del opened, held  # short values are read already, and would stay for the whole round
                 while at < end:
-                    upto = _end_of_piece(rows, at, end, sizes)
-                    wanted = _distinct(rows[at:upto], known)
+                    up_to = _end_of_piece(rows, at, end, sizes)
+                    wanted = _distinct(rows[at:up_to], known)
                     fresh = self._read(wanted, max(_PIECE_BYTES, sum(sizes[each] for each in wanted)))
-                    self._figures.note(fresh.values())
+                    self._figures.record(fresh.values())
                     sizes.update({place: content.held_bytes for place, content in fresh.items()})
                     known = {**known, **fresh}
                     del fresh  # or it would be in memory beside the next ones
-                    if (done := _end_of_known(rows, at, upto, known)) > at:
+                    if (done := _end_of_known(rows, at, up_to, known)) > at:
                         yield done, known
-                    known = _kept(known, rows, at := done, upto, last_rows)
+                    known = _kept(known, rows, at := done, up_to, last_rows)
         except InformixCdcError:
             self._close_idle()  # the server closes what they have open
             raise
@@ -190,7 +191,9 @@ class ContentPool:
         self._at_work = {one: self._clock() for one, _ in busy}
         self._failure = None
         try:
-            return side_by_side([partial(self._work, run, *pair) for pair in busy], self._look)
+            return _side_by_side(
+                [partial(self._work, run, *pair) for pair in busy], self._check_silence
+            )
         except Exception as reason:  # noqa: BLE001 - raised again, or what failed before it
             raise self._failure or reason from None
 
@@ -222,7 +225,7 @@ class ContentPool:
                 with self._sharing:
                     del self._at_work[one]
 
-    def _look(self) -> None:
+    def _check_silence(self) -> None:
         """Give up a connection whose server does not answer; soon, where nobody wants the answer.
 
         Raises:
@@ -274,24 +277,24 @@ def _end_of_piece(
 
 
 def _end_of_known(
-    rows: Sequence[Sequence[ObjectPlace]], at: int, upto: int, known: ContentsByPlace
+    rows: Sequence[Sequence[ObjectPlace]], at: int, up_to: int, known: ContentsByPlace
 ) -> int:
     """Return up to which row all is read."""
-    return next((row for row in range(at, upto) if any(one not in known for one in rows[row])), upto)
+    return next((row for row in range(at, up_to) if any(one not in known for one in rows[row])), up_to)
 
 
 def _kept(
     known: ContentsByPlace,
     rows: Sequence[Sequence[ObjectPlace]],
     at: int,
-    upto: int,
+    up_to: int,
     last_rows: Mapping[ObjectPlace, int],
 ) -> dict[ObjectPlace, Content]:
     """Return what is kept for rows to come: all of the next one, of others a piece's bytes."""
     next_ones = rows[at] if at < len(rows) else ()
     kept = {place: known[place] for place in next_ones if place in known}
     size = 0
-    soon = [place for row in rows[at:upto] for place in row if place in known]
+    soon = [place for row in rows[at:up_to] for place in row if place in known]
     for place in dict.fromkeys([*soon, *known]):
         if place in kept or last_rows[place] < at:
             continue
@@ -299,3 +302,35 @@ def _kept(
             size += known[place].held_bytes
             kept[place] = known[place]
     return kept
+
+
+def _side_by_side(tasks: Sequence[Callable[[], T]], look: Callable[[], None]) -> list[T]:
+    """Return what tasks return, in their order, once all have ended.
+
+    Each thread is one that holds up no end of a process: through a driver manager a call has no time
+    limit, and may never return.
+
+    Args:
+        tasks: each has a thread.
+        look: called every second; what it raises gives up tasks that have not ended.
+
+    Raises:
+        BaseException: what the first of them has failed with, or what `look` has.
+    """
+    started = [_started(task) for task in tasks]
+    while wait(started, _LOOK_SECONDS).not_done:
+        look()
+    return [each.result() for each in started]
+
+
+def _started(task: Callable[[], T]) -> Future[T]:
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(task())
+        except BaseException as reason:  # noqa: BLE001 - whoever asks for the result raises it
+            future.set_exception(reason)
+
+    threading.Thread(target=run, name="informix-cdc large objects", daemon=True).start()
+    return future

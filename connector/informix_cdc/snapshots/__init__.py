@@ -6,27 +6,37 @@ that read, and the door through which the capture loop lets chunks into the stre
 
 from __future__ import annotations
 
-from informix_cdc.snapshots.awaited_ends import AwaitedEnds, QuietTime, ServerSays, has_passed
+from informix_cdc.snapshots.awaited_ends import (
+    AwaitedEnds,
+    QuietTime,
+    ServerSays,
+    ask_server,
+    has_passed,
+)
 from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
 from informix_cdc.snapshots.plan import (
     PlannedTable,
+    look_up_snapshots,
     not_yet_delivered,
     plan_snapshots,
     states_at_first,
     wanted_tables,
     with_keys,
 )
-from informix_cdc.snapshots.snapshots import Snapshots
+from informix_cdc.snapshots.snapshots import NoSnapshots, Snapshots
 
 __all__ = [
     "AwaitedEnds",
+    "NoSnapshots",
     "PlannedTable",
     "QuietTime",
     "ServerSays",
     "SnapshotFigures",
     "Snapshots",
     "TableProgress",
+    "ask_server",
     "has_passed",
+    "look_up_snapshots",
     "not_yet_delivered",
     "plan_snapshots",
     "states_at_first",

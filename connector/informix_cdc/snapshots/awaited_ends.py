@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from informix_capture_client.catalog import UNFLUSHED_LOG
-from informix_capture_client.positions import log_page
+from informix_capture_client.positions import log_page, page_after
 from informix_capture_client.records import RecordKind
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import PositionPassed
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import open_catalog
 
 ASK_SECONDS = 1.0
 # A stream that shows nothing more for so long, and stands so near to the log's end, has shown what had
@@ -31,6 +33,13 @@ class ServerSays(NamedTuple):
     still_open: frozenset[int]
     clock: int
     log_end: int
+
+
+def ask_server(options: SourceOptions) -> ServerSays:
+    """Ask who is open, and where the log ends, over a connection of its own."""
+    with open_catalog(options) as catalog:
+        still_open = catalog.open_transactions()
+        return ServerSays(still_open, catalog.clock(), page_after(catalog.current_position()))
 
 
 @dataclass(slots=True)
@@ -92,7 +101,7 @@ class AwaitedEnds:
         """
         self.watch(answer)
         if self._ended is None:
-            self._look(is_open)
+            self._ask_if_due(is_open)
             return False
         since, then = self._ended
         # Records written before the server answered may still arrive: silence counts from then on.
@@ -101,7 +110,7 @@ class AwaitedEnds:
             return True
         return has_passed(answer, then.log_end, seconds, is_buffered=self.is_buffered)
 
-    def _look(self, is_open: Callable[[ServerSays], bool]) -> None:
+    def _ask_if_due(self, is_open: Callable[[ServerSays], bool]) -> None:
         if self.clock() - self._asked_at < ASK_SECONDS:
             return
         self._asked_at = self.clock()

@@ -253,8 +253,8 @@ class SnapshotConnection:
         Without it a marker would be in no log that can be read before a checkpoint, minutes later on a
         server that is idle.
         """
-        former, self._asking = self._asking, self._connected_to_ask()
-        former.close()
+        previous, self._asking = self._asking, self._connected_to_ask()
+        previous.close()
         self._catalog = Catalog(self._asking, self._options.database)
 
     def _marker(self) -> Sequence[str]:

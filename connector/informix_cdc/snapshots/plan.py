@@ -21,7 +21,7 @@ from informix_capture_client.incremental_snapshot import (
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.sql_names import TableName, TablePattern
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, is_locked
+from informix_cdc.server import SourceTables, is_locked, open_catalog
 from informix_checkpoints.table_states import SnapshotState, Tables, TableState
 
 logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs, not a module
@@ -57,17 +57,27 @@ def not_yet_delivered(planned: Iterable[PlannedTable]) -> dict[int, int]:
     return {table.number: _NEVER for table in planned if table.key is None}
 
 
-def states_at_first(options: SourceOptions, source: SourceTables) -> dict[str, TableState]:
+def states_at_first(
+    options: SourceOptions, source: SourceTables, left: Tables | None = None
+) -> dict[str, TableState]:
     """Return what a stream knows of its tables where each of them begins.
+
+    Args:
+        options: which tables have a snapshot.
+        source: the captured tables.
+        left: what was known of tables where a stream was lost; a table that was made again since is
+            another one.
 
     Raises:
         BadOption: option initialSnapshot names what is not captured.
     """
     wanted = wanted_tables(options, source.tables)
-    return {
-        name: replace(state, snapshot=SnapshotState()) if table.name in wanted else state
-        for (name, state), table in zip(source.states().items(), source.tables, strict=True)
-    }
+    states = {}
+    for (name, state), table in zip(source.states().items(), source.tables, strict=True):
+        states[name] = replace(state, snapshot=SnapshotState()) if table.name in wanted else state
+        if left and name in left and left[name].digest == state.digest:
+            states[name] = replace(state, snapshot=left[name].snapshot)
+    return states
 
 
 def with_keys(states: Tables, planned: Iterable[PlannedTable]) -> dict[str, TableState]:
@@ -79,6 +89,17 @@ def with_keys(states: Tables, planned: Iterable[PlannedTable]) -> dict[str, Tabl
         else state
         for name, state in states.items()
     }
+
+
+def look_up_snapshots(
+    options: SourceOptions, source: SourceTables, known: Tables
+) -> tuple[PlannedTable, ...]:
+    """Return what `plan_snapshots` does; the server is not asked where no table can have one."""
+    under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
+    if not (options.initial_snapshot or under_way):
+        return ()
+    with open_catalog(options) as catalog:
+        return plan_snapshots(options, source, catalog, known)
 
 
 def plan_snapshots(
@@ -98,7 +119,7 @@ def plan_snapshots(
             let a snapshot go on that is under way.
     """
     states = {**states_at_first(options, source), **known}
-    _tell_of_those_without(options, source, known)
+    _log_those_without(options, source, known)
     open_ = [
         (number, name, source.tables[number], state.snapshot)
         for number, name in enumerate(source.names)
@@ -210,7 +231,7 @@ def _matching(choice: TableName | TablePattern, names: Sequence[TableName]) -> l
     return [name for name in names if name == choice]
 
 
-def _tell_of_those_without(options: SourceOptions, source: SourceTables, known: Tables) -> None:
+def _log_those_without(options: SourceOptions, source: SourceTables, known: Tables) -> None:
     """Say which tables have been captured without: what was left out then could not be made good."""
     wanted = wanted_tables(options, source.tables)
     for name, table in zip(source.names, source.tables, strict=True):

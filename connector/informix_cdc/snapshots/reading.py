@@ -79,8 +79,8 @@ class TableReader:
         may_read: whether there is room for more; a spool that Spark leaves lying has none.
         options: how long locks are waited for.
         stop: whether to end.
-        clock: seconds from anywhere.
-        beside: does something again and again beside what is done inside, until it says that nothing is
+        clock: a monotonic clock.
+        in_background: does something again and again while a block runs, until it says that nothing is
             left; it has its own connection.
     """
 
@@ -91,9 +91,9 @@ class TableReader:
     options: SourceOptions
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
-    beside: Callable[[Callable[[], bool]], AbstractContextManager[None]] = in_a_thread
+    in_background: Callable[[Callable[[], bool]], AbstractContextManager[None]] = in_a_thread
     _unmarked: list[int] = field(default_factory=list, init=False)  # clocks of barriers, none behind
-    _look_at: float = field(default=0.0, init=False)
+    _check_marker_at: float = field(default=0.0, init=False)
     _ask_at: float = field(default=0.0, init=False)
     _is_locked: bool = field(default=False, init=False)
 
@@ -159,9 +159,9 @@ class TableReader:
 
         The stream is expected to show it from then on, whether it could be written or not.
         """
-        if not self._unmarked or self.clock() < self._look_at:
+        if not self._unmarked or self.clock() < self._check_marker_at:
             return
-        self._look_at = self.clock() + _MARK_SECONDS
+        self._check_marker_at = self.clock() + _MARK_SECONDS
         clock = connection.clock()
         if min(self._unmarked) >= clock:
             return
@@ -169,13 +169,13 @@ class TableReader:
         refusal = connection.mark()
         if refusal is not None and self.snapshot.refusal is None:
             MARKER_REFUSED.log(logger, table=self._table.name, reason=refusal)
-        self.snapshot.note_marker(clock, refusal)
+        self.snapshot.record_marker(clock, refusal)
         if isinstance(refusal, ServerRefused):  # for now
-            self._look_at = self.clock() + _LOCK_PAUSE_SECONDS
+            self._check_marker_at = self.clock() + _LOCK_PAUSE_SECONDS
         else:
             self._unmarked = [barrier for barrier in self._unmarked if barrier >= clock]
 
-    def _look_after(self, connection: SnapshotConnection) -> bool:
+    def _keep_alive(self, connection: SnapshotConnection) -> bool:
         """Mark what is due while rows are read, and see that the server lives; tell whether to go on.
 
         It may be silent for minutes before its first row. Once it answers nothing at all, or nobody
@@ -195,7 +195,7 @@ class TableReader:
     def _tried(self, connection: SnapshotConnection, read: Callable[[], T]) -> T | None:
         """Return what is read, however long others lock it; None if told to stop meanwhile.
 
-        Markers are written beside each try, and never while it is asked who holds the locks.
+        Markers are written during each try, and never while it is asked who holds the locks.
 
         Raises:
             ServerRefused: it was locked for longer than option snapshotLockSeconds, from the first
@@ -205,7 +205,7 @@ class TableReader:
         while not self.stop.is_set():
             try:
                 self._ask_at = self.clock() + _ASK_SECONDS
-                with self.beside(lambda: self._look_after(connection)):
+                with self.in_background(lambda: self._keep_alive(connection)):
                     return read()
             except InformixCdcError as reason:
                 if self.stop.is_set():

@@ -2,7 +2,7 @@
 
 Rule: all of it runs in the capture's thread but for what the readers are handed, which holds a lock.
 
-    hear      after what came is taken: record places, return whether a chunk or a table is due
+    due       after what came is appended: record places, return whether a chunk or a table is due
     emit      once everything that has come is in the spool: begin the next table, put what is due there
 """
 
@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.failpoints import failpoint
@@ -35,9 +36,10 @@ from informix_capture_client.log_events import (
 from informix_capture_client.records import RecordBlock
 from informix_capture_client.shapes import ChangeEncoder, ChunkRows
 from informix_capture_client.stream import Answer, Read
+from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
-from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays, is_idle
+from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays, ask_server, is_idle
 from informix_cdc.snapshots.connection import SnapshotConnection, logger
 from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
 from informix_cdc.snapshots.plan import PlannedTable
@@ -46,28 +48,52 @@ from informix_cdc.snapshots.table_snapshot import TableSnapshot
 from informix_checkpoints.spool import Segment, Spool
 from informix_checkpoints.table_states import SnapshotState
 
-ConnectSnapshot = Callable[[SourceOptions, SourceTables, PlannedTable], SnapshotConnection]
-
 # What was open before the stream has ended, says the server: chunks from then on have its changes.
 _SILENT_SECONDS = 1.0
 _FORGET_SECONDS = 5.0  # older than any low watermark that is chosen now
 _TELL_SECONDS = 60.0
 
 
-class Snapshots:
-    """Reads the planned tables beside one session of the stream.
+class CaptureSide(Protocol):
+    """What snapshots ask of the capture that they are part of, and tell it."""
+
+    @property
+    def figures(self) -> SnapshotFigures:
+        """Return what counts on over all sessions of a query."""
+
+    def may_begin(self) -> bool:
+        """Return whether a table may begin: the stream has caught up, and no planned batch is first."""
+
+    def has_room(self) -> bool:
+        """Return whether the spool has room for rows that need not come now."""
+
+    def record(self, segment: Segment, seconds: int) -> None:
+        """Record a segment, and the server's time of its rows."""
+
+
+class NoSnapshots(Companion):
+    """No table is to be read."""
+
+    touched: TouchedTables | None = None
+
+    @property
+    def watches(self) -> list[Callable[[RecordBlock], None]]:
+        """What is shown each block of records of the session."""
+        return []
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Snapshots(NoSnapshots):
+    """Reads the planned tables while one session of the stream goes on.
 
     Args:
         options: with the password, or where it is.
         source: the captured tables.
         planned: those whose snapshot is not done.
-        figures: count on over all sessions of a query.
-        ask: asks the server who is open.
-        may_begin: whether the stream is where a table may begin: caught up, and no planned batch first.
-        has_room: whether the spool has room for rows that need not come now.
-        note: is told of each segment, and the server's time of its rows.
-        connect: opens the connections by which a table is read.
-        clock: seconds from anywhere.
+        capture: that they are part of.
+        clock: a monotonic clock.
         run: runs what reads a table, at its own pace.
 
     Attributes:
@@ -79,41 +105,42 @@ class Snapshots:
         options: SourceOptions,
         source: SourceTables,
         planned: Sequence[PlannedTable],
-        figures: SnapshotFigures,
-        ask: Callable[[], ServerSays],
-        *,
-        may_begin: Callable[[], bool],
-        has_room: Callable[[], bool],
-        note: Callable[[Segment, int], None] = lambda _segment, _seconds: None,
-        connect: ConnectSnapshot = SnapshotConnection,
+        capture: CaptureSide,
         clock: Callable[[], float] = time.monotonic,
         run: Callable[[TableReader, Callable[[BaseException], None]], None] = run_in_a_thread,
     ) -> None:
-        self.touched = TouchedTables()
-        self._options, self._source, self._figures, self._ask = options, source, figures, ask
-        self._note, self._connect, self._run = note, connect, run
-        self._may_begin, self._has_room = may_begin, has_room
-        self._clock = clock
+        self.touched: TouchedTables = TouchedTables()
+        self._options, self._source = options, source
+        self._capture, self._figures = capture, capture.figures
+        self._clock, self._run = clock, run
         self._planned = deque(planned)
         self._reading: list[TableSnapshot] = []
         self._slots: Slots | None = None
         self._aged, self._older = AgedPlaces(AGE_SECONDS), AgedPlaces(_FORGET_SECONDS)
-        self._older_ends = AwaitedEnds(ask, source.is_buffered, clock, _SILENT_SECONDS)
-        self._told_at = clock()
+        self._older_ends = AwaitedEnds(self._ask, source.is_buffered, clock, _SILENT_SECONDS)
+        self._logged_at = clock()
         self._unknown: frozenset[int] = frozenset()  # whom chunks wait for
         self._failures: list[BaseException] = []
         self._sharing = threading.Lock()  # slots and places, which readers ask
         self._stop = threading.Event()
         for each in planned:
             progress = TableProgress(each.name, each.rows, each.locks.row_estimate, is_done=False)
-            figures.tables[each.name] = progress
-        self._tell()
+            self._figures.tables[each.name] = progress
+        self._show_figures()
 
     def close(self) -> None:
         """Let the readers end; a query in flight is left to itself."""
         self._stop.set()
 
+    def _ask(self) -> ServerSays:
+        return ask_server(self._options)
+
     # the session begins
+
+    @property
+    def watches(self) -> list[Callable[[RecordBlock], None]]:
+        """What is shown each block of records of the session."""
+        return [self.watch]
 
     def watch(self, block: RecordBlock) -> None:
         """Take in the next records of the stream, of captured rows or not."""
@@ -131,19 +158,19 @@ class Snapshots:
         if not isinstance(answer, Read):
             return False
         unseen = answer.assembler.unseen_ids
-        self._tell_who_is_waited_for(unseen)
+        self._log_who_is_waited_for(unseen)
         return self._older_ends.are_passed(answer, lambda says: bool(unseen & says.still_open))
 
-    def _tell_who_is_waited_for(self, waited_for: frozenset[int]) -> None:
-        if waited_for and self._clock() - self._told_at >= _TELL_SECONDS:
-            self._told_at = self._clock()
+    def _log_who_is_waited_for(self, waited_for: frozenset[int]) -> None:
+        if waited_for and self._clock() - self._logged_at >= _TELL_SECONDS:
+            self._logged_at = self._clock()
             ids = ",".join(map(str, sorted(waited_for)[:20]))
             SNAPSHOT_WAITS.log(logger, transactions=len(waited_for), ids=ids)
 
-    # the loop's turn
+    # each turn of the loop
 
-    def hear(self, answer: Answer, spool: Spool | None) -> bool:
-        """Take in what came; tell whether something is due: flush all that has come, and `emit`.
+    def due(self, answer: Answer, spool: Spool | None) -> bool:
+        """Take in what came; return whether a chunk or a table is due: then all that came is flushed.
 
         Raises:
             InformixCdcError: a table cannot be read on, or the stream does not pass a chunk.
@@ -152,19 +179,20 @@ class Snapshots:
             raise self._failures[0]
         if spool is None:
             return False
-        self._note_place(spool.mark.commit)
-        self._tell()
-        self._tell_who_is_waited_for(self._unknown)
-        begins = self._may_begin_next()
+        self._record_place(spool.manifest.mark.commit)
+        self._show_figures()
+        self._log_who_is_waited_for(self._unknown)
+        is_due = self._may_begin_next()
         if not isinstance(answer, Read) or answer.block is None:
-            return begins
+            return is_due
         proof = Proof.of(answer.block)
-        is_due = any([snapshot.hear(proof) for snapshot in self._reading]) or begins
+        for snapshot in self._reading:  # all of them have to see it
+            is_due |= snapshot.on_read(proof)
         if not is_due and is_idle(answer):  # else what passes a chunk may still be on its way
             self._require_passage()
         return is_due
 
-    def _note_place(self, commit: int) -> None:
+    def _record_place(self, commit: int) -> None:
         now = self._clock()
         with self._sharing:
             self._aged.note(commit, now)
@@ -176,7 +204,7 @@ class Snapshots:
 
     def _may_begin_next(self) -> bool:
         is_free = len(self._reading) < self._options.snapshot_parallelism
-        return bool(self._planned) and is_free and self._may_begin()
+        return bool(self._planned) and is_free and self._capture.may_begin()
 
     def _begin_next(self, spool: Spool, encoder: ChangeEncoder) -> None:
         """Begin with the next tables; their keys are collected from what is encoded next.
@@ -186,16 +214,18 @@ class Snapshots:
         """
         while self._may_begin_next():
             planned = self._planned.popleft()
-            state = spool.tables[planned.name]
+            state = spool.manifest.present_tables[planned.name]
             if self._options.truncate == "emit" and not (state.snapshot and state.snapshot.after):
-                position, ordinal = spool.next_chunk()
+                position, ordinal = spool.manifest.next_chunk()
                 read_at = self._ask().clock
                 rows = encoder.encode_beginning(planned.number, position.commit, ordinal, read_at)
-                self._note(spool.append_chunk(rows.schema, rows, {planned.name: state}), read_at)
+                self._capture.record(
+                    spool.append_chunk(rows.schema, rows, {planned.name: state}), read_at
+                )
             snapshot = TableSnapshot.begun(
                 planned,
                 state.snapshot or SnapshotState(),
-                spool.mark.commit,
+                spool.manifest.mark.commit,
                 state.since,
                 self._options,
                 self._clock,
@@ -216,9 +246,9 @@ class Snapshots:
     def _read(self, snapshot: TableSnapshot) -> None:
         reader = TableReader(
             snapshot,
-            partial(self._connect, self._options, self._source, snapshot.planned),
+            partial(SnapshotConnection, self._options, self._source, snapshot.planned),
             self._low,
-            self._has_room,
+            self._capture.has_room,
             self._options,
             self._stop,
             self._clock,
@@ -237,10 +267,10 @@ class Snapshots:
             self._unknown = frozenset() if settled is not None else self._slots.unknown
         return settled
 
-    def excuse(self) -> None:
-        """Let chunks wait anew: nobody has listened to the stream, so that it could show nothing."""
+    def reset_deadlines(self) -> None:
+        """Let chunks wait anew: nobody has read the stream, so that it could show nothing."""
         for snapshot in self._reading:
-            snapshot.excuse()
+            snapshot.reset_deadline()
 
     def _require_passage(self) -> None:
         """Refuse to wait for ever: the log moves on, and the stream shows nothing of it.
@@ -273,26 +303,26 @@ class Snapshots:
         assert spool is not None  # else nothing was due
         self._begin_next(spool, encoder)
         for snapshot in [*self._reading]:
-            for outcome in snapshot.emit(spool.mark.commit):
+            for outcome in snapshot.emit(spool.manifest.mark.commit):
                 if isinstance(outcome, Emitted):
                     self._append(snapshot, outcome, spool, encoder)
                 else:
-                    self._note_thrown_away(snapshot, outcome, spool.stream)
+                    self._record_thrown_away(snapshot, outcome, spool.stream)
             if snapshot.is_done:
                 self._leave(snapshot, spool.stream)
-        self._tell()
+        self._show_figures()
 
     def _append(
         self, snapshot: TableSnapshot, emitted: Emitted, spool: Spool, encoder: ChangeEncoder
     ) -> None:
         planned = snapshot.planned
-        position, ordinal = spool.next_chunk()
+        position, ordinal = spool.manifest.next_chunk()
         rows = encoder.encode_chunk(
             ChunkRows(planned.number, emitted.rows, position.commit, ordinal, emitted.read_at)
         )
-        state = spool.tables[planned.name]
-        former = state.snapshot or SnapshotState()
-        count = former.rows + len(emitted.rows)
+        state = spool.manifest.present_tables[planned.name]
+        previous = state.snapshot or SnapshotState()
+        count = previous.rows + len(emitted.rows)
         key = () if planned.key is None else planned.key.names
         known = SnapshotState(emitted.last_key or (), count, is_done=emitted.is_last, key=key)
         failpoint("snapshot.before_append")
@@ -302,7 +332,7 @@ class Snapshots:
             encoder.join(planned.number, position.commit)
         changes = {planned.name: replace(state, snapshot=known)}
         segment = spool.append_chunk(rows.schema, rows, changes)
-        self._note(segment, emitted.read_at)
+        self._capture.record(segment, emitted.read_at)
         failpoint("snapshot.after_append")
         self._figures.rows += len(emitted.rows)
         self._figures.dropped_rows += emitted.dropped
@@ -313,7 +343,7 @@ class Snapshots:
             planned.name, count + left_out, estimate, emitted.is_last, left_out
         )
 
-    def _note_thrown_away(
+    def _record_thrown_away(
         self, snapshot: TableSnapshot, outcome: ThrownAway, stream: str | None
     ) -> None:
         self._figures.thrown_away += outcome.chunks
@@ -340,11 +370,11 @@ class Snapshots:
 
     # what is told
 
-    def _tell(self) -> None:
+    def _show_figures(self) -> None:
         figures = self._figures
         figures.tables_left = len(self._planned) + len(self._reading)
         keys = [snapshot.touched for snapshot in self._reading if snapshot.touched is not None]
-        figures.is_paused = bool(self._reading) and not self._has_room()
+        figures.is_paused = bool(self._reading) and not self._capture.has_room()
         figures.touched_keys = sum(map(len, keys))
         waiting = [snapshot.waiting_seconds() for snapshot in self._reading]
         figures.waiting_seconds = max(waiting, default=0.0)

@@ -52,7 +52,7 @@ class TableSnapshot:
         chunks: bring its chunks into the stream.
         touched: the keys that the stream touches; None where the table is locked.
         most_waiting_bytes: of rows that were read and are not in the stream.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
 
     Attributes:
         rows, dropped_rows, chunk_count: of what is in the stream since this process reads it.
@@ -124,8 +124,8 @@ class TableSnapshot:
             if self.chunks.offer(chunk, read.rows, last_key, is_last=read.is_last, barrier=barrier):
                 self._waiting.append(_Waiting(barrier.clock, read.rows.nbytes))
 
-    def note_marker(self, clock: int, refusal: ServerRefused | AccessRefused | None) -> None:
-        """Note that a marker was tried once a server's second was over; from here on chunks wait."""
+    def record_marker(self, clock: int, refusal: ServerRefused | AccessRefused | None) -> None:
+        """Record that a marker was tried once a server's second was over; from here on chunks wait."""
         with self._lock:
             self.refusal = refusal
             for chunk in self._waiting:
@@ -134,7 +134,7 @@ class TableSnapshot:
 
     # what the capture loop tells and asks
 
-    def hear(self, proof: Proof) -> bool:
+    def on_read(self, proof: Proof) -> bool:
         """Take in what the latest records prove; tell whether something is due."""
         with self._lock:
             return self.chunks.hear(proof)
@@ -162,8 +162,8 @@ class TableSnapshot:
         self.chunk_count += 1
         self.is_done = emitted.is_last
 
-    def excuse(self) -> None:
-        """Count anew how long chunks wait: nobody has listened to the stream meanwhile."""
+    def reset_deadline(self) -> None:
+        """Count anew how long chunks wait: nobody has read the stream meanwhile."""
         with self._lock:
             for chunk in self._waiting:
                 chunk.since = None if chunk.since is None else self.clock()

@@ -69,21 +69,21 @@ class NextOffset:
         if (spool := state.spool) is None:
             return None
         if _is_new_to(spool, state, start):
-            position: Position | None = spool.start
+            position: Position | None = spool.manifest.start
         else:
             position = self._next_position(spool, state, start, limits)
         if position is None:
             return None
-        tables = spool.tables_at(position)
+        tables = spool.manifest.tables_at(position)
         settling = state.restart_bound.settling
         end = StreamOffset(
             spool.stream,
-            spool.source,
+            spool.manifest.source,
             position,
             state.logged,
             tables=tables,
             settling=settling,
-            left=spool.left_at(position),
+            left=spool.manifest.left_at(position),
         )
         # A stream that is trusted moves its restart position back for a BEGINTX that was shown late.
         return end.not_before(start) if state.restart_bound.is_on else end
@@ -98,7 +98,7 @@ class NextOffset:
         end = spool.end_of_batch(start.position, limits)
         is_new = end.place > start.position.place
         if is_last:
-            return is_new and (state.waits_for_spark or end.place < spool.end.place)
+            return is_new and (state.waits_for_spark or end.place < spool.manifest.end.place)
         return is_new
 
     def _next_position(
@@ -107,10 +107,10 @@ class NextOffset:
         end = spool.end_of_batch(start.position, limits)
         if self.is_available_now and state.has_all:
             if self._final is None or self._final[0] != spool.stream:
-                self._final = (spool.stream, spool.end)
+                self._final = (spool.stream, spool.manifest.end)
             end = min(end, self._final[1], key=lambda position: position.place)
         if end.place > start.position.place:
-            mark = spool.mark
+            mark = spool.manifest.mark
             return mark if mark.place == end.place else end  # it may have a later restart position
         return self._quiet_position(spool, state, start)
 
@@ -124,7 +124,7 @@ class NextOffset:
         now = self.clock()
         published = self._published_at  # None: it is due, since the query may be restarted often
         is_due = published is None or now - published > RESTART_PUBLICATION_SECONDS
-        mark, end = spool.mark, spool.end
+        mark, end = spool.manifest.mark, spool.manifest.end
         before = start.position
         has_chunk = mark.chunk > before.chunk  # without rows: how far its table is, is news at once
         is_later = mark.restart > before.restart or has_chunk
@@ -149,10 +149,12 @@ def _is_new_to(spool: Spool, state: CaptureState, start: StreamOffset) -> bool:
     if not start.is_started:
         return True
     # A spool of its own stream may still be in hand while the capture leaves it.
-    if start.stream != spool.stream and start.stream in state.former_streams:
+    if start.stream != spool.stream and start.stream in state.previous_streams:
         return True
     # An offset of version 1 has another kind of source; the capture has looked at it.
-    require_same_stream(start, spool.stream, start.source if start.tables is None else spool.source)
+    require_same_stream(
+        start, spool.stream, start.source if start.tables is None else spool.manifest.source
+    )
     return False
 
 

@@ -27,7 +27,7 @@ from informix_capture_client.log_events import (
     ROW_FORM_CHANGED,
 )
 from informix_capture_client.positions import Position, RecordPlace, show
-from informix_cdc.capture import CaptureState, CaptureThread, can_jump
+from informix_cdc.capture import CaptureState, CaptureThread, can_recover
 from informix_cdc.executors import SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
@@ -124,7 +124,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         failpoint("reader.latest_offset")
         begun = StreamOffset.from_json(start)
         state = self._running(begun).state
-        state.take(begun.stream, begun.position)
+        state.ack(begun.stream, begun.position)
         if is_only and limits.are_none:
             state.plan(begun.stream, _FOR_EVER)  # the spool has room for all of it
         try:
@@ -145,15 +145,15 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return where the rows of a range lie, capturing it again if this process never saw it."""
         failpoint("reader.partitions")
         begun, wanted = StreamOffset.from_json(start), StreamOffset.from_json(end)
-        after, upto = begun.position.place, wanted.position.place
+        after, up_to = begun.position.place, wanted.position.place
         self._require_sound(wanted)
-        if not begun.is_started or begun == wanted or self._is_jump(begun, wanted):
+        if not begun.is_started or begun == wanted or self._is_recovery(begun, wanted):
             return []
         if is_change_of_tables(begun, wanted):
             return []
         is_same_version = (begun.tables is None) == (wanted.tables is None)
         require_same_stream(begun, wanted.stream, wanted.source if is_same_version else begun.source)
-        if after == upto:
+        if after == up_to:
             return []
         require_same_form(wanted, self._row_form)
         spool = self._spool_that_holds(begun, wanted.position)
@@ -161,7 +161,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         places, options = self._publisher.places(spool), self._options
         shares = share_out(
-            spool.between(after, upto), options.min_partitions, options.max_partition_bytes
+            spool.between(after, up_to), options.min_partitions, options.max_partition_bytes
         )
         return [SpoolPartition(tuple(ranges), places) for ranges in shares]
 
@@ -254,8 +254,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._is_explained(start):
                 LossMarks.beside(self._options.spool_path).remove(start.stream)
                 start = replace(start, lost=None)
-            self._tell_form(start)
-            self._tell_cost()
+            self._log_form(start)
+            self._log_cost()
             self._restore_process = self._restore_process or settle_in_runner()
             log_to_standard_error(self._options.log_level)
             self._show_metrics()
@@ -282,7 +282,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 options.dialect_name,
             )
 
-    def _keep_mark(self, start: StreamOffset, loss: DataLoss) -> None:
+    def _store_mark(self, start: StreamOffset, loss: DataLoss) -> None:
         """Remember a loss that hits a planned batch: its offset is in the checkpoint already."""
         marks = LossMarks.beside(self._options.spool_path)
         try:
@@ -290,7 +290,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except OSError as reason:
             LOSS_NOT_NOTED.log(logger, stream=start.stream, reason=reason)
 
-    def _tell_form(self, start: StreamOffset) -> None:
+    def _log_form(self, start: StreamOffset) -> None:
         """Log that rows have another form from here on."""
         if start.row_form not in ("", self._row_form):
             ROW_FORM_CHANGED.log(
@@ -301,7 +301,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 now=self._row_form,
             )
 
-    def _tell_cost(self) -> None:
+    def _log_cost(self) -> None:
         """Log what rows of many tables cost, where each of them carries NULLs for all others."""
         structs = sum(isinstance(field.dataType, StructType) for field in self._schema)
         shape = self._options.row_form().shape
@@ -313,23 +313,23 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 logger, shape=shape, tables=tables, values=values, microseconds=microseconds
             )
 
-    def _is_jump(self, start: StreamOffset, end: StreamOffset) -> bool:
+    def _is_recovery(self, start: StreamOffset, end: StreamOffset) -> bool:
         """Tell whether a range leads from a stream that was lost to the one that goes on."""
         return start.stream != end.stream and not self._options.fail_on_data_loss
 
-    def _spool_that_holds(self, start: StreamOffset, upto: Position) -> Spool | None:
+    def _spool_that_holds(self, start: StreamOffset, up_to: Position) -> Spool | None:
         """Wait for the rows of a range; None when it has none, or lost them and the query may go on."""
-        capture = self._running(start, upto)
+        capture = self._running(start, up_to)
         state = capture.state
-        state.plan(start.stream, upto.place)
+        state.plan(start.stream, up_to.place)
         try:
-            state.wait_for(lambda: state.has_left(start.stream) or _holds(state.spool, upto), None)
+            state.wait_for(lambda: state.has_left(start.stream) or _holds(state.spool, up_to), None)
         except DataLoss as loss:
-            if self._options.fail_on_data_loss or not can_jump(loss):
-                self._keep_mark(start, loss)
+            if self._options.fail_on_data_loss or not can_recover(loss):
+                self._store_mark(start, loss)
                 raise
             after = show(start.position.commit)
-            end = show(upto.commit)
+            end = show(up_to.commit)
             BATCH_LOST.log(logger, stream=start.stream, after=after, upto=end, reason=loss)
             state.counters.count_loss()
             capture.stop()
@@ -338,5 +338,5 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if state.has_left(start.stream) else state.spool
 
 
-def _holds(spool: Spool | None, upto: Position) -> bool:
-    return spool is not None and spool.mark.place >= upto.place
+def _holds(spool: Spool | None, up_to: Position) -> bool:
+    return spool is not None and spool.manifest.mark.place >= up_to.place

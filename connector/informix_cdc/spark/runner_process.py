@@ -70,13 +70,13 @@ def settle_in_runner() -> Callable[[], None]:
     _raise_file_limit()
     if not _is_main_thread():
         return gc.unfreeze
-    former = signal.signal(signal.SIGTERM, _leave)
+    previous = signal.signal(signal.SIGTERM, _leave)
 
     def restore() -> None:
         gc.unfreeze()
         # where the first SIGTERM has come, the second is still to be ignored
         if _is_main_thread() and signal.getsignal(signal.SIGTERM) is _leave:
-            signal.signal(signal.SIGTERM, former)
+            signal.signal(signal.SIGTERM, previous)
 
     return restore
 

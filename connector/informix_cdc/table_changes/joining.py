@@ -12,31 +12,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.stream import Answer, Read
 from informix_cdc.snapshots import AwaitedEnds, ServerSays
+from informix_cdc.table_changes.absent import Absent, Switched
 from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import ChangedStates, Tables
 
 
-class Switched(NamedTuple):
-    """What was asked after full row logging went on.
-
-    Attributes:
-        place: at or before every record written since.
-        still_open: who was open then.
-        log_end: beyond every record written before.
-    """
-
-    place: int
-    still_open: frozenset[int]
-    log_end: int
-
-
 @dataclass(slots=True)
-class Joining:
+class Joining(Absent):
     """Tables on their way into a stream of others; until then the others are captured alone.
 
     Transactions that were open when full row logging went on may have changed rows that are not whole
@@ -58,14 +44,15 @@ class Joining:
     is_buffered: bool
     is_free: Callable[[], bool]
     clock: Callable[[], float] = time.monotonic
-    switched: Switched | None = None  # told by the thread that opens the session
+    switched: Switched | None = None  # set by the thread that opens the session
+    is_over: bool = field(default=False, init=False)
     _ends: AwaitedEnds = field(init=False)
 
     def __post_init__(self) -> None:
         self._ends = AwaitedEnds(self.ask, self.is_buffered, self.clock)
 
     @property
-    def absent(self) -> Collection[str]:
+    def names(self) -> Collection[str]:
         """All tables that this session does not capture."""
         return self.tables.keys()
 
@@ -74,28 +61,20 @@ class Joining:
         """Those whose full row logging is switched on when the session begins."""
         return self.tables.keys()
 
-    def note_switched(self, switched: Switched) -> None:
+    def record_switch(self, switched: Switched) -> None:
         """Record what the server said after that; called by the thread that opens the session."""
         self.switched = switched
 
-    def upto(self, answer: Answer) -> Answer:
-        """Return what came: there is no place that the others may not pass."""
-        return answer
-
     @property
-    def is_near(self) -> bool:
+    def is_urgent(self) -> bool:
         """Whether every position counts from here on."""
         return self._ends.have_ended
 
-    @property
-    def has_all(self) -> bool:
-        """Whether what comes next is for a session over all tables: this one may catch up."""
-        return False
+    def on_stored(self, answer: Answer) -> None:
+        """Learn whether a session over all tables may go on where the spool's mark is."""
+        self.is_over = isinstance(answer, Read) and self._is_passed(answer)
 
-    def is_over(self, answer: Answer) -> bool:
-        """Tell whether a session over all tables may go on where the spool's mark is."""
-        if not isinstance(answer, Read):
-            return False
+    def _is_passed(self, answer: Read) -> bool:
         self._ends.watch(answer)
         known = self.switched
         if known is None or not self.is_free():
@@ -119,7 +98,7 @@ class Joining:
         delivered transaction is not looked for again: it may have begun before the tables are whole.
         """
         assert self.switched is not None  # else it is not over
-        mark = self.spool.mark
+        mark = self.spool.manifest.mark
         joined = {name: replace(state, since=mark.commit) for name, state in self.tables.items()}
         unseen = tuple(sorted({*mark.unseen, *self.switched.still_open}))
         at = replace(mark, restart=self.switched.place, unseen=unseen, witness=None)

@@ -65,7 +65,7 @@ def require_chunks(spool: Spool, planned: Position | None) -> None:
     Raises:
         DataLoss: the spool does not hold them any more.
     """
-    if planned is not None and planned.chunk > spool.mark.chunk:
+    if planned is not None and planned.chunk > spool.manifest.mark.chunk:
         raise DataLoss(
             f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and"
             f" the spool {spool.folder} does not hold them any more.",

@@ -28,7 +28,7 @@ from informix_capture_client.transactions import CommittedTransactions, Position
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
 from informix_cdc.snapshots import AwaitedEnds, ServerSays, wanted_tables
-from informix_cdc.table_changes.joining import Switched
+from informix_cdc.table_changes.absent import Absent
 from informix_cdc.table_changes.known_tables import other_table
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.receipts import Acquired, Receipt
@@ -167,12 +167,12 @@ def _refused(what: str, remedy: str) -> BadOption:
 
 
 @dataclass(slots=True)
-class Returning:
+class Returning(Absent):
     """Altered tables that are not yet back; until then the others are captured alone.
 
     Args:
         tables: the altered tables as they will be.
-        absent: all tables that this session does not capture.
+        late: those that join beside them.
         acquired: what the receipt says.
         spool: of the stream.
         ask: asks the server.
@@ -182,45 +182,67 @@ class Returning:
     """
 
     tables: Tables
-    absent: Collection[str]
+    late: Collection[str]
     acquired: Acquired
     spool: Spool
     ask: Callable[[], ServerSays]
     is_buffered: bool
     is_free: Callable[[], bool]
     clock: Callable[[], float] = time.monotonic
-    is_near: bool = field(default=False, init=False)
+    is_urgent: bool = field(default=False, init=False)  # all up to there has come
+    is_over: bool = field(default=False, init=False)
     _log: AwaitedEnds = field(init=False)
 
     def __post_init__(self) -> None:
         self._log = AwaitedEnds(self.ask, self.is_buffered, self.clock)
 
     @property
+    def names(self) -> Collection[str]:
+        """All tables that this session does not capture."""
+        return {*self.tables, *self.late}
+
+    @property
     def unlogged(self) -> Collection[str]:
         """Those that join beside the altered ones, whose own full row logging `acquire` switched on."""
-        return set(self.absent) - self.tables.keys()
+        return self.late
 
-    def note_switched(self, switched: Switched) -> None:
-        """Ignore it: the session that lets those join asks the server again."""
+    # `record_switch` does nothing: the session that lets those join asks the server again.
 
-    def upto(self, answer: Answer) -> Answer:
+    @property
+    def altered(self) -> Collection[str]:
+        """Those that were in the stream before, with another layout."""
+        return self.tables.keys()
+
+    @property
+    def lets_snapshots_begin(self) -> bool:
+        """Return False: what is delivered meanwhile ends at a place of the past.
+
+        A SELECT shows what committed behind it.
+        """
+        return False
+
+    def may_switch_at_once(self, captured: Collection[str]) -> bool:
+        """Return whether there are no others that a session would capture meanwhile."""
+        return set(captured) <= set(self.names) and self.is_free()
+
+    def on_read(self, answer: Answer, _now: float) -> Answer:
         """Return what came, without what commits behind the place at which the tables are back."""
         if not isinstance(answer, Read):
             return answer
         since = self.acquired.since
         # What is asked of an idle server is asked now, so its log's end lies behind `since`.
         is_idle_behind = self._log.are_passed(answer, lambda _: False)
-        self.is_near = self.is_near or answer.reached >= since or is_idle_behind
-        return replace(answer, events=_committed_upto(answer.events, since))
+        self.is_urgent = self.is_urgent or answer.reached >= since or is_idle_behind
+        return replace(answer, events=_committed_up_to(answer.events, since))
 
     @property
-    def has_all(self) -> bool:
-        """Whether what comes next is for a session over all tables: this one has not caught up."""
-        return self.is_near
+    def rest_is_for_next_session(self) -> bool:
+        """Whether everything up to there has come."""
+        return self.is_urgent
 
-    def is_over(self, answer: Answer) -> bool:
-        """Tell whether everything up to there is in the spool."""
-        return self.is_near and isinstance(answer, Read) and self.is_free()
+    def on_stored(self, answer: Answer) -> None:
+        """Learn whether everything up to there is in the spool."""
+        self.is_over = self.is_urgent and isinstance(answer, Read) and self.is_free()
 
     def switch(self) -> ChangedStates:
         """Let the tables come back where the spool's mark is, and return what is known of them.
@@ -228,7 +250,7 @@ class Returning:
         Who was open when full row logging went on has ended below `since`; what such a one committed
         behind the mark has no rows of the other tables.
         """
-        mark = self.spool.mark
+        mark = self.spool.manifest.mark
         unseen = tuple(sorted({*mark.unseen, *self.acquired.still_open}))
         at = replace(mark, restart=self.acquired.place, unseen=unseen, witness=None)
         failpoint("returning.before_switch")
@@ -237,7 +259,7 @@ class Returning:
         return self.tables
 
 
-def _committed_upto(events: Collection[StreamEvent], since: int) -> list[StreamEvent]:
+def _committed_up_to(events: Collection[StreamEvent], since: int) -> list[StreamEvent]:
     kept: list[StreamEvent] = []
     for event in events:
         if isinstance(event, PositionPassed | CommittedTransactions) and event.position.commit > since:

@@ -62,7 +62,7 @@ def test_a_copy_is_there_before_the_manifest_names_its_segment(
     seen = []
     monkeypatch.setattr(
         "informix_checkpoints.spool.spool.failpoint",
-        lambda name: seen.append((name, len(files(tmp_path)), spool.segment_count)),
+        lambda name: seen.append((name, len(files(tmp_path)), len(spool.manifest.segments))),
     )
     spool = copied_spool(tmp_path)
     fill(spool)
@@ -124,7 +124,7 @@ def test_a_segment_that_is_damaged_before_it_is_copied_is_not_copied(
     spool = copied_spool(tmp_path)
     with pytest.raises(AccessRefused, match="other bytes than were written"):
         fill(spool)
-    assert spool.segment_count == 0
+    assert len(spool.manifest.segments) == 0
 
 
 def as_before_copies_were_compressed(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_a_copy_that_cannot_be_made_leaves_the_spool_as_it_was(tmp_path: Path) -
     (tmp_path / "copies" / "s1").rmdir()
     with pytest.raises(AccessRefused, match="the copies of segments under"):
         spool.append(SCHEMA, [batch((6, 150))], Position(150, 150))
-    assert (spool.end, spool.segment_count) == (Position(140, 135), 2)
+    assert (spool.manifest.end, len(spool.manifest.segments)) == (Position(140, 135), 2)
 
 
 def test_where_nothing_can_be_moved_a_copy_is_written_in_its_place(
@@ -344,4 +344,4 @@ def test_a_copy_that_cannot_be_removed_is_a_warning(
         spool.trim((120, 0))
     (record,) = caplog.records
     assert f"event=copy_not_removed file={path.name} place=" in record.getMessage()
-    assert spool.segment_count == 1
+    assert len(spool.manifest.segments) == 1

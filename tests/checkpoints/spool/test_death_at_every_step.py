@@ -96,7 +96,7 @@ LOSSES: dict[str, list[Callable[[Path, bytes], None]]] = {
 def go_on(folder: Path, start: Position = START) -> tuple[list[int], Spool]:
     """Open it where Spark stands and append what the spool does not have, as the capture does."""
     again = open_spool(folder, start)
-    if again.end.commit < 150:
+    if again.manifest.end.commit < 150:
         again.append(SCHEMA, [batch((6, 150), (7, 150))], Position(150, 145))
     return numbers(again.between(start.place, (150, 0))), again
 
@@ -120,8 +120,8 @@ def test_an_append_that_dies_leaves_the_old_content_or_the_new_one(
     lose(tmp_path, before)
     found, again = go_on(tmp_path)
     assert found == [1, 2, 3, 4, 5, 6, 7]
-    assert again.end == Position(150, 145)
-    assert len(list(tmp_path.glob("*.arrow"))) == again.segment_count  # nothing else is left
+    assert again.manifest.end == Position(150, 145)
+    assert len(list(tmp_path.glob("*.arrow"))) == len(again.manifest.segments)  # nothing else is left
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_trim_that_dies_keeps_what_was_not_yet_let_go_of(
     lose(tmp_path, before)
     found, again = go_on(tmp_path, Position(120, 115))
     assert found == [4, 5, 6, 7]
-    assert len(list(tmp_path.glob("*.arrow"))) == again.segment_count
+    assert len(list(tmp_path.glob("*.arrow"))) == len(again.manifest.segments)
 
 
 @pytest.mark.parametrize("damage", [cut_segment, empty_segment, no_segment])
@@ -151,6 +151,6 @@ def test_a_segment_that_the_disk_has_lost_after_all_is_captured_again(
     spool.close()
     damage(tmp_path, b"")
     again = open_spool(tmp_path)
-    assert (again.end, again.mark) == (Position(120, 115), Position(120, 115))
+    assert (again.manifest.end, again.manifest.mark) == (Position(120, 115), Position(120, 115))
     assert numbers(again.between((100, 0), (120, 0))) == [1, 2, 3]
     shutil.rmtree(tmp_path)

@@ -12,7 +12,7 @@ import pytest
 
 from checkpoints.spool.spools import START, fill, numbers, open_spool
 from informix_capture_client.errors import AccessRefused, DataLoss, Gap
-from informix_checkpoints.spool import own_files
+from informix_checkpoints.spool import durable_files
 from informix_checkpoints.spool.loss_marks import LossMarks
 from informix_checkpoints.spool.manifest import Manifest, load_manifest, save_manifest
 from informix_checkpoints.spool.segments import SegmentRange, stored_range
@@ -32,7 +32,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def of_another_user(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Give a function after which this process runs as another user than the one that made files."""
-    return lambda: monkeypatch.setattr(own_files.os, "geteuid", lambda: os.getuid() + 1)
+    return lambda: monkeypatch.setattr(durable_files.os, "geteuid", lambda: os.getuid() + 1)
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def test_a_segment_behind_a_link_is_captured_again_by_the_next_writer(tmp_path: 
     fill(spool)
     moved_behind_a_link(spool)
     spool.close()
-    assert open_spool(tmp_path / "spool").segment_count == 0
+    assert len(open_spool(tmp_path / "spool").manifest.segments) == 0
 
 
 def test_a_mark_that_is_a_link_is_refused_by_name(tmp_path: Path, victim: Path) -> None:

@@ -62,7 +62,7 @@ class Story:
                 {"quiet": self.quiet, "again": self.again, "trim": lambda: None}[step]()
 
     def chunk(self, count: int) -> None:
-        after, ordinal = self.spool.next_chunk()
+        after, ordinal = self.spool.manifest.next_chunk()
         self.chunks += 1
         rows = [Row(len(self.rows) + k, after.commit, ordinal + k) for k in range(count)]
         batches = [batch(*((row.n, row.version) for row in rows))] if rows else []
@@ -86,7 +86,7 @@ class Story:
         """Another process: what lies behind the last rows is not on the disk."""
         self.spool.close()
         self.spool = open_spool(self.folder / "spool")
-        self.chunks = self.spool.mark.chunk
+        self.chunks = self.spool.manifest.mark.chunk
 
     def batches(self, limits: BatchLimits) -> Iterator[Position]:
         reached = START
@@ -129,9 +129,9 @@ def test_what_is_known_of_a_table_is_what_the_chunks_up_to_a_place_have_made(
     for end in ends[:trimmed]:
         story.spool.trim(end.place)
     for end in ends[trimmed:]:
-        known = story.spool.tables_at(end).get(TABLE)
+        known = story.spool.manifest.tables_at(end).get(TABLE)
         assert known == (state(end.chunk) if end.chunk else None)
-    assert story.spool.tables_at(story.spool.mark).get(TABLE) == (
+    assert story.spool.manifest.tables_at(story.spool.manifest.mark).get(TABLE) == (
         state(story.chunks) if story.chunks else None
     )
     story.spool.close()
@@ -171,10 +171,10 @@ def test_a_chunk_keeps_its_version_apart_when_all_before_it_is_trimmed_and_the_p
 ) -> None:
     story = Story(tmp_path)
     story.play([[1], 2])
-    story.spool.trim(story.spool.end.place)
+    story.spool.trim(story.spool.manifest.end.place)
     story.again()
     again = open_again(story)
-    assert again.next_chunk() == (Position(125, 90, chunk=2), 2)
+    assert again.manifest.next_chunk() == (Position(125, 90, chunk=2), 2)
 
 
 def open_again(story: Story) -> Spool:
@@ -185,7 +185,7 @@ def open_again(story: Story) -> Spool:
 def test_a_pair_of_the_log_does_not_move_the_mark_back_before_a_chunk(tmp_path: Path) -> None:
     story = Story(tmp_path)
     story.play([[1], 1, "quiet"])
-    assert story.spool.mark == Position(125, 95, chunk=1)
+    assert story.spool.manifest.mark == Position(125, 95, chunk=1)
 
 
 def test_tables_join_between_two_batches_at_a_place_of_their_own(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_tables_join_between_two_batches_at_a_place_of_their_own(tmp_path: Path)
     ends = list(story.batches(BatchLimits()))
     assert [end.place for end in ends] == [(148, 0), (148, 1), (172, 1)]
     assert ends[1].restart == 70  # for a table that has joined, later is not as good
-    assert [sorted(story.spool.tables_at(end)) for end in ends] == [
+    assert [sorted(story.spool.manifest.tables_at(end)) for end in ends] == [
         [],
         ["informix.late"],
         ["informix.late"],
@@ -211,8 +211,8 @@ def test_a_restart_position_of_before_a_table_joined_is_not_its_own(tmp_path: Pa
     story.spool.change_tables({"informix.late": TableState("l", 124)}, Position(124, 70))
     story.spool.close()
     again = open_spool(tmp_path / "spool", Position(124, 90))
-    assert again.mark == Position(124, 70, chunk=1)
-    assert list(again.tables) == ["informix.late"]
+    assert again.manifest.mark == Position(124, 70, chunk=1)
+    assert list(again.manifest.present_tables) == ["informix.late"]
 
 
 def test_rows_of_a_table_that_is_not_captured_any_more_are_left(tmp_path: Path) -> None:
@@ -220,12 +220,15 @@ def test_rows_of_a_table_that_is_not_captured_any_more_are_left(tmp_path: Path) 
     first.append(SCHEMA, [batch((1, 110))], Position(110, 105))
     first.close()
     again = open_spool(tmp_path, tables={"a": TableState("1"), "b": TableState("2")}, captured=["a"])
-    assert (again.rows, again.mark) == (0, START)
+    assert (again.manifest.row_count, again.manifest.mark) == (0, START)
     again.change_tables({"b": None})
     again.append(SCHEMA, [batch((1, 110))], Position(110, 105))
     again.close()
     left = Position(100, 90, chunk=1)
-    assert open_spool(tmp_path, left, tables={"a": TableState("1")}, captured=["a"]).rows == 1
+    assert (
+        open_spool(tmp_path, left, tables={"a": TableState("1")}, captured=["a"]).manifest.row_count
+        == 1
+    )
 
 
 def test_a_folder_of_an_earlier_version_is_of_the_source_that_this_one_names(tmp_path: Path) -> None:
@@ -233,8 +236,12 @@ def test_a_folder_of_an_earlier_version_is_of_the_source_that_this_one_names(tmp
     first.append(SCHEMA, [batch((1, 110))], Position(110, 105))
     first.close()
     tables = {"a": TableState("1")}
-    again = open_spool(tmp_path, source="new", tables=tables, former_sources=["of a list"])
-    assert (again.rows, again.source, again.tables) == (1, "new", tables)
+    again = open_spool(tmp_path, source="new", tables=tables, previous_sources=["of a list"])
+    assert (again.manifest.row_count, again.manifest.source, again.manifest.present_tables) == (
+        1,
+        "new",
+        tables,
+    )
 
 
 def test_stored_rows_without_a_column_that_came_later_have_null_there(tmp_path: Path) -> None:

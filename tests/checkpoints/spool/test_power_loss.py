@@ -46,7 +46,7 @@ class Story:
         self.folder = root / STREAM
 
     def announced(self) -> Announced:
-        return Announced(self.start, self.spool.end.commit if self.spool else START.commit)
+        return Announced(self.start, self.spool.manifest.end.commit if self.spool else START.commit)
 
     def run(self) -> None:
         with self.disk.watching():
@@ -65,12 +65,12 @@ def wrong_with(state: State, announced: Announced, root: Path) -> str:
         spool = open_spool(root / STREAM, announced.start)
     except Exception as reason:  # noqa: BLE001 - whatever it is, the spool does not open
         return f"does not open: {reason!r}"
-    found = numbers(spool.between(announced.start.place, spool.end.place))
+    found = numbers(spool.between(announced.start.place, spool.manifest.end.place))
     spool.close()
-    if spool.end.commit < announced.upto:
-        return f"ends at {spool.end.commit}, and {announced.upto} was announced"
-    if found != rows_between(announced.start.commit, spool.end.commit):
-        return f"has rows {found} up to {spool.end.commit}"
+    if spool.manifest.end.commit < announced.upto:
+        return f"ends at {spool.manifest.end.commit}, and {announced.upto} was announced"
+    if found != rows_between(announced.start.commit, spool.manifest.end.commit):
+        return f"has rows {found} up to {spool.manifest.end.commit}"
     return ""
 
 

@@ -67,7 +67,7 @@ def test_trimming_removes_whole_segments_at_or_below_a_commit(tmp_path: Path) ->
     assert len(list(tmp_path.glob("*.arrow"))) == 2
     spool.trim((120, 0))
     assert len(list(tmp_path.glob("*.arrow"))) == 1
-    assert spool.start == Position(120, 115)
+    assert spool.manifest.start == Position(120, 115)
     assert numbers(spool.between((120, 0), (140, 0))) == [4, 5]
 
 
@@ -76,7 +76,7 @@ def test_the_next_process_finds_everything_again(tmp_path: Path) -> None:
     fill(first)
     first.close()
     second = open_spool(tmp_path, Position(120, 115))
-    assert (second.end, second.mark) == (Position(140, 135), Position(140, 135))
+    assert (second.manifest.end, second.manifest.mark) == (Position(140, 135), Position(140, 135))
     assert numbers(second.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
 
 
@@ -103,7 +103,7 @@ def test_damaged_segments_are_captured_again_not_delivered(damage: str, tmp_path
         "remove": path.unlink,
     }[damage]()
     second = open_spool(tmp_path)
-    assert (second.start, second.end, second.rows) == (START, START, 0)
+    assert (second.manifest.start, second.manifest.end, second.manifest.row_count) == (START, START, 0)
 
 
 def test_a_position_outside_what_a_former_process_left_starts_afresh(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_position_outside_what_a_former_process_left_starts_afresh(tmp_path: P
     fill(first)
     first.close()
     second = open_spool(tmp_path, Position(90, 80))
-    assert second.end == Position(90, 80)
+    assert second.manifest.end == Position(90, 80)
     assert list(tmp_path.glob("*.arrow")) == []
 
 
@@ -144,7 +144,7 @@ def test_there_is_one_writer_and_the_next_one_waits_for_it(tmp_path: Path) -> No
 def test_an_append_without_rows_only_moves_the_mark(tmp_path: Path) -> None:
     spool = open_spool(tmp_path)
     spool.append(SCHEMA, [], Position(150, 150))
-    assert (spool.end, spool.mark) == (START, Position(150, 150))
+    assert (spool.manifest.end, spool.manifest.mark) == (START, Position(150, 150))
     assert list(tmp_path.glob("*.arrow")) == []
 
 
@@ -190,7 +190,7 @@ def test_a_death_before_the_commit_point_leaves_the_old_content(failpoint: str, 
     command = [sys.executable, "-c", CRASHER, str(tmp_path), failpoint]
     assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode == 86
     spool = open_spool(tmp_path)
-    assert spool.end == Position(140, 135)
+    assert spool.manifest.end == Position(140, 135)
     assert numbers(spool.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
     assert "150" not in json.dumps([path.name for path in tmp_path.iterdir()])
     assert len(list(tmp_path.glob("*.arrow"))) == 2
@@ -218,10 +218,10 @@ def test_rows_made_under_other_rules_do_not_serve(tmp_path: Path) -> None:
     fill(first)
     first.close()
     again = open_spool(tmp_path, rows=("a",))
-    assert again.rows == 5
+    assert again.manifest.row_count == 5
     again.close()
     changed = open_spool(tmp_path, rows=("b",))
-    assert changed.rows == 0
+    assert changed.manifest.row_count == 0
     fill(changed)
     changed.close()
-    assert open_spool(tmp_path, rows=("c", "b")).rows == 5  # other names of the same form
+    assert open_spool(tmp_path, rows=("c", "b")).manifest.row_count == 5  # other names of the same form

@@ -128,7 +128,7 @@ def test_a_writer_that_was_thought_dead_writes_nothing_more(tmp_path: Path) -> N
     (tmp_path / "writer.lock").write_bytes(b"2")
     with pytest.raises(AccessRefused, match="writer number 2 now, and this one is number 1"):
         sleeper.append(SCHEMA, [batch((6, 150))], Position(150, 145))
-    assert newcomer.end == Position(140, 135)
+    assert newcomer.manifest.end == Position(140, 135)
     assert numbers(open_spool(tmp_path / "other").between((100, 0), (100, 0))) == []
 
 
@@ -151,7 +151,7 @@ def test_two_writers_never_use_the_same_file_name(tmp_path: Path) -> None:
 def test_a_lost_lock_file_does_not_let_the_number_fall(tmp_path: Path) -> None:
     for _ in range(3):
         last = open_spool(tmp_path)
-        fill(last) if not last.segment_count else last.trim((120, 0))
+        fill(last) if not last.manifest.segments else last.trim((120, 0))
         last.close()
     (tmp_path / "writer.lock").unlink()
     spool = open_spool(tmp_path, Position(120, 115))
@@ -221,7 +221,7 @@ def test_a_manifest_of_version_1_without_its_segments_is_captured_again(tmp_path
     as_version_1(tmp_path)
     for path in tmp_path.glob("*.arrow"):
         path.unlink()
-    assert open_spool(tmp_path).end == Position(100, 90)
+    assert open_spool(tmp_path).manifest.end == Position(100, 90)
 
 
 @pytest.mark.slow

@@ -33,8 +33,9 @@ from harness.servers.stores import ORDER_COLUMNS, ORDERS, listening_stores, orde
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import show
 from informix_cdc.capture import server_watch
-from informix_cdc.capture.run import CaptureRun
+from informix_cdc.capture.recovery import DataLossRecovery
 from informix_cdc.capture.start import CaptureStart
+from informix_checkpoints.spool import Spool
 
 
 @pytest.fixture
@@ -344,14 +345,14 @@ def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
 ) -> None:
     """What Spark had taken of the first stream, with higher positions, says nothing of the second."""
     monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
-    seen, leave = threading.Event(), CaptureRun._leave_stream
+    seen, leave = threading.Event(), DataLossRecovery.leave
 
-    def leave_stream(run: CaptureRun, loss: DataLoss) -> None:
+    def leave_stream(recovery: DataLossRecovery, loss: DataLoss) -> Spool | None:
         if "row logging" in str(loss):
             seen.set()
-        leave(run, loss)
+        return leave(recovery, loss)
 
-    monkeypatch.setattr(CaptureRun, "_leave_stream", leave_stream)
+    monkeypatch.setattr(DataLossRecovery, "leave", leave_stream)
     server, listening = served
     server.set_full_row_logging(ORDERS, True)
     anchor = begun_and_stopped(listening.port)

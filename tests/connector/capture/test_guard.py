@@ -27,8 +27,7 @@ from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.capture import Counters, Gauges, server_watch
 from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.liveness import Liveness, LogFacts
-from informix_cdc.capture.spark_side import SparkSide
-from informix_cdc.capture.state import CaptureState
+from informix_cdc.capture.state import CaptureState, SparkSide
 
 
 @pytest.fixture(autouse=True)
@@ -58,9 +57,9 @@ def guarding(state: CaptureState) -> tuple[CaptureGuard, Callable[[float, int], 
 
     def hear(seconds: float, page: int) -> None:
         now[0] = seconds
-        guard.hear(Read([], log_page(9, 5), 0, TransactionAssembler(Position(0, 0))))
+        guard.on_read(Read([], log_page(9, 5), 0, TransactionAssembler(Position(0, 0))))
         watch.facts = LogFacts(seconds, log_page(9, page), log_page(1, 0))
-        guard.judge(Position(log_page(9, 5), log_page(9, 4)))
+        guard.check(Position(log_page(9, 5), log_page(9, 4)))
 
     hear(0.0, 5)
     return guard, hear
@@ -83,20 +82,20 @@ def test_what_the_server_said_before_the_session_was_open_is_not_judged() -> Non
     mark = Position(log_page(9, 5), log_page(9, 4))
     for asked_at in (9.9, 10.0):  # before it, and at the very moment
         watch.facts = replace(OFF, asked_at=asked_at)
-        guard.hear(Starting())
-        guard.judge(mark)  # the session is not open yet
-        guard.hear(Read([], log_page(9, 5), 0, TransactionAssembler(Position(0, 0))))
-        guard.judge(mark)
+        guard.on_read(Starting())
+        guard.check(mark)  # the session is not open yet
+        guard.on_read(Read([], log_page(9, 5), 0, TransactionAssembler(Position(0, 0))))
+        guard.check(mark)
     watch.facts = replace(OFF, asked_at=10.1)
-    guard.judge(mark)  # one wrong look must not end a stream for good
+    guard.check(mark)  # one wrong look must not end a stream for good
     watch.facts = replace(OFF, asked_at=10.2, unlogged_tables=())
-    guard.judge(mark)
+    guard.check(mark)
     for asked_at in (10.3, 10.3):  # the same look
         watch.facts = replace(OFF, asked_at=asked_at)
-        guard.judge(mark)
+        guard.check(mark)
     watch.facts = replace(OFF, asked_at=10.4)
     with pytest.raises(DataLoss, match=r"full row logging of .*orders was switched off"):
-        guard.judge(mark)
+        guard.check(mark)
 
 
 def test_time_before_the_session_was_open_is_not_the_servers_silence() -> None:
@@ -105,10 +104,10 @@ def test_time_before_the_session_was_open_is_not_the_servers_silence() -> None:
     watch.facts = replace(OFF, asked_at=1.0)
     for seconds in (5.0, 20.0):
         now[0] = seconds
-        guard.hear(Starting())
-        guard.judge(Position(log_page(9, 5), log_page(9, 4)))
+        guard.on_read(Starting())
+        guard.check(Position(log_page(9, 5), log_page(9, 4)))
     now[0] = 27.0
-    guard.hear(Silence())
+    guard.on_read(Silence())
 
 
 LATE = [
@@ -137,7 +136,9 @@ def test_a_restart_position_that_the_servers_list_holds_back_is_told_so(
     state = CaptureState(spark=SparkSide(log_page(1, 5)))
     state.restart_bound.is_wanted = True
     guard = CaptureGuard(Liveness(8.0, 120.0), Told(), state)
-    guard._tell_late(log_page(1, 5), Position(log_page(9, 5), log_page(1, 5)), log_page(1, 0), "late")
+    guard._log_late_restart(
+        log_page(1, 5), Position(log_page(9, 5), log_page(1, 5)), log_page(1, 0), "late"
+    )
     assert "systrans" in told(caplog, "restart_position_late")[0]["reason"]
 
 

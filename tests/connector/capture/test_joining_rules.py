@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import pytest
 
+from harness.capture.companions import is_over_after
 from harness.capture.streams import (
     begin,
     blocks,
@@ -36,7 +37,8 @@ from informix_capture_client.transactions import (
     TransactionAssembler,
 )
 from informix_cdc.snapshots import ServerSays
-from informix_cdc.table_changes import Joining, Switched
+from informix_cdc.table_changes import Switched
+from informix_cdc.table_changes.joining import Joining
 from informix_checkpoints.table_states import TableState
 
 OLD, NEW = 0, 1
@@ -131,6 +133,10 @@ class Spool:
     mark: Position
     joined: Any = None
 
+    @property
+    def manifest(self) -> Spool:
+        return self
+
     def change_tables(self, tables: Any, at: Position) -> None:
         self.joined = (tables["n"].since, at)
 
@@ -163,7 +169,7 @@ class Story:
             for event in read.events:
                 self._take(event)
                 spool.mark = event.position  # type: ignore[union-attr]
-            if joining.is_over(read):
+            if is_over_after(joining, read):
                 joining.switch()
                 break
         else:
@@ -266,7 +272,7 @@ def test_a_buffered_log_is_not_read_to_its_end_by_a_timeout() -> None:
     def over(latest_time: int = 0, reached: int = 1000) -> bool:
         clock.now += 5
         idle = PositionPassed(spool.mark, is_timeout=True)
-        return joining.is_over(Read([idle], reached, latest_time, assembler, block))
+        return is_over_after(joining, Read([idle], reached, latest_time, assembler, block))
 
     assert [over() for _ in range(5)] == [False] * 5
     assert over(latest_time=5001)

@@ -48,7 +48,7 @@ def run(folder: Path, mebibytes: int, *more: str) -> dict[str, Any]:
 
 def delivered(folder: Path) -> Iterator[pa.RecordBatch]:
     spool = open_spool(folder / "spool")
-    for wanted in spool.between(START.place, spool.end.place):
+    for wanted in spool.between(START.place, spool.manifest.end.place):
         yield from read_range(wanted)
     spool.close()
 
@@ -80,7 +80,7 @@ def test_a_transaction_of_three_tables_is_stored_whole_in_bounded_memory(tmp_pat
         open_spool(tmp_path / "large" / "spool"),
         row_schema(catalog_tables(3), DecodeRules()),
     )
-    [wanted] = spool.between(START.place, spool.end.place)
+    [wanted] = spool.between(START.place, spool.manifest.end.place)
     spool.close()
     ordinal = 0
     for batch in delivered_rows(stored_range(wanted), schema):

@@ -22,7 +22,7 @@ def stalled_after(watch: Liveness, begin: float, page: int = 100) -> Stall | Non
     verdict = None
     for second in range(0, 131, 10):
         now = begin + second
-        watch.hear(now, AT)
+        watch.on_read(now, AT)
         verdict = verdict or watch.verdict(now, facts(now, page + second))
     return verdict
 
@@ -30,7 +30,7 @@ def stalled_after(watch: Liveness, begin: float, page: int = 100) -> Stall | Non
 def watching(**changes: str) -> Liveness:
     watch = Liveness(8.0, 120.0, **changes)  # type: ignore[arg-type]
     watch.connect(0.0)
-    watch.hear(0.0, AT)
+    watch.on_read(0.0, AT)
     return watch
 
 
@@ -51,14 +51,14 @@ def test_reads_without_a_byte_are_told_from_reads_that_do_not_return() -> None:
         watch.require_contact(9.0, empty_reads=100)
     assert "run informix-cdc record and send us the file" in str(caught.value).lower()
     assert not caught.value.is_silence
-    watch.hear(10.0, AT)
+    watch.on_read(10.0, AT)
     with pytest.raises(ConnectionLost, match="does not return"):
         watch.require_contact(19.0)
 
 
 def test_a_pause_of_ours_is_not_held_against_the_server() -> None:
     watch = watching()
-    watch.excuse(100.0)
+    watch.reset_deadlines(100.0)
     watch.require_contact(107.0)
     assert watch.verdict(100.0, facts(100.0, 5000)) is None
 
@@ -95,16 +95,16 @@ def test_a_stall_that_a_new_session_does_not_mend_warns_or_fails_once(
 
 def test_a_stream_is_stalled_since_it_moved_last_until_it_moves_again() -> None:
     watch = watching()
-    watch.hear(5.0, AT + 1)
+    watch.on_read(5.0, AT + 1)
     assert watch.stalled_since is None
-    watch.hear(300.0, AT + 1)
+    watch.on_read(300.0, AT + 1)
     watch.verdict(300.0, facts(300.0, 200))
     watch.verdict(301.0, facts(301.0, 300))
     assert watch.stalled_since == 5.0
     watch.connect(310.0)
-    watch.hear(310.0, AT - 5000)  # the new session reads again what was read before
+    watch.on_read(310.0, AT - 5000)  # the new session reads again what was read before
     assert watch.stalled_since == 5.0
-    watch.hear(311.0, AT + 2)
+    watch.on_read(311.0, AT + 2)
     assert watch.stalled_since is None
 
 
@@ -114,9 +114,9 @@ def test_another_stream_moves_although_its_positions_are_lower() -> None:
     assert watch.stalled_since == 0.0
     watch.begin_stream()
     watch.connect(200.0)
-    watch.hear(205.0, AT - 5000)
+    watch.on_read(205.0, AT - 5000)
     assert watch.stalled_since is None
-    watch.hear(400.0, AT - 5000)
+    watch.on_read(400.0, AT - 5000)
     watch.verdict(400.0, facts(400.0, 200))
     stall = watch.verdict(401.0, facts(401.0, 300))
     assert stall is not None
@@ -127,7 +127,7 @@ def test_a_stall_at_another_place_is_another_stall() -> None:
     watch = watching()
     stalled_after(watch, 0.0)
     watch.connect(200.0)
-    watch.hear(200.0, AT + 1)  # it has moved on before it stands still again
+    watch.on_read(200.0, AT + 1)  # it has moved on before it stands still again
     stall = stalled_after(watch, 201.0)
     assert stall is not None
     assert stall.response is Response.REOPEN
@@ -137,7 +137,7 @@ def test_a_new_session_that_begins_further_back_is_not_another_stall() -> None:
     watch = watching()
     stalled_after(watch, 0.0)
     watch.connect(200.0)
-    watch.hear(200.0, AT - 5000)
+    watch.on_read(200.0, AT - 5000)
     stall = stalled_after(watch, 201.0)
     assert stall is not None
     assert stall.response is Response.WARN
@@ -146,14 +146,14 @@ def test_a_new_session_that_begins_further_back_is_not_another_stall() -> None:
 def test_a_log_that_stands_still_is_a_quiet_server_not_a_stall() -> None:
     watch = watching()
     for second in range(0, 1000, 10):
-        watch.hear(second, AT)
+        watch.on_read(second, AT)
         assert watch.verdict(second, facts(second, 100)) is None
 
 
 def test_a_stream_that_moves_is_no_stall_however_far_the_log_is_ahead() -> None:
     watch = watching()
     for second in range(0, 1000, 10):
-        watch.hear(second, AT + second)
+        watch.on_read(second, AT + second)
         assert watch.verdict(second, facts(second, 100 + 50 * second)) is None
 
 
@@ -189,7 +189,7 @@ def stays_stalled(watch: Liveness, begin: float, seconds: int) -> list[tuple[flo
     found = []
     for second in range(0, seconds + 1, 10):
         now = begin + second
-        watch.hear(now, AT)
+        watch.on_read(now, AT)
         if (verdict := watch.verdict(now, next_facts(now, 50 + second))) is not None:
             found.append((now, verdict))
     return found
@@ -227,17 +227,17 @@ def test_records_in_the_next_log_are_proof_when_the_stream_stands_there_a_minute
     stays_stalled(watch, 0.0, 130)
     watch.connect(200.0)
     ((at, _),) = stays_stalled(watch, 200.0, 130)
-    assert not watch.note_passed_by(at)
+    assert not watch.record_passed_by(at)
     ((later, _),) = stays_stalled(watch, at + 1, 61)
     assert later - at == 61
-    assert watch.note_passed_by(later)
+    assert watch.record_passed_by(later)
 
 
 def test_a_stream_that_has_moved_on_makes_them_no_proof() -> None:
     watch = watching()
-    assert not watch.note_passed_by(100.0)
-    watch.hear(101.0, AT + 1)
-    assert not watch.note_passed_by(200.0)
+    assert not watch.record_passed_by(100.0)
+    watch.on_read(101.0, AT + 1)
+    assert not watch.record_passed_by(200.0)
 
 
 def test_what_is_proven_says_position_cause_and_remedies_in_their_order() -> None:
@@ -260,7 +260,7 @@ def test_what_is_proven_says_position_cause_and_remedies_in_their_order() -> Non
 def silent(watch: Liveness, begin: float, facts: LogFacts | None) -> Stall | None:
     """Let a session announce its tables and then say nothing."""
     watch.connect(begin, AT)
-    watch.hear(begin + 1, 0)
+    watch.on_read(begin + 1, 0)
     return watch.silence(facts)
 
 
@@ -290,7 +290,7 @@ def test_a_session_that_sent_timeouts_for_a_while_is_no_second_silence() -> None
     silent(watch, 0.0, next_facts(5.0))
     watch.connect(20.0, AT)
     for second in range(20, 60):
-        watch.hear(float(second), AT)
+        watch.on_read(float(second), AT)
     assert watch.silence(next_facts(65.0)) is None
 
 
@@ -309,7 +309,7 @@ REPLAYS = [
 def test_a_planned_batch_that_stands_still_for_a_minute_is_no_loss(page: int | None, says: str) -> None:
     watch = watching()
     said = None if page is None else facts(50.0, page)
-    watch.hear(59.0, AT)
+    watch.on_read(59.0, AT)
     assert watch.replay_stall(59.0, EXPECTED, said) is None
     first = watch.replay_stall(60.0, EXPECTED, said)
     assert first is not None
@@ -329,5 +329,5 @@ def test_a_planned_batch_that_stands_still_for_a_minute_is_no_loss(page: int | N
 def test_a_planned_batch_that_moves_on_is_waited_for() -> None:
     watch = watching()
     for second in range(0, 1000, 10):
-        watch.hear(float(second), AT + second)
+        watch.on_read(float(second), AT + second)
         assert watch.replay_stall(float(second), EXPECTED, facts(second, 200)) is None

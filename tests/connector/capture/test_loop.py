@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from informix_cdc.capture.guard import Unguarded
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
+from informix_cdc.companions import Companion
 from informix_checkpoints.spool.segments import Segment
 from informix_checkpoints.spool.stored_rows import in_row_form
 
@@ -48,11 +50,14 @@ def transaction(sequence: int, a: int, b: int, table: int = 0) -> list[Any]:
 class Spool:
     """Keeps what it is given in memory."""
 
-    segment_count = 0
     mark = Position(0, 0)
 
     def __init__(self) -> None:
         self.segments: list[list[dict[str, Any]]] = []
+
+    @property
+    def manifest(self) -> Any:
+        return SimpleNamespace(mark=self.mark, segments=())
 
     def append(
         self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
@@ -118,7 +123,7 @@ class Listener(Unguarded):
         self.heard: list[BaseException] = []
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
+    def watching_read(self) -> Iterator[None]:
         try:
             yield
         except BaseException as reason:
@@ -196,17 +201,25 @@ def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough(
     assert pending.is_due(is_idle=False)
 
 
-class Excused(Unguarded):
-    """Counts who is excused: the guard, or what waits for a snapshot."""
+class Calls:
+    """Counts whose deadlines are reset: those of the guard, or of what waits for a snapshot."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def excuse(self) -> None:
-        self.calls.append("excuse")
+    def reset_deadlines(self) -> None:
+        self.calls.append("reset")
 
-    def hear(self, answer: Answer, _spool: object = None) -> bool:
-        self.calls.append("hear")
+
+class CalledGuard(Calls, Unguarded):
+    """A guard whose calls are counted."""
+
+
+class CalledSnapshots(Calls, Companion):
+    """Snapshots whose calls are counted."""
+
+    def due(self, answer: Answer, _spool: object) -> bool:
+        self.calls.append("due")
         return False
 
     def may_leave_out_older(self, _answer: Answer) -> bool:
@@ -222,22 +235,21 @@ class Asking(ChangeEncoder):
 
 
 @pytest.mark.parametrize("kind", [Asking, ChangeEncoder])
-def test_chunks_that_wait_are_excused_before_they_are_judged_if_objects_were_read(kind: Any) -> None:
+def test_deadlines_of_chunks_are_reset_before_they_are_checked_if_objects_were_read(kind: Any) -> None:
     """Reading them took time in which the stream could show nothing."""
-    stop, kept, guard, snapshots = Event(), Spool(), Excused(), Excused()
+    stop, kept, guard, snapshots = Event(), Spool(), CalledGuard(), CalledSnapshots()
     spool: Any = kept
     pending = Pending(spool, lambda _: spool, latency_seconds=0)
     encoder = kind([make_table("t", COLUMNS)], DecodeRules())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
-    beside: Any = snapshots
-    capture(stream, encoder, pending, CaptureState(), stop, guard, None, beside)
+    capture(stream, encoder, pending, CaptureState(), stop, guard, [snapshots])
     is_asked = kind is Asking
-    assert snapshots.calls == (["excuse"] if is_asked else []) + ["hear", "hear"]
-    assert ("excuse" in guard.calls) == is_asked
+    assert snapshots.calls == (["reset"] if is_asked else []) + ["due", "due"]
+    assert ("reset" in guard.calls) == is_asked
 
 
-def test_chunks_that_wait_are_excused_while_reading_is_paused() -> None:
-    stop, kept, guard, snapshots = Event(), Spool(), Excused(), Excused()
+def test_deadlines_of_chunks_are_reset_while_reading_is_paused() -> None:
+    stop, kept, guard, snapshots = Event(), Spool(), CalledGuard(), CalledSnapshots()
 
     class Full(Pending):
         def is_far_ahead(self, _state: CaptureState) -> bool:
@@ -249,18 +261,17 @@ def test_chunks_that_wait_are_excused_while_reading_is_paused() -> None:
     spool: Any = kept
     pending = Full(spool, lambda _: spool)
     encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
-    beside: Any = snapshots
     stream: Any = Stream(stop)
-    capture(stream, encoder, pending, CaptureState(), stop, guard, None, beside)
-    assert (snapshots.calls, guard.calls[:1]) == (["excuse", "hear"], ["excuse"])
+    capture(stream, encoder, pending, CaptureState(), stop, guard, [snapshots])
+    assert (snapshots.calls, guard.calls[:1]) == (["reset", "due"], ["reset"])
 
 
 def test_what_has_come_is_in_the_spool_before_a_chunk_is_put_behind_it() -> None:
     stop, kept = Event(), Spool()
     there: list[list[tuple[int, int]]] = []
 
-    class Due(Excused):
-        def hear(self, answer: Answer, _spool: object = None) -> bool:
+    class Due(CalledSnapshots):
+        def due(self, answer: Answer, _spool: object) -> bool:
             return isinstance(answer, Read)
 
         def emit(self, _spool: object, _encoder: object) -> None:
@@ -270,6 +281,5 @@ def test_what_has_come_is_in_the_spool_before_a_chunk_is_put_behind_it() -> None
     pending = Pending(spool, lambda _: spool, lambda: 0.0, latency_seconds=60)  # it would wait
     encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
-    beside: Any = Due()
-    capture(stream, encoder, pending, CaptureState(), stop, snapshots=beside)
+    capture(stream, encoder, pending, CaptureState(), stop, companions=[Due()])
     assert there == [[(1, 2)]]

@@ -178,7 +178,7 @@ def test_a_nightly_run_does_not_end_well_in_a_log_that_lost_its_end(
 def test_a_nightly_run_that_cannot_read_to_the_end_says_so(
     timed: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("informix_cdc.capture.state.LATE_SECONDS", 0.5)
+    monkeypatch.setattr("informix_cdc.capture.end_of_log.LATE_SECONDS", 0.5)
     server, listening = timed
     anchor = begun_and_stopped(listening.port)
     insert(server, 1)

@@ -40,7 +40,7 @@ class Stream:
         (block,) = blocks([b"".join(records)])
         self.reached = max(self.reached, int(block.sequence_numbers.max()))
         events = list(self.assembler.feed(block))
-        answer = self.bound.bounded(Read(events, self.reached, 0, self.assembler, block), now)
+        answer = self.bound.on_read(Read(events, self.reached, 0, self.assembler, block), now)
         assert isinstance(answer, Read)
         return self.assembler._position.restart
 
@@ -180,6 +180,6 @@ def test_a_stream_that_is_trusted_is_not_held() -> None:
     (block,) = blocks([b(10) + row(11) + c(12)])
     (transactions,) = assembler.feed(block)
     assert not isinstance(transactions, PositionPassed)
-    assert bound.bounded(Silence(), 0.0) == Silence()
+    assert bound.on_read(Silence(), 0.0) == Silence()
     assert assembler._position.restart == 12
     assert not bound.is_wanted

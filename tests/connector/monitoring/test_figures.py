@@ -43,8 +43,7 @@ from informix_capture_client.stream import Read
 from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.capture import Gauges
 from informix_cdc.capture.liveness import LogFacts
-from informix_cdc.capture.spark_side import SparkSide
-from informix_cdc.capture.state import CaptureState
+from informix_cdc.capture.state import CaptureState, SparkSide
 from informix_cdc.monitoring import prometheus
 from informix_cdc.monitoring.figures import (
     COUNTER,
@@ -227,9 +226,9 @@ def test_a_timeout_says_that_the_log_was_read_to_its_end_just_then() -> None:
     state.counters.received.timeouts += 1
     read = Read([], AT_END, 900, TransactionAssembler(Position(0, 0)))
     before = time.time()
-    state.note(read)
+    state.record(read)
     assert 0 <= shown_at(state, time.time(), 0.0)["lag_seconds"] <= time.time() - before
-    state.note(read)  # a row
+    state.record(read)  # a row
     assert shown_at(state, 1000.0, 0.0)["lag_seconds"] == 100.0
 
 
@@ -273,8 +272,9 @@ class Leaving(CaptureState):
     @property  # type: ignore[override]
     def spool(self) -> Any:
         self.looks += 1
-        spool = SimpleNamespace(stream="s", rows=1, size_bytes=2, bytes_above=lambda _: 3)
-        spool.end = spool.mark = Position(4, 4)
+        there = Position(4, 4)
+        held = SimpleNamespace(end=there, mark=there, row_count=1, size_bytes=2)
+        spool = SimpleNamespace(stream="s", manifest=held, bytes_above=lambda _: 3)
         return spool if self.looks % 2 else None
 
     @spool.setter

@@ -114,14 +114,14 @@ def segment(last_commit: int, rows: int, size_bytes: int) -> Segment:
 def test_what_spark_has_taken_waits_no_longer() -> None:
     appended = Appended()
     assert appended.waiting_since() == (False, None)
-    appended.note(segment(50, rows=10, size_bytes=1000), 900)
-    appended.note(segment(60, rows=5, size_bytes=700), 910)
+    appended.record(segment(50, rows=10, size_bytes=1000), 900)
+    appended.record(segment(60, rows=5, size_bytes=700), 910)
     assert appended.waiting_since() == (True, 900)
-    appended.take((49, 0))
+    appended.ack((49, 0))
     assert appended.waiting_since() == (True, 900)
-    appended.take((50, 0))
+    appended.ack((50, 0))
     assert appended.waiting_since() == (True, 910)
-    appended.take((60, 0))
+    appended.ack((60, 0))
     assert appended.waiting_since() == (False, None)
     assert (appended.rows, appended.transactions, appended.size_bytes) == (15, 4, 1700)
 
@@ -129,9 +129,9 @@ def test_what_spark_has_taken_waits_no_longer() -> None:
 def test_the_age_of_what_another_process_left_in_the_spool_is_not_known() -> None:
     appended = Appended()
     appended.begin((50, 0))
-    appended.note(segment(60, rows=5, size_bytes=700), 910)
+    appended.record(segment(60, rows=5, size_bytes=700), 910)
     assert appended.waiting_since() == (True, None)
-    appended.take((50, 0))
+    appended.ack((50, 0))
     assert appended.waiting_since() == (True, 910)
     appended.begin(None)
     assert appended.waiting_since() == (False, None)
@@ -139,5 +139,5 @@ def test_the_age_of_what_another_process_left_in_the_spool_is_not_known() -> Non
 
 def test_a_segment_without_rows_makes_nothing_wait() -> None:
     appended = Appended()
-    appended.note(segment(50, rows=0, size_bytes=700), 900)
+    appended.record(segment(50, rows=0, size_bytes=700), 900)
     assert appended.waiting_since() == (False, None)

@@ -23,7 +23,7 @@ from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client import failpoints
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.capture.guard import CaptureGuard
-from informix_cdc.object_contents import ContentPool
+from informix_cdc.object_contents.pool import ContentPool
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 
 TABLE = f"{DATABASE}:informix.files"
@@ -380,8 +380,10 @@ def test_a_server_is_not_held_silent_while_objects_are_read(
 ) -> None:
     """The guard's clocks run on while contents are read, and no bytes are asked for meanwhile."""
     calls: list[CaptureGuard] = []
-    excuse = CaptureGuard.excuse
-    monkeypatch.setattr(CaptureGuard, "excuse", lambda guard: (calls.append(guard), excuse(guard)))
+    reset = CaptureGuard.reset_deadlines
+    monkeypatch.setattr(
+        CaptureGuard, "reset_deadlines", lambda guard: (calls.append(guard), reset(guard))
+    )
     handle = None if page is None else files.object(page)
     streamed(files, tmp_path, lambda: files.insert((1, None, handle)))
     assert bool(calls) == excused

@@ -21,7 +21,9 @@ from informix_capture_client.object_readers import GONE, READ, Content
 from informix_capture_client.object_readers.base import ObjectReader, ObjectStatus
 from informix_capture_client.object_readers.sqli_objects import SqliObjects
 from informix_capture_client.transport import Transport
-from informix_cdc.object_contents import ContentPool, ObjectConnection, connection
+from informix_cdc.object_contents import connection
+from informix_cdc.object_contents.connection import ObjectConnection
+from informix_cdc.object_contents.pool import ContentPool
 
 __all__ = ["opened", "pool", "world"]  # fixtures
 PIECE = "informix_cdc.object_contents.pool._PIECE_BYTES"
@@ -177,7 +179,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
         return read(reader, descriptor, most_bytes)
 
     monkeypatch.setattr(SqliObjects, "read", hangs_once)
-    monkeypatch.setattr("informix_cdc.object_contents.side_by_side._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("informix_cdc.object_contents.pool._LOOK_SECONDS", 0.05)
     monkeypatch.setattr("informix_cdc.object_contents.pool._STOP_SECONDS", 0.2)
     yield released.set
     released.set()
@@ -282,7 +284,7 @@ def test_what_one_connection_fails_with_is_not_held_back_by_a_call_that_does_not
 
     monkeypatch.setattr(ObjectConnection, "read", read)
     monkeypatch.setattr("informix_cdc.object_contents.pool._STOP_SECONDS", 0.2)
-    monkeypatch.setattr("informix_cdc.object_contents.side_by_side._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("informix_cdc.object_contents.pool._LOOK_SECONDS", 0.05)
     connect = partial(world.open, world.settings("stores", "en_US.utf8"), 60)
     with closing(ContentPool(connect, 4, 1 << 20)) as made:
         made.begin()
@@ -327,7 +329,7 @@ def test_objects_for_which_it_is_too_late_hold_no_row_up(
 
     monkeypatch.setattr(SqliObjects, "read", late)
     monkeypatch.setattr(SqliObjects, "close", close)
-    monkeypatch.setattr("informix_cdc.object_contents.side_by_side._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("informix_cdc.object_contents.pool._LOOK_SECONDS", 0.05)
     connect = partial(world.open, world.settings("stores", "en_US.utf8"), 60)
 
     def clock() -> float:  # runs a hundred times faster while a call hangs, and not otherwise

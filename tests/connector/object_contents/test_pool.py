@@ -20,7 +20,8 @@ from informix_capture_client.object_readers import (
 )
 from informix_capture_client.object_readers.sqli_objects import SqliObjects
 from informix_capture_client.transport import Transport
-from informix_cdc.object_contents import ContentFigures, ContentPool, connection
+from informix_cdc.object_contents import ContentFigures, connection
+from informix_cdc.object_contents.pool import ContentPool
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from harness.servers.fault_proxy import Fault, FaultProxy
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.errors import BadOption
-from informix_cdc.object_contents import ContentPool
+from informix_cdc.object_contents.pool import ContentPool
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 
 COLUMNS = "id INTEGER NOT NULL, picture BYTE, name VARCHAR(20), page TEXT"

@@ -104,12 +104,12 @@ def test_a_chunk_waits_anew_when_nobody_has_listened() -> None:
     snapshot.offer(nothing, RowsRead(rows, ("3",), is_last=True), Barrier(1_000, 0))
     now[0] = 100.0
     assert snapshot.waiting_seconds() == 0.0, "its marker was not tried yet"
-    snapshot.note_marker(1_000, None)  # of others: its own second is not over
+    snapshot.record_marker(1_000, None)  # of others: its own second is not over
     now[0] = 200.0
     assert snapshot.waiting_seconds() == 0.0
-    snapshot.note_marker(1_001, None)
+    snapshot.record_marker(1_001, None)
     now[0] = 300.0
     assert snapshot.waiting_seconds() == 100.0
-    snapshot.excuse()
+    snapshot.reset_deadline()
     now[0] = 301.0
     assert (snapshot.waiting_seconds(), snapshot.has_room) == (1.0, False)

@@ -15,7 +15,7 @@ from harness.capture.snapshots import serving_tables, until_snapshots_are_done
 from harness.runs.patience import patiently
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import BadOption
-from informix_cdc.capture.state import JOIN_SECONDS
+from informix_cdc.capture.end_of_log import JOIN_SECONDS
 from informix_cdc.snapshots.connection import SnapshotConnection
 from informix_emulator import ListeningServer, load_rows
 

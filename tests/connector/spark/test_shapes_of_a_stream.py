@@ -201,10 +201,10 @@ def of_tables(count: int, shape: str) -> InformixStreamReader:
 def test_many_tables_are_told_with_what_they_cost_and_what_costs_less(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    of_tables(20, "rows")._tell_cost()
-    of_tables(21, "raw")._tell_cost()
+    of_tables(20, "rows")._log_cost()
+    of_tables(21, "raw")._log_cost()
     assert told(caplog, "many_tables") == []
-    of_tables(500, "rows")._tell_cost()
+    of_tables(500, "rows")._log_cost()
     (found,) = told(caplog, "many_tables")
     assert (found["shape"], found["tables"], found["values"]) == ("rows", "500", "1000")
     assert found["microseconds"] == str(round(1000 * _MICROSECONDS_A_VALUE))

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -112,10 +113,10 @@ def test_a_lost_connection_is_logged_once_and_it_is_tried_again(
     server.tables.append(LATE)
     server.error = ConnectionLost("the server is gone.")
     run(made, server, 2)
-    assert not made.has_found()
+    assert not made.is_over
     server.error = None
     run(made, server)
-    assert made.has_found()
+    assert made.is_over
     assert len(told(caplog, "discovery_failed")) == 1
 
 
@@ -125,7 +126,7 @@ def test_a_closed_look_finds_nothing(server: Server) -> None:
     waits = Waits(server, 1)
     waits.set()
     made._run(waits, lambda: True)
-    assert not made.has_found()
+    assert not made.is_over
 
 
 def test_a_bad_table_is_logged_once_and_holds_no_other_back(
@@ -163,7 +164,7 @@ def test_tables_that_fail_together_are_tried_one_by_one_and_less_and_less_often(
     tried = []
     for _ in range(12):
         run(made, server)
-        if made.has_found():
+        if made.is_over:
             tried.append(server.describe(made)[1:])
             assert made.leaves_out(ServerRefused("no."))
     late, later = ("informix.ord_late",), ("informix.ord_x",)
@@ -176,7 +177,7 @@ def test_what_is_captured_is_no_more_to_blame(server: Server) -> None:
     server.tables.append(LATE)
     run(made, server)
     server.describe(made)
-    made.note_captured()
+    made.record_captured()
     assert not made.leaves_out(ServerRefused("no."))
     assert server.describe(made) == ("informix.orders", "informix.ord_late")
 
@@ -200,7 +201,7 @@ def test_a_loss_is_of_a_dropped_table_only_if_the_server_says_so(server: Server)
     server.tables.append(LATE)
     run(made, server)
     server.describe(made)
-    made.note_captured()
+    made.record_captured()
     server.tables.remove(LATE)
     server.error = ConnectionLost("gone.")
     assert not made.leaves_out(DataLoss("lost."))
@@ -211,31 +212,37 @@ def test_a_loss_is_of_a_dropped_table_only_if_the_server_says_so(server: Server)
 
 
 @pytest.mark.parametrize(
-    ("has_spool", "planned", "held_back", "tables_left", "may_end"),
+    ("has_spool", "planned", "to_lock", "tables_left", "joining", "may_end"),
     [
-        (True, None, {}, 0, True),
-        (True, None, {}, 1, True),  # by its key: a chunk that was not delivered is read again
-        (True, None, {0: 1}, 0, True),
-        (True, None, {0: 1}, 1, False),
-        (False, None, {}, 0, False),
-        (True, Position(9, 9), {}, 0, False),
+        (True, None, {}, 0, (), True),
+        (True, None, {}, 1, (), True),  # by its key: a chunk that was not delivered is read again
+        (True, None, {0: 1}, 0, (), True),
+        (True, None, {0: 1}, 1, (), False),
+        (False, None, {}, 0, (), False),
+        (True, Position(9, 9), {}, 0, (), False),
+        (True, None, {}, 0, ("informix.late",), False),
     ],
-    ids=["free", "by key", "was locked", "locked", "no stream yet", "planned batch"],
+    ids=["free", "by key", "was locked", "locked", "no stream yet", "planned batch", "joining"],
 )
 def test_a_session_ends_for_other_tables_only_where_that_costs_nothing(
-    has_spool: bool, planned: Position | None, held_back: Any, tables_left: int, may_end: bool
+    has_spool: bool,
+    planned: Position | None,
+    to_lock: Any,
+    tables_left: int,
+    joining: tuple[str, ...],
+    may_end: bool,
 ) -> None:
     state = CaptureState()
     state.spool = cast("Any", _Spool()) if has_spool else None
     state.counters.snapshots.tables_left = tables_left
     options = SourceOptions.parse(source_options(1, **ORDERS_AND_LATE))
     made = CaptureRun(options, NOT_STARTED, planned, lambda _: None, state, threading.Event())
-    made._beside.held_back = held_back
-    assert made._may_end_for_others() == may_end
+    plan: Any = SimpleNamespace(to_lock=to_lock, absent=SimpleNamespace(names=joining))
+    assert made._may_end_for_others(plan) == may_end
 
 
 class _Spool:
-    mark = Position(5, 5)
+    manifest = SimpleNamespace(mark=Position(5, 5))
 
 
 @pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])

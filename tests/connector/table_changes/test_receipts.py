@@ -20,15 +20,17 @@ from harness.spark.checkpoints import run_batches
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position, show
 from informix_capture_client.session import SessionSettings
-from informix_cdc.capture.beside import Beside
+from informix_cdc.capture.session_plan import SessionPlan, begin_snapshots
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.commands import row_logging, undelivered
 from informix_cdc.commands.altering import receipt_of
 from informix_cdc.commands.undelivered import StreamOfTables
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import look_up_tables
-from informix_cdc.table_changes import Returning
-from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
+from informix_cdc.snapshots import NoSnapshots, Snapshots, look_up_snapshots
+from informix_cdc.table_changes import Absent
+from informix_cdc.table_changes.returning import Returning
+from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.receipts import Acquired, Receipt, load_receipt, save_receipt
 
 BOTH = ("informix.orders", "informix.customers")
@@ -181,11 +183,19 @@ def test_no_snapshot_is_read_while_an_altered_table_is_on_its_way_back(
             spoolPath=str(shop.folder),
         )
     )
-    returning = Mock(spec=Returning, absent=("informix.orders",))
-    beside = Beside(options, CaptureState(), lambda: None, lambda: 0.0)
-    beside.plan(look_up_tables(options), NOT_STARTED)
-    assert [each.name for each in beside.planned] == ["informix.customers"]
-    assert beside.snapshots(look_up_tables(options), returning) is None
+    returning = Mock(spec=Returning, names=("informix.orders",))
+    returning.lets_snapshots_begin = Returning.lets_snapshots_begin.fget(returning)  # type: ignore[attr-defined]
+    source = look_up_tables(options)
+    planned = look_up_snapshots(options, source, {})
+    assert [each.name for each in planned] == ["informix.customers"]
+
+    def reading(absent: Any) -> type:
+        plan = SessionPlan(options, source, {}, planned, absent, None)
+        found = begin_snapshots(plan, CaptureState(), lambda: True, lambda: 0.0)
+        found.close()
+        return type(found)
+
+    assert (reading(Absent()), reading(returning)) == (Snapshots, NoSnapshots)
 
 
 def test_changes_in_the_last_page_of_the_log_are_found(

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from harness.capture.companions import is_over_after
 from harness.capture.streams import begin, blocks, commit, rollback, row, timeout
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position
@@ -17,7 +18,7 @@ from informix_capture_client.transactions import (
     TransactionAssembler,
 )
 from informix_cdc.snapshots import ServerSays
-from informix_cdc.table_changes import NobodyWrote, Returning
+from informix_cdc.table_changes.returning import NobodyWrote, Returning
 from informix_checkpoints.receipts import Acquired
 from informix_checkpoints.table_states import TableState
 
@@ -32,6 +33,10 @@ class Kept:
 
     mark: Position = field(default_factory=lambda: Position(1000, 900, (4,)))
     turns: list[tuple[Any, Position]] = field(default_factory=list)
+
+    @property
+    def manifest(self) -> Any:
+        return self
 
     def change_tables(self, tables: Any, at: Position) -> None:
         self.turns.append((tables, at))
@@ -52,7 +57,7 @@ class Waits:
         acquired = Acquired(PLACE, SINCE, still_open=(7, 9), digests={NAME: "new"})
         self.returning = Returning(
             BACK,
-            BACK.keys(),
+            (),
             acquired,
             cast("Any", self.spool),
             lambda: ServerSays(frozenset(), 10_000, SINCE + 500),
@@ -67,7 +72,7 @@ class Waits:
         found = list(blocks([b"".join(records)]))
         events = [event for block in found for event in self.assembler.feed(block)]
         block = found[-1] if found else None
-        return self.returning.upto(Read(events, reached, 0, self.assembler, block))
+        return self.returning.on_read(Read(events, reached, 0, self.assembler, block), self.now)
 
 
 def commits(answer: Answer) -> list[int]:
@@ -88,7 +93,7 @@ def test_what_commits_at_the_place_is_delivered_before_and_what_commits_behind_i
         written(1, SINCE - 50), written(2, SINCE), written(3, SINCE + 30), reached=SINCE + 30
     )
     assert commits(last) == [SINCE - 50, SINCE]
-    assert waits.returning.is_over(last)
+    assert is_over_after(waits.returning, last)
 
 
 def test_a_place_that_has_passed_behind_it_is_not_handed_on() -> None:
@@ -104,26 +109,26 @@ def test_a_place_that_has_passed_behind_it_is_not_handed_on() -> None:
 
 def test_it_is_not_over_before_the_stream_is_there_nor_while_nothing_comes() -> None:
     waits = Waits()
-    assert not waits.returning.is_over(waits.read(written(1, SINCE - 50), reached=SINCE - 50))
+    assert not is_over_after(waits.returning, waits.read(written(1, SINCE - 50), reached=SINCE - 50))
     there = waits.read(reached=SINCE)
-    assert waits.returning.is_over(there)
-    assert not waits.returning.is_over(Silence())
+    assert is_over_after(waits.returning, there)
+    assert not is_over_after(waits.returning, Silence())
 
 
 def test_a_planned_batch_comes_first() -> None:
     waits = Waits(is_free=False)
     there = waits.read(written(1, SINCE), reached=SINCE)
-    assert waits.returning.has_all
-    assert not waits.returning.is_over(there)
+    assert waits.returning.rest_is_for_next_session
+    assert not is_over_after(waits.returning, there)
     waits.is_free = True
-    assert waits.returning.is_over(there)
+    assert is_over_after(waits.returning, there)
 
 
 def test_an_idle_server_that_has_been_asked_is_behind_the_place() -> None:
     waits = Waits()
     idle = timeout(SINCE - 50)
     answers = [waits.read(idle, reached=SINCE - 50) for _ in range(3)]
-    assert waits.returning.is_over(answers[-1])
+    assert is_over_after(waits.returning, answers[-1])
 
 
 def test_who_was_open_when_row_logging_went_on_is_left_out_from_there_on() -> None:

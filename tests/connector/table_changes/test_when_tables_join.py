@@ -8,12 +8,14 @@ from typing import Any, cast
 
 import pytest
 
+from harness.capture.companions import is_over_after
 from harness.capture.streams import begin, commit, feed
 from informix_capture_client.positions import Position
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.snapshots import ServerSays
-from informix_cdc.table_changes import Joining, Switched
+from informix_cdc.table_changes import Switched
+from informix_cdc.table_changes.joining import Joining
 from informix_checkpoints.table_states import TableState
 
 PLACE, LOG_END, SLOT = 1500, 1600, 7
@@ -34,7 +36,7 @@ class Waits:
     def __post_init__(self) -> None:
         self.joining = Joining(
             {"informix.t": TableState("d")},
-            cast("Any", SimpleNamespace(mark=self.mark)),
+            cast("Any", SimpleNamespace(manifest=SimpleNamespace(mark=self.mark))),
             lambda: ServerSays(self.still_open, clock=5000, log_end=3000),
             False,
             is_free=lambda: self.is_free,
@@ -47,7 +49,7 @@ class Waits:
         events = feed(self.assembler, *records)
         for _ in range(2):
             self.now += 1.5
-            is_over = self.joining.is_over(Read(events, reached, 0, self.assembler))
+            is_over = is_over_after(self.joining, Read(events, reached, 0, self.assembler))
         return is_over
 
 

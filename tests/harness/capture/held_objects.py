@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from harness.runs.patience import patiently
-from informix_cdc.object_contents import ContentPool
+from informix_cdc.object_contents.pool import ContentPool
 
 T = TypeVar("T")
 

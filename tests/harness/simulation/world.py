@@ -356,7 +356,7 @@ class World:
         if capture.state.spool is None:
             # A stream that begins now is activated a little before the log's end; what is open then is
             # older than the stream, wherever in the log it began.
-            begins_now = self.setup.starting_position == "latest" and not capture.state.former_streams
+            begins_now = self.setup.starting_position == "latest" and not capture.state.previous_streams
             listed_at = self.process.log_end_when_asked
             self.process.listed = self.process.asked_last
             self.process.begins_at = listed_at if begins_now else position

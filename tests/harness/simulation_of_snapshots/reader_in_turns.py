@@ -56,7 +56,7 @@ class ReaderInTurns:
 
     def __post_init__(self) -> None:
         self.reader.stop = TurnedStop(self.world, self.reader.stop)  # type: ignore[assignment]
-        self.reader.beside = lambda _: contextlib.nullcontext()
+        self.reader.in_background = lambda _: contextlib.nullcontext()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 

@@ -23,7 +23,7 @@ from harness.simulation_of_snapshots.reader_in_turns import InProcessBlocks, Rea
 from harness.simulation_of_snapshots.writers import KEYS, Writers
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.positions import page_after
-from informix_cdc.capture import beside
+from informix_cdc.capture import session_plan
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.snapshots import Snapshots
 from informix_cdc.snapshots import connection as snapshot_connection
@@ -142,7 +142,7 @@ class SnapshotWorld(World):
     def places(self) -> list[tuple[Any, str, object]]:
         return [
             *super().places(),
-            (beside, "Snapshots", partial(Snapshots, run=self._begin_reader)),
+            (session_plan, "Snapshots", partial(Snapshots, run=self._begin_reader)),
             (snapshot_connection, "block_reader", InProcessBlocks),
         ]
 

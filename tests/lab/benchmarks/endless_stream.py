@@ -113,7 +113,7 @@ class Reader(threading.Thread):
         after = START.place
         while self._rows < self._total:
             time.sleep(_TRIM_SECONDS)
-            upto = self._spool.end.place
+            upto = self._spool.manifest.end.place
             self._rows += sum(wanted.end - wanted.first for wanted in self._spool.between(after, upto))
             self._spool.trim(upto)
             after = upto

@@ -94,4 +94,4 @@ class _StopFlag(threading.Event):
         self._rows = rows
 
     def is_set(self) -> bool:
-        return self._spool.rows >= self._rows
+        return self._spool.manifest.row_count >= self._rows

@@ -31,7 +31,7 @@ class CopiedSpool:
         fill_spool(captured(ROWS, 10), self._spool)
         captured.cache_clear()
         spool = open_spool(self._spool)
-        self._upto, self._held = spool.end.commit, spool._manifest.segments
+        self._upto, self._held = spool.manifest.end.commit, spool._manifest.segments
         spool.close()
         self._copies = SegmentCopies((folder / "copies").as_uri(), "bench")
         self.copied: list[Segment] = []

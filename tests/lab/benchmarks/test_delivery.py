@@ -44,7 +44,7 @@ def test_rows_are_read_in_several_ways(
     fill_spool(captured(ROWS, 10), tmp_path)
     captured.cache_clear()
     spool = open_spool(tmp_path)
-    ranges = spool.between(START.place, spool.end.place)
+    ranges = spool.between(START.place, spool.manifest.end.place)
     server, plain = SegmentServer(tmp_path, "127.0.0.1", 0), PlainServer(tmp_path)
     plain_client = flight.FlightClient(f"grpc://127.0.0.1:{plain.port}")
     clients = {WITHOUT_TLS: lambda _: plain_client}

@@ -81,7 +81,7 @@ def measured(tables: int, form: RowForm, tmp_path: Path) -> Cost:
     encoder = told(source, tables, form)
     capture = cpu_of(lambda: fill(source, encoder, folder))
     spool, schema = open_spool(folder), row_schema(catalog_tables(tables), DecodeRules(), form)
-    ranges, size_bytes = spool.between(START.place, spool.end.place), spool.size_bytes
+    ranges, size_bytes = spool.between(START.place, spool.manifest.end.place), spool.manifest.size_bytes
     spool.close()
     assert sum(one.rows for one in ranges) == ROWS
     wanted, sink = ranges[0].part(0, DELIVERED_ROWS), pa.MockOutputStream()

@@ -31,7 +31,7 @@ def write_parquet(spool_folder: Path, folder: Path) -> int:
     """Write the rows of each partition of a spool as one Parquet file; return how many rows."""
     folder.mkdir()
     spool = open_spool(spool_folder)
-    partitions = share_out(spool.between(START.place, spool.end.place), 1, PARTITION_BYTES)
+    partitions = share_out(spool.between(START.place, spool.manifest.end.place), 1, PARTITION_BYTES)
     places = SegmentPlaces("files")
     spool.close()
     rows = 0

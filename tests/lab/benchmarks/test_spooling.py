@@ -25,7 +25,7 @@ def test_bytes_become_segments(
     with one_core():
         timing = Timing(tuple(seconds_to_fill(source, folder, durable) for _ in range(REPEATS)))
     spool = open_spool(folder)
-    assert spool.rows == rows
+    assert spool.manifest.row_count == rows
     spool.close()
     what = f"transactions of {together:,} rows{', synced to disk' if durable else ''}"
     report.add("bytes -> spool", what, timing.rate(rows), "one core")

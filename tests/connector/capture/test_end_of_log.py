@@ -1,0 +1,83 @@
+"""When everything has come that was in the log at the start: recorded by a read, and then only said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from informix_capture_client.positions import Position
+from informix_capture_client.stream import Answer, Read, Silence
+from informix_capture_client.transactions import TransactionAssembler
+from informix_cdc.capture.counts import Gauges
+from informix_cdc.capture.end_of_log import JOIN_SECONDS, EndOfLogWatch
+from informix_cdc.table_changes import Absent
+
+END = 1000
+
+
+class Late(Absent):
+    """A table that joins; or one that comes back, when the others are through."""
+
+    def __init__(self, *, rest_is_for_next_session: bool = False) -> None:
+        self._rest_is_for_next_session = rest_is_for_next_session
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("informix.late",)
+
+    @property
+    def rest_is_for_next_session(self) -> bool:
+        return self._rest_is_for_next_session
+
+
+def watch(absent: Absent) -> EndOfLogWatch:
+    made = EndOfLogWatch(Gauges(), target_position=END)
+    made.begin_session(absent, 0.0)
+    return made
+
+
+def reached(place: int) -> Answer:
+    return Read([], place, 0, TransactionAssembler(Position(0, 0)))
+
+
+def after(made: EndOfLogWatch, answer: Answer, now: float = 1.0) -> tuple[bool, bool]:
+    assert made.on_read(answer, now) is answer
+    said: Any = [(made.has_caught_up, made.is_at_end) for _ in range(2)]
+    assert said[0] == said[1]  # to ask changes nothing
+    return said[0]
+
+
+def test_the_first_answer_beyond_the_start_is_urgent_and_no_later_one() -> None:
+    made = watch(Absent())
+    assert after(made, reached(END - 1)) == (False, False)
+    assert after(made, reached(END)) == (True, True)
+    assert made.is_urgent
+    made.gauges.is_caught_up = True  # as the state records it, once it is in the spool
+    assert after(made, reached(END + 1)) == (False, True)
+
+
+def test_silence_says_nothing() -> None:
+    made = watch(Absent())
+    after(made, reached(END))
+    assert after(made, Silence()) == (False, True)
+
+
+def test_tables_that_join_are_waited_for_but_not_for_ever() -> None:
+    made = watch(Late())
+    assert after(made, reached(END)) == (False, True)
+    assert after(made, reached(END), JOIN_SECONDS - 1) == (False, True)
+    assert after(made, reached(END), JOIN_SECONDS) == (True, True)
+
+
+def test_a_session_that_leaves_the_rest_to_the_next_one_does_not_catch_up() -> None:
+    made = watch(Late(rest_is_for_next_session=True))
+    assert after(made, reached(END), 2 * JOIN_SECONDS) == (False, False)
+    made.end_joining()
+    made.begin_session(Absent(), 0.0)
+    assert after(made, reached(END)) == (True, True)
+
+
+def test_another_stream_has_another_end() -> None:
+    made = watch(Absent())
+    after(made, reached(END))
+    made.begin_stream()
+    assert after(made, reached(END)) == (False, False)
