@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from informix_capture_client.positions import show
 from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind
-from informix_capture_client.transactions import CommittedTransactions, Piece, RowRecords
+from informix_capture_client.transactions import BlockRecords, CommittedTransactions, Piece
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 8 << 20  # of wide rows fewer make a batch
@@ -196,13 +196,13 @@ def rows_of_chunk(chunk: ChunkRows) -> Iterator[Changes]:
         first += len(read)
 
 
-def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterator[list[RowRecords]]:
+def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterator[list[BlockRecords]]:
     """Put rows together to batches; a block is cut only if it does not fit into one.
 
     What comes last is held back if it is the first image of an update. What is in a store is read
     when its turn comes, and forgotten with its last batch.
     """
-    group: list[RowRecords] = []
+    group: list[BlockRecords] = []
     count = size_bytes = 0
     for piece in pieces:
         at, rows = 0, piece.loaded()
@@ -223,7 +223,7 @@ def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterato
         yield group
 
 
-def _without_half_update(group: list[RowRecords]) -> tuple[list[RowRecords], list[RowRecords]]:
+def _without_half_update(group: list[BlockRecords]) -> tuple[list[BlockRecords], list[BlockRecords]]:
     """Return a group without, and with nothing but, a first image that its second one must follow."""
     last = group[-1]
     if last.block.raw.kinds[last.places[-1]] != RecordKind.UPDBEF:
@@ -232,27 +232,27 @@ def _without_half_update(group: list[RowRecords]) -> tuple[list[RowRecords], lis
     return [*group[:-1], last.part(0, end)], [last.part(end, end + 1)]
 
 
-def _without_other_records(group: list[RowRecords]) -> list[RowRecords]:
+def _without_other_records(group: list[BlockRecords]) -> list[BlockRecords]:
     """Return rows with blocks of which they are at least half.
 
     A block may have the records of a hundred transactions that end at other times: to line all of them
     up each time cost 10 us a row with 1,000 transactions open (decision 0061).
     """
-    of_block: dict[int, list[RowRecords]] = {}
+    of_block: dict[int, list[BlockRecords]] = {}
     for rows in group:
         of_block.setdefault(id(rows.block), []).append(rows)
     used = {key: sum([len(rows) for rows in pieces]) for key, pieces in of_block.items()}
     sparse = [key for key, pieces in of_block.items() if 0 < 2 * used[key] < len(pieces[0].block)]
-    picked: dict[int, Iterator[RowRecords]] = {}
+    picked: dict[int, Iterator[BlockRecords]] = {}
     for key in sparse:
         block = of_block[key][0].block.only(np.concatenate([rows.places for rows in of_block[key]]))
         ends = np.cumsum([len(rows) for rows in of_block[key]]).tolist()
         places = [np.arange(first, end) for first, end in pairwise([0, *ends])]
-        picked[key] = iter([RowRecords(block, at) for at in places])
+        picked[key] = iter([BlockRecords(block, at) for at in places])
     return [next(picked[id(rows.block)]) if id(rows.block) in picked else rows for rows in group]
 
 
-def _line_up(group: list[RowRecords], first: int, ends: Integers, of: TransactionColumns) -> Changes:
+def _line_up(group: list[BlockRecords], first: int, ends: Integers, of: TransactionColumns) -> Changes:
     """Line up records that follow the first `first` ones; `ends` is where each transaction ends."""
     group = _without_other_records(group)
     blocks = list({id(rows.block): rows.block for rows in group}.values())

@@ -35,7 +35,7 @@ from informix_capture_client.records import (
     parse_block,
 )
 from informix_capture_client.session import CaptureSession, ReadAhead
-from informix_capture_client.stream.former_tables import FormerTables
+from informix_capture_client.stream.previous_tables import PreviousTables
 from informix_capture_client.transactions import (
     CommittedTransactions,
     StreamCounters,
@@ -58,7 +58,7 @@ class Begun:
     session: CaptureSession
     assembler: TransactionAssembler
     heartbeat: int | None = None
-    former: FormerTables = field(default_factory=FormerTables)
+    former: PreviousTables = field(default_factory=PreviousTables)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,27 +50,27 @@ Glossary, from the stream to its parts:
 from __future__ import annotations
 
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.counters import AssemblyCounters, FormerRows, StreamCounters
+from informix_capture_client.transactions.counters import AssemblyCounters, PreviousRows, StreamCounters
 from informix_capture_client.transactions.events import (
     CommittedTransactions,
     PositionPassed,
     StreamEvent,
 )
 from informix_capture_client.transactions.last_numbers import NEVER, LastNumbers, ends_of
-from informix_capture_client.transactions.long_records import Piece, RowRecords
+from informix_capture_client.transactions.pieces import BlockRecords, Piece
 from informix_capture_client.transactions.replay import other_log, replay_failed
 from informix_capture_client.transactions.spilling import MemoryLimit
 
 __all__ = [
     "NEVER",
     "AssemblyCounters",
+    "BlockRecords",
     "CommittedTransactions",
-    "FormerRows",
     "LastNumbers",
     "MemoryLimit",
     "Piece",
     "PositionPassed",
-    "RowRecords",
+    "PreviousRows",
     "StreamCounters",
     "StreamEvent",
     "TransactionAssembler",

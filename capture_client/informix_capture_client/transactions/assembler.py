@@ -32,13 +32,13 @@ from informix_capture_client.records import (
 )
 from informix_capture_client.transactions.counters import AssemblyCounters
 from informix_capture_client.transactions.events import PositionPassed, StreamEvent
-from informix_capture_client.transactions.long_records import RowRecords
-from informix_capture_client.transactions.long_transactions import OpenTransaction, OpenTransactions
+from informix_capture_client.transactions.long_transactions import LongTransaction, LongTransactions
 from informix_capture_client.transactions.order_errors import OrderCheck, beginning_lost, out_of_order
-from informix_capture_client.transactions.replay import Replay, WitnessCheck
-from informix_capture_client.transactions.short_transactions import SHARE_OF_LIMIT, CarriedRecords
+from informix_capture_client.transactions.pieces import BlockRecords
+from informix_capture_client.transactions.replay import ContinuityCheck, Replay
+from informix_capture_client.transactions.short_transactions import SHARE_OF_LIMIT, ShortTransactions
 from informix_capture_client.transactions.spans import ENDS, Spans, spans_of
-from informix_capture_client.transactions.spilling import HeldRows, MemoryLimit
+from informix_capture_client.transactions.spilling import BufferedRows, MemoryLimit
 from informix_capture_client.transactions.transaction_ends import Ends
 from informix_capture_client.transactions.unseen import UnseenTransactions
 
@@ -87,14 +87,14 @@ class TransactionAssembler:
         self._shown_restart = self._position.restart
         self._restart_bound = NO_BOUND if restart_bound is None else restart_bound
         self._unseen = UnseenTransactions(start.unseen if start else unseen, log_end)
-        self._open = OpenTransactions()
+        self._open = LongTransactions()
         self._log_end = log_end
         self._replay = Replay(expected_commit)
         self._delivered_upto = delivered_upto
-        self._witness = WitnessCheck(start, begins_at)
+        self._witness = ContinuityCheck(start, begins_at)
         self._waits_for_unseen = True
-        self._carried = CarriedRecords()
-        self._held = HeldRows()
+        self._carried = ShortTransactions()
+        self._held = BufferedRows()
         self._failure: tuple[int, InformixCdcError] | None = None
         self._order = OrderCheck()
 
@@ -278,7 +278,7 @@ class TransactionAssembler:
             self._open[key] = open_
             self._held.touched.append(open_)
 
-    def _begin(self, ends: Ends, place: Integers, former: OpenTransaction | None) -> OpenTransaction:
+    def _begin(self, ends: Ends, place: Integers, former: LongTransaction | None) -> LongTransaction:
         """Return a transaction of which only the BEGINTX is known; `former` had its id before."""
         begin = ends.block.control(int(place[0]))
         assert isinstance(begin, Begin)  # a span begins with it, or does not begin
@@ -291,10 +291,10 @@ class TransactionAssembler:
             ends.abandoned.append((int(place[0]), former.begin.sequence_number))
         self._unseen.discard(begin.transaction_id)
         self._open.note_begin(begin)
-        return OpenTransaction(begin, RowRecords(ends.block, place) if self.with_bounds else None)
+        return LongTransaction(begin, BlockRecords(ends.block, place) if self.with_bounds else None)
 
     def _append_rows(
-        self, open_: OpenTransaction, block: RecordBlock, rows: Integers, *, has_discard: bool
+        self, open_: LongTransaction, block: RecordBlock, rows: Integers, *, has_discard: bool
     ) -> None:
         begin = open_.begin.sequence_number
         if len(low := rows[block.sequence_numbers[rows] < begin]):
@@ -310,7 +310,7 @@ class TransactionAssembler:
             self._note_failure(cast("int", reason.record), reason)
         self._held.add(open_)
 
-    def _close(self, ends: Ends, number: int, open_: OpenTransaction | None) -> None:
+    def _close(self, ends: Ends, number: int, open_: LongTransaction | None) -> None:
         """Close a transaction, or judge the end of a headless one (None).
 
         Headless ends are normal after a resume: what began before `restart` and committed at or below

@@ -64,7 +64,7 @@ class AssemblyCounters:
         self._abandoned = max(self._abandoned, begin)
 
 
-class FormerRows(NamedTuple):
+class PreviousRows(NamedTuple):
     """Rows that were left out, since their transaction began before their table's partition.
 
     The times of both are in seconds since 1970; `commit` is the transaction's sequence number.
@@ -86,4 +86,4 @@ class StreamCounters:
     received_bytes: int = 0
     received_records: int = 0
     timeouts: int = 0
-    former_rows: list[FormerRows] = field(default_factory=list)
+    former_rows: list[PreviousRows] = field(default_factory=list)

@@ -16,13 +16,13 @@ import numpy as np
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import show
 from informix_capture_client.records import Begin, Integers, RecordBlock, RecordKind
-from informix_capture_client.transactions.long_records import (
+from informix_capture_client.transactions.pieces import (
+    BlockRecords,
     Piece,
-    RowRecords,
     RowStore,
-    on_their_own,
+    in_a_block_of_their_own,
     portions,
-    spilled,
+    spill,
 )
 
 _DISCARD = int(RecordKind.DISCARD)
@@ -30,7 +30,7 @@ _SPARE_BEGINS = 1024
 
 
 @dataclass(slots=True, eq=False)
-class OpenTransaction:
+class LongTransaction:
     """A transaction that has begun, and its rows so far; `beginning` is its BEGINTX if wanted.
 
     Attributes:
@@ -43,7 +43,7 @@ class OpenTransaction:
     """
 
     begin: Begin
-    beginning: RowRecords | None
+    beginning: BlockRecords | None
     rows: list[Piece] = field(default_factory=list)
     ordered: int = 0
     settled: int = 0
@@ -62,7 +62,7 @@ class OpenTransaction:
     def append(self, block: RecordBlock, places: Integers) -> None:
         """Add the next rows, no DISCARD among them."""
         if len(places):
-            self.rows.append(RowRecords(block, places))
+            self.rows.append(BlockRecords(block, places))
 
     def append_and_discard(self, block: RecordBlock, places: Integers) -> None:
         """Add the next rows, and undo what the DISCARDs among them undo.
@@ -89,10 +89,10 @@ class OpenTransaction:
         self.is_loose = False
         loose = self._in_memory(self.settled)
         if self.beginning is not None:
-            self.beginning = on_their_own([self.beginning])
+            self.beginning = in_a_block_of_their_own([self.beginning])
         if loose:
             self.held_bytes -= sum([rows.held_bytes for rows in loose])
-            own = [on_their_own(portion) for portion in portions(loose)]
+            own = [in_a_block_of_their_own(portion) for portion in portions(loose)]
             for rows in own:
                 rows.held_bytes = rows.size_bytes
                 self.held_bytes += rows.held_bytes
@@ -103,9 +103,9 @@ class OpenTransaction:
     def spill(self, store: RowStore) -> int:
         """Move the rows in memory to a store; return how many bytes they take there."""
         first = len(self.rows)
-        while first and isinstance(self.rows[first - 1], RowRecords):
+        while first and isinstance(self.rows[first - 1], BlockRecords):
             first -= 1
-        stored = spilled(self._in_memory(first), store)
+        stored = spill(self._in_memory(first), store)
         self.rows[first:] = stored
         self.settle()
         self.ordered = min(self.ordered, first)
@@ -119,13 +119,13 @@ class OpenTransaction:
         self.rows, self.has_ended = [], True
         self.held_bytes = self.spilled_bytes = 0
 
-    def _in_memory(self, first: int) -> list[RowRecords]:
+    def _in_memory(self, first: int) -> list[BlockRecords]:
         """Return the pieces from a number on, none of which is spilled."""
-        return [rows for rows in self.rows[first:] if isinstance(rows, RowRecords)]
+        return [rows for rows in self.rows[first:] if isinstance(rows, BlockRecords)]
 
     def _pop(self) -> Piece:
         last = self.rows.pop()
-        if isinstance(last, RowRecords):
+        if isinstance(last, BlockRecords):
             self.held_bytes -= last.held_bytes
         else:
             self.spilled_bytes -= last.kept.size_bytes
@@ -146,7 +146,7 @@ class OpenTransaction:
             if last.first_number < sequence_number:
                 last = last.loaded()
                 kept = int(np.searchsorted(last.sequence_numbers, sequence_number))
-                self.rows.append(on_their_own([last.part(0, kept)]))
+                self.rows.append(in_a_block_of_their_own([last.part(0, kept)]))
                 dropped -= kept
         self.ordered = len(self.rows)
         self.settled = min(self.settled, self.ordered)
@@ -166,7 +166,7 @@ class OpenTransaction:
         self.ordered = len(self.rows)
 
 
-class OpenTransactions(dict[int, OpenTransaction]):
+class LongTransactions(dict[int, LongTransaction]):
     """Open transactions by their ids, and the lowest BEGINTX among them.
 
     It is a dict, and no object around one, because every stretch looks up all of its ids in it.

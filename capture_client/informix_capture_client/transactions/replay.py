@@ -69,7 +69,7 @@ def replay_failed(expected: int, what: str) -> DataLoss:
     )
 
 
-class WitnessCheck:
+class ContinuityCheck:
     """Watches a session for the COMMTX of the last transaction delivered before it.
 
     Attributes:

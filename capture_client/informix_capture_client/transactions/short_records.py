@@ -35,7 +35,7 @@ _PLAIN = np.dtype(f"V{_ROW.itemsize}")  # structured values are copied field by 
 RECORD_BYTES = _ROW.itemsize + 8  # of memory, beside the record's own
 
 
-class RecordTable:
+class ShortRecords:
     """Records in the order in which they were added; all of one owner are in the stream's order."""
 
     def __init__(self) -> None:

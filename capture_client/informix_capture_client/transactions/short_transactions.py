@@ -27,8 +27,8 @@ from informix_capture_client.records import (
     is_one_of,
     ragged_places,
 )
-from informix_capture_client.transactions.long_transactions import OpenTransaction
-from informix_capture_client.transactions.short_records import RECORD_BYTES, RecordTable, grown
+from informix_capture_client.transactions.long_transactions import LongTransaction
+from informix_capture_client.transactions.short_records import RECORD_BYTES, ShortRecords, grown
 from informix_capture_client.transactions.spans import Spans
 
 MOST_RECORDS = 64  # of one transaction
@@ -56,12 +56,12 @@ _OWNER = np.dtype(
 )
 
 
-class CarriedRecords:
+class ShortTransactions:
     """What is carried from one stretch of records to the next; `limit_bytes` may lower `MOST_BYTES`."""
 
     def __init__(self) -> None:
         self.limit_bytes = MOST_BYTES
-        self._table = RecordTable()
+        self._table = ShortRecords()
         self._room = np.zeros(256, _OWNER)
         self._owners = self._room[:1]  # those in use: some of them open, others gone; 0 is nobody
         self._owner_of_slot = np.zeros(LAST_BITS + 1, np.int64)
@@ -153,14 +153,14 @@ class CarriedRecords:
         block: RecordBlock,
         spans: Spans,
         continues: Bits,
-        opened: Mapping[int, OpenTransaction],
+        opened: Mapping[int, LongTransaction],
     ) -> Bits:
         """Carry on the short spans that have not ended; return which those are.
 
         Args:
             block: where the spans lie.
             spans: all of the stretch.
-            continues: which spans are the first of an id that has an `OpenTransaction`.
+            continues: which spans are the first of an id that has an `LongTransaction`.
             opened: these transactions.
         """
         self._forget()
@@ -176,7 +176,7 @@ class CarriedRecords:
         return is_carried
 
     def _may_be_carried(self, spans: Spans, continues: Bits) -> Bits:
-        """Tell which spans begin, or go on with an `OpenTransaction`, and are short and still open."""
+        """Tell which spans begin, or go on with an `LongTransaction`, and are short and still open."""
         may_be = (spans.begins ^ continues) & ~spans.closes & ~spans.has_discard & ~spans.follows_open
         may_be[:-1] &= spans.is_first[1:]  # another of its id follows: this one is abandoned
         may_be &= spans.ends - spans.firsts <= MOST_RECORDS
@@ -185,7 +185,7 @@ class CarriedRecords:
 
     @staticmethod
     def _begins_of(
-        block: RecordBlock, spans: Spans, continues: Bits, opened: Mapping[int, OpenTransaction]
+        block: RecordBlock, spans: Spans, continues: Bits, opened: Mapping[int, LongTransaction]
     ) -> Integers:
         """Return each span's BEGINTX sequence number; -1 if it goes on and a record lies below it."""
         begins = block.sequence_numbers[spans.order[spans.firsts]]

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from informix_capture_client.records import RecordBlock
-from informix_capture_client.transactions.long_records import (
-    RowRecords,
+from informix_capture_client.transactions.long_transactions import LongTransaction
+from informix_capture_client.transactions.pieces import (
+    BlockRecords,
     RowStore,
-    SpilledRows,
+    SpilledRecords,
     share_a_block,
 )
-from informix_capture_client.transactions.long_transactions import OpenTransaction
 
 # How many stretches a transaction's rows share a block with others, and how many transactions at most
 # get a block of their own in one stretch.
@@ -43,7 +43,7 @@ class Spilled(NamedTuple):
     size_bytes: int
 
 
-class HeldRows:
+class BufferedRows:
     """Sums up the bytes of open transactions and keeps them within a limit.
 
     Attributes:
@@ -57,16 +57,16 @@ class HeldRows:
         self.limit: MemoryLimit | None = None
         self.bytes_in_memory = 0
         self.bytes_spilled = 0
-        self.touched: list[OpenTransaction] = []
+        self.touched: list[LongTransaction] = []
         self._stretches = 0
-        self._loose: deque[tuple[int, OpenTransaction]] = deque()  # stretch in which to settle each
+        self._loose: deque[tuple[int, LongTransaction]] = deque()  # stretch in which to settle each
 
-    def subtract(self, open_: OpenTransaction) -> None:
+    def subtract(self, open_: LongTransaction) -> None:
         """Take a transaction out of the sums: it has ended, or is about to change."""
         self.bytes_in_memory -= open_.held_bytes
         self.bytes_spilled -= open_.spilled_bytes
 
-    def add(self, open_: OpenTransaction) -> None:
+    def add(self, open_: LongTransaction) -> None:
         """Put a transaction into the sums again."""
         self.bytes_in_memory += open_.held_bytes
         self.bytes_spilled += open_.spilled_bytes
@@ -86,12 +86,12 @@ class HeldRows:
                 break
             self._settle(self._loose.popleft()[1])
 
-    def _measure_new_rows(self, kept: Sequence[OpenTransaction], block: RecordBlock) -> None:
-        pieces: list[RowRecords] = []
-        owners: list[OpenTransaction] = []
+    def _measure_new_rows(self, kept: Sequence[LongTransaction], block: RecordBlock) -> None:
+        pieces: list[BlockRecords] = []
+        owners: list[LongTransaction] = []
         for open_ in kept:
             for rows in reversed(open_.rows):
-                if isinstance(rows, SpilledRows) or rows.held_bytes:
+                if isinstance(rows, SpilledRecords) or rows.held_bytes:
                     break
                 pieces.append(rows)
                 owners.append(open_)
@@ -103,7 +103,7 @@ class HeldRows:
             open_.held_bytes += rows.held_bytes
         self.bytes_in_memory += sum([rows.held_bytes for rows in pieces])
 
-    def spill(self, open_transactions: Iterable[OpenTransaction]) -> Spilled:
+    def spill(self, open_transactions: Iterable[LongTransaction]) -> Spilled:
         """Move the rows of the largest to the store if all together take more than the limit.
 
         Raises:
@@ -122,14 +122,14 @@ class HeldRows:
         self._loose.clear()
         return Spilled(transactions, size_bytes)
 
-    def _spill(self, open_: OpenTransaction, store: RowStore) -> int:
+    def _spill(self, open_: LongTransaction, store: RowStore) -> int:
         self.subtract(open_)
         try:
             return open_.spill(store)
         finally:
             self.add(open_)
 
-    def _settle(self, open_: OpenTransaction) -> None:
+    def _settle(self, open_: LongTransaction) -> None:
         if not open_.has_ended:
             self.subtract(open_)
             open_.settle()

@@ -15,8 +15,8 @@ import numpy as np
 from informix_capture_client.positions import Position, Witness
 from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind, ragged_places
 from informix_capture_client.transactions.events import CommittedTransactions
-from informix_capture_client.transactions.long_records import Piece, RowRecords
-from informix_capture_client.transactions.long_transactions import OpenTransaction
+from informix_capture_client.transactions.long_transactions import LongTransaction
+from informix_capture_client.transactions.pieces import BlockRecords, Piece
 from informix_capture_client.transactions.spans import Spans
 
 _COMMTX = int(RecordKind.COMMTX)
@@ -32,7 +32,7 @@ class Ends:
         spans_ended: which span each of them ends.
         begin_sequence_numbers: of the transaction that ends; `_NEVER` where none was seen.
         row_counts: how many rows are to be delivered, if it committed.
-        singles: the ended transactions that have an `OpenTransaction`, by their number here.
+        singles: the ended transactions that have an `LongTransaction`, by their number here.
         abandoned: for each abandoned transaction, the place of the BEGINTX that reused its id, and the
             sequence number of its own BEGINTX.
         commits, restarts: the pair that is valid once an end has passed.
@@ -50,7 +50,7 @@ class Ends:
     begin_times: Integers
     user_ids: Integers
     row_counts: Integers
-    singles: dict[int, OpenTransaction] = field(default_factory=dict)
+    singles: dict[int, LongTransaction] = field(default_factory=dict)
     abandoned: list[tuple[int, int]] = field(default_factory=list)
     commits: Integers = field(init=False)
     restarts: Integers = field(init=False)
@@ -109,7 +109,7 @@ class Ends:
         self.begin_sequence_numbers[number] = _NEVER
         self.row_counts[number] = 0
 
-    def close(self, number: int, open_: OpenTransaction) -> None:
+    def close(self, number: int, open_: LongTransaction) -> None:
         """Enter the transaction that an end closes."""
         self.singles[number] = open_
         self.begin_sequence_numbers[number] = open_.begin.sequence_number
@@ -179,11 +179,11 @@ class Ends:
                 yield from self._rows_of_single(int(delivered[number]), with_bounds)
             at = number + 1
 
-    def _rows_of_whole(self, spans: Integers, with_bounds: bool) -> RowRecords:
+    def _rows_of_whole(self, spans: Integers, with_bounds: bool) -> BlockRecords:
         skipped = 0 if with_bounds else 1
         firsts = self.spans.firsts[spans] + skipped
         lengths = self.spans.ends[spans] - firsts - skipped
-        return RowRecords(self.block, self.spans.order[ragged_places(firsts, lengths)])
+        return BlockRecords(self.block, self.spans.order[ragged_places(firsts, lengths)])
 
     def _rows_of_single(self, number: int, with_bounds: bool) -> Iterator[Piece]:
         open_ = self.singles[number]
@@ -191,4 +191,4 @@ class Ends:
             yield open_.beginning
         yield from open_.rows
         if with_bounds:
-            yield RowRecords(self.block, self.places[number : number + 1])
+            yield BlockRecords(self.block, self.places[number : number + 1])

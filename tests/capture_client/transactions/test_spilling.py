@@ -42,7 +42,7 @@ from informix_capture_client.transactions import long_records as rows
 from informix_capture_client.transactions import short_transactions
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
-from informix_capture_client.transactions.long_records import SpilledRows
+from informix_capture_client.transactions.pieces import SpilledRecords
 from informix_capture_client.transactions.spilling import MemoryLimit
 
 START = Position(0, 0)
@@ -87,7 +87,7 @@ def test_after_every_chunk_memory_and_store_hold_what_the_account_says(
         deque(assembler.feed(block), maxlen=0)  # keeps no event, so no rows that have been handed on
         opened = list(assembler._open.values())
         pieces = [piece for open_ in opened for piece in open_.rows]
-        in_memory = sum(piece.size_bytes for piece in pieces if not isinstance(piece, SpilledRows))
+        in_memory = sum(piece.size_bytes for piece in pieces if not isinstance(piece, SpilledRecords))
         assert assembler.open_bytes[0] == in_memory <= limit_bytes
         assert assembler.open_bytes[1] == store.size_bytes
 

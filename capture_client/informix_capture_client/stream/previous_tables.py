@@ -17,11 +17,11 @@ import numpy as np
 
 from informix_capture_client.records import OF_A_TABLE
 from informix_capture_client.transactions import (
+    BlockRecords,
     CommittedTransactions,
-    FormerRows,
     Piece,
     PositionPassed,
-    RowRecords,
+    PreviousRows,
     StreamCounters,
 )
 
@@ -34,7 +34,7 @@ class Creation(NamedTuple):
 
 
 @dataclass(slots=True)
-class FormerTables:
+class PreviousTables:
     """Knows when the captured tables were created, in the order of their numbers."""
 
     tables: Sequence[Creation] = ()
@@ -68,7 +68,7 @@ class FormerTables:
             for number in set(np.unique(labels[is_former]).tolist()) - self._noted:
                 self._noted.add(number)
                 counters.former_rows.append(
-                    FormerRows(
+                    PreviousRows(
                         self.tables[number].table,
                         self.tables[number].time,
                         begun,
@@ -76,7 +76,7 @@ class FormerTables:
                     )
                 )
             rows_left += int(np.count_nonzero(is_row & ~is_former))
-            kept.append(RowRecords(rows.block, rows.places[~is_former]) if is_former.any() else piece)
+            kept.append(BlockRecords(rows.block, rows.places[~is_former]) if is_former.any() else piece)
         if not rows_left:
             return PositionPassed(one.position, is_timeout=False)
         pieces = tuple(rows for rows in kept if len(rows))

@@ -30,7 +30,7 @@ _KIND = np.dtype("u1")
 _STORED_COLUMN_BYTES = 2 * _SIZE.itemsize + _KIND.itemsize
 
 
-class Kept(Protocol):
+class StoredBytes(Protocol):
     """Bytes in a store, which may delete them when nothing refers to this value any more."""
 
     @property
@@ -44,12 +44,12 @@ class Kept(Protocol):
 class RowStore(Protocol):
     """A store for rows that have no room in memory."""
 
-    def keep(self, parts: Sequence[memoryview]) -> Kept:
+    def keep(self, parts: Sequence[memoryview]) -> StoredBytes:
         """Write bytes, one part after the other."""
 
 
 @dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much
-class RowRecords:
+class BlockRecords:
     """Records of one block, by their places, in the order of their transaction.
 
     `held_bytes` is the `size_bytes` that `HeldRows` has counted for them, 0 until it has.
@@ -99,23 +99,23 @@ class RowRecords:
             return self.held_bytes - COLUMN_BYTES * len(self.places) - PIECE_BYTES
         return self.block.bytes_of(self.places)
 
-    def part(self, first: int, end: int) -> RowRecords:
+    def part(self, first: int, end: int) -> BlockRecords:
         """Return some of them."""
-        return RowRecords(self.block, self.places[first:end])
+        return BlockRecords(self.block, self.places[first:end])
 
-    def loaded(self) -> RowRecords:
+    def loaded(self) -> BlockRecords:
         """Return them as they are."""
         return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SpilledRows:
+class SpilledRecords:
     """Records in a store: `first` to `end` (exclusive) of the `count` that are kept there together.
 
     Sequence numbers and tables are those of all of them; `origin` is the stream byte where they began.
     """
 
-    kept: Kept
+    kept: StoredBytes
     count: int
     origin: int
     first_number: int
@@ -128,11 +128,11 @@ class SpilledRows:
     def __len__(self) -> int:
         return self.end - self.first
 
-    def part(self, first: int, end: int) -> SpilledRows:
+    def part(self, first: int, end: int) -> SpilledRecords:
         """Return some of them; nothing is read."""
         return replace(self, first=self.first + first, end=min(self.first + end, self.end))
 
-    def loaded(self) -> RowRecords:
+    def loaded(self) -> BlockRecords:
         """Read them back; nothing here keeps what is returned.
 
         Raises:
@@ -147,18 +147,18 @@ class SpilledRows:
         ends = np.cumsum(headers + payloads)
         data = b"".join([memoryview(stored)[:columns], bytes(MARGIN_BYTES)])
         raw = RawRecords(data, self.origin, ends - headers - payloads, headers, payloads, kinds)
-        return RowRecords(parse_block(raw), np.arange(self.first, self.end))
+        return BlockRecords(parse_block(raw), np.arange(self.first, self.end))
 
 
-Piece = RowRecords | SpilledRows
+Piece = BlockRecords | SpilledRecords
 
 
-def spilled(pieces: Sequence[RowRecords], store: RowStore) -> list[SpilledRows]:
+def spill(pieces: Sequence[BlockRecords], store: RowStore) -> list[SpilledRecords]:
     """Write rows of one transaction to a store, in portions that are each worth a read."""
     return [_stored(portion, store) for portion in portions(pieces)]
 
 
-def _stored(portion: Sequence[RowRecords], store: RowStore) -> SpilledRows:
+def _stored(portion: Sequence[BlockRecords], store: RowStore) -> SpilledRecords:
     picked = [(rows.block.raw, rows.places) for rows in portion]
     sequence_numbers = np.concatenate([rows.sequence_numbers for rows in portion])
     kept = store.keep(
@@ -174,19 +174,19 @@ def _stored(portion: Sequence[RowRecords], store: RowStore) -> SpilledRows:
     raw, places = picked[0]
     origin = raw.origin + int(raw.starts[places[0]])
     tables = np.unique(np.concatenate([rows.tables for rows in portion]))
-    return SpilledRows(kept, count, origin, first, last, rises, tables, 0, count)
+    return SpilledRecords(kept, count, origin, first, last, rises, tables, 0, count)
 
 
 def _rise(sequence_numbers: Integers) -> bool:
     return not bool((sequence_numbers[1:] < sequence_numbers[:-1]).any())
 
 
-def portions(pieces: Sequence[RowRecords]) -> Iterator[list[RowRecords]]:
+def portions(pieces: Sequence[BlockRecords]) -> Iterator[list[BlockRecords]]:
     """Yield rows of one transaction, as many at a time as are worth a block, or a read.
 
     Their `held_bytes` are known, so that small pieces need not be measured again.
     """
-    portion: list[RowRecords] = []
+    portion: list[BlockRecords] = []
     size_bytes = 0
     for piece in pieces:
         is_large = piece.held_bytes > PORTION_BYTES
@@ -201,7 +201,7 @@ def portions(pieces: Sequence[RowRecords]) -> Iterator[list[RowRecords]]:
         yield portion
 
 
-def _cut(rows: RowRecords) -> Iterator[RowRecords]:
+def _cut(rows: BlockRecords) -> Iterator[BlockRecords]:
     """Cut rows where their bytes reach a portion."""
     raw, places = rows.block.raw, rows.places
     sizes = raw.header_sizes[places] + raw.payload_sizes[places]
@@ -211,7 +211,7 @@ def _cut(rows: RowRecords) -> Iterator[RowRecords]:
         yield rows.part(first, end)
 
 
-def share_a_block(pieces: Sequence[RowRecords]) -> None:
+def share_a_block(pieces: Sequence[BlockRecords]) -> None:
     """Copy rows of one block out of it, all into one, if they are less than half of it.
 
     The `held_bytes` of each piece are set on the way, since the sizes are at hand.
@@ -230,14 +230,14 @@ def share_a_block(pieces: Sequence[RowRecords]) -> None:
             at += len(rows)
 
 
-def on_their_own(pieces: Sequence[RowRecords]) -> RowRecords:
+def in_a_block_of_their_own(pieces: Sequence[BlockRecords]) -> BlockRecords:
     """Return rows in a block of their own, or as they are if they are most of theirs."""
     first = pieces[0]
     if len(pieces) == 1 and _is_most(first.block, first.block.bytes_of(first.places)):
         return first
     parts = [rows.block.only(rows.places) for rows in pieces]
     block = parts[0] if len(parts) == 1 else RecordBlock.joined(parts)
-    return RowRecords(block, np.arange(len(block)))
+    return BlockRecords(block, np.arange(len(block)))
 
 
 def _is_most(block: RecordBlock, size_bytes: int) -> bool:
