@@ -67,7 +67,7 @@ class PreviousTables:
             is_former = is_row & np.isin(labels, former)
             for number in set(np.unique(labels[is_former]).tolist()) - self._noted:
                 self._noted.add(number)
-                counters.former_rows.append(
+                counters.previous_rows.append(
                     PreviousRows(
                         self.tables[number].table,
                         self.tables[number].time,

@@ -60,7 +60,7 @@ class CommittedTransactions:
     def bytes_in_memory(self) -> int:
         """How much memory the records take that are not in a store."""
         pieces = [piece for piece in self.rows if isinstance(piece, BlockRecords)]
-        return sum([piece.held_bytes or piece.size_bytes for piece in pieces])
+        return sum([piece.buffered_bytes or piece.size_bytes for piece in pieces])
 
     @property
     def is_spilled(self) -> bool:

@@ -1,4 +1,4 @@
-"""Transactions that are followed one by one: their rows so far, and what a DISCARD undoes.
+"""Long transactions, which are followed one by one: their rows so far, and what a DISCARD undoes.
 
 Rule: rows are named by block and place. A few rows must not keep a large block alive: they are copied
 into a block that they share with the rows of other transactions (the transaction is *loose*), and if
@@ -33,11 +33,14 @@ _SPARE_BEGINS = 1024
 class LongTransaction:
     """A transaction that has begun, and its rows so far; `beginning` is its BEGINTX if wanted.
 
+    `rows` are in the stream's order. From the first on: spilled ones, settled ones, and those that have
+    come since the last time that it was settled.
+
     Attributes:
         ordered: how many of `rows`, from the first, are known to rise.
         settled: how many of `rows`, from the first, have a block of their own.
         is_loose: whether some of `rows` share a block with those of other transactions.
-        held_bytes: memory that its rows take, as far as they have been measured.
+        buffered_bytes: memory that its rows take, as far as they have been measured.
         spilled_bytes: what its rows in a store take there.
         discarded_rows: how many rows DISCARDs have undone.
     """
@@ -49,7 +52,7 @@ class LongTransaction:
     settled: int = 0
     is_loose: bool = False
     has_ended: bool = False
-    held_bytes: int = 0
+    buffered_bytes: int = 0
     spilled_bytes: int = 0
     was_spilled: bool = False
     discarded_rows: int = 0
@@ -91,11 +94,11 @@ class LongTransaction:
         if self.beginning is not None:
             self.beginning = in_a_block_of_their_own([self.beginning])
         if loose:
-            self.held_bytes -= sum([rows.held_bytes for rows in loose])
+            self.buffered_bytes -= sum([rows.buffered_bytes for rows in loose])
             own = [in_a_block_of_their_own(portion) for portion in portions(loose)]
             for rows in own:
-                rows.held_bytes = rows.size_bytes
-                self.held_bytes += rows.held_bytes
+                rows.buffered_bytes = rows.size_bytes
+                self.buffered_bytes += rows.buffered_bytes
             self.rows[self.settled :] = own
             self.ordered = min(self.ordered, self.settled)
         self.settled = len(self.rows)
@@ -109,15 +112,15 @@ class LongTransaction:
         self.rows[first:] = stored
         self.settle()
         self.ordered = min(self.ordered, first)
-        added = sum([rows.kept.size_bytes for rows in stored])
-        self.held_bytes, self.was_spilled = 0, True
+        added = sum([rows.stored.size_bytes for rows in stored])
+        self.buffered_bytes, self.was_spilled = 0, True
         self.spilled_bytes += added
         return added
 
     def drop(self) -> None:
         """Release all rows: they were delivered, or never will be."""
         self.rows, self.has_ended = [], True
-        self.held_bytes = self.spilled_bytes = 0
+        self.buffered_bytes = self.spilled_bytes = 0
 
     def _in_memory(self, first: int) -> list[BlockRecords]:
         """Return the pieces from a number on, none of which is spilled."""
@@ -126,9 +129,9 @@ class LongTransaction:
     def _pop(self) -> Piece:
         last = self.rows.pop()
         if isinstance(last, BlockRecords):
-            self.held_bytes -= last.held_bytes
+            self.buffered_bytes -= last.buffered_bytes
         else:
-            self.spilled_bytes -= last.kept.size_bytes
+            self.spilled_bytes -= last.stored.size_bytes
         return last
 
     def _discard(self, sequence_number: int) -> int:
@@ -167,17 +170,17 @@ class LongTransaction:
 
 
 class LongTransactions(dict[int, LongTransaction]):
-    """Open transactions by their ids, and the lowest BEGINTX among them.
+    """Long transactions that are open, by their ids, and the lowest BEGINTX among them.
 
-    It is a dict, and no object around one, because every stretch looks up all of its ids in it.
+    It is a dict, and no object around one, because every run looks up all of its ids in it.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._begins: list[tuple[int, int]] = []  # heap of sequence number and id; some have ended
 
-    def note_begin(self, begin: Begin) -> None:
-        """Remember a BEGINTX; rebuild the heap when most of it belongs to ended transactions."""
+    def add_begin(self, begin: Begin) -> None:
+        """Add a BEGINTX to the heap; rebuild that when most of it belongs to ended transactions."""
         if len(self._begins) > 2 * len(self) + _SPARE_BEGINS:
             self._begins = [(open_.begin.sequence_number, key) for key, open_ in self.items()]
             heapify(self._begins)

@@ -1,4 +1,4 @@
-"""Rows of one transaction: in memory, named by block and place, or spilled to a store.
+"""Pieces of a transaction's records: in memory, by block and place, or spilled to a store.
 
 Rule: a store keeps bytes and knows nothing of records; this module turns them into records again.
 Bytes that come back are cut and checked like those that a server sends (decision 0009).
@@ -31,7 +31,7 @@ _STORED_COLUMN_BYTES = 2 * _SIZE.itemsize + _KIND.itemsize
 
 
 class StoredBytes(Protocol):
-    """Bytes in a store, which may delete them when nothing refers to this value any more."""
+    """Bytes in a store, which deletes them when nothing refers to this value any more."""
 
     @property
     def size_bytes(self) -> int:
@@ -52,12 +52,14 @@ class RowStore(Protocol):
 class BlockRecords:
     """Records of one block, by their places, in the order of their transaction.
 
-    `held_bytes` is the `size_bytes` that `HeldRows` has counted for them, 0 until it has.
+    Of one long transaction, or of several short ones that follow each other.
+
+    `buffered_bytes` is the `size_bytes` that `BufferedRows` has counted for them, 0 until it has.
     """
 
     block: RecordBlock
     places: Integers
-    held_bytes: int = 0
+    buffered_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self.places)
@@ -94,9 +96,9 @@ class BlockRecords:
 
     @property
     def record_bytes(self) -> int:
-        """How many bytes of records they are; not summed up again if they are in an account."""
-        if self.held_bytes:
-            return self.held_bytes - COLUMN_BYTES * len(self.places) - PIECE_BYTES
+        """How many bytes of records they are; not summed up again if that is known."""
+        if self.buffered_bytes:
+            return self.buffered_bytes - COLUMN_BYTES * len(self.places) - PIECE_BYTES
         return self.block.bytes_of(self.places)
 
     def part(self, first: int, end: int) -> BlockRecords:
@@ -110,12 +112,13 @@ class BlockRecords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpilledRecords:
-    """Records in a store: `first` to `end` (exclusive) of the `count` that are kept there together.
+    """Records of one long transaction, as bytes in a store.
 
+    They are `first` to `end` (exclusive) of the `count` that lie there together in `stored`.
     Sequence numbers and tables are those of all of them; `origin` is the stream byte where they began.
     """
 
-    kept: StoredBytes
+    stored: StoredBytes
     count: int
     origin: int
     first_number: int
@@ -139,7 +142,7 @@ class SpilledRecords:
             AccessRefused: the store cannot read them.
             ProtocolViolation: what it has read are not the records that were kept.
         """
-        stored = self.kept.load()
+        stored = self.stored.load()
         columns = len(stored) - _STORED_COLUMN_BYTES * self.count
         sizes = np.frombuffer(stored, _SIZE, 2 * self.count, columns).astype(np.int64)
         kinds = np.frombuffer(stored, _KIND, self.count, len(stored) - self.count).astype(np.int64)
@@ -161,7 +164,7 @@ def spill(pieces: Sequence[BlockRecords], store: RowStore) -> list[SpilledRecord
 def _stored(portion: Sequence[BlockRecords], store: RowStore) -> SpilledRecords:
     picked = [(rows.block.raw, rows.places) for rows in portion]
     sequence_numbers = np.concatenate([rows.sequence_numbers for rows in portion])
-    kept = store.keep(
+    stored = store.keep(
         [
             *[memoryview(rows.block.bytes_at(rows.places)) for rows in portion],
             np.concatenate([raw.header_sizes[places] for raw, places in picked]).astype(_SIZE).data,
@@ -174,7 +177,7 @@ def _stored(portion: Sequence[BlockRecords], store: RowStore) -> SpilledRecords:
     raw, places = picked[0]
     origin = raw.origin + int(raw.starts[places[0]])
     tables = np.unique(np.concatenate([rows.tables for rows in portion]))
-    return SpilledRecords(kept, count, origin, first, last, rises, tables, 0, count)
+    return SpilledRecords(stored, count, origin, first, last, rises, tables, 0, count)
 
 
 def _rise(sequence_numbers: Integers) -> bool:
@@ -184,14 +187,14 @@ def _rise(sequence_numbers: Integers) -> bool:
 def portions(pieces: Sequence[BlockRecords]) -> Iterator[list[BlockRecords]]:
     """Yield rows of one transaction, as many at a time as are worth a block, or a read.
 
-    Their `held_bytes` are known, so that small pieces need not be measured again.
+    Their `buffered_bytes` are known, so that small pieces need not be measured again.
     """
     portion: list[BlockRecords] = []
     size_bytes = 0
     for piece in pieces:
-        is_large = piece.held_bytes > PORTION_BYTES
+        is_large = piece.buffered_bytes > PORTION_BYTES
         for rows in _cut(piece) if is_large else (piece,):
-            added = rows.size_bytes if is_large else rows.held_bytes
+            added = rows.size_bytes if is_large else rows.buffered_bytes
             if portion and size_bytes + added > PORTION_BYTES:
                 yield portion
                 portion, size_bytes = [], 0
@@ -214,7 +217,7 @@ def _cut(rows: BlockRecords) -> Iterator[BlockRecords]:
 def share_a_block(pieces: Sequence[BlockRecords]) -> None:
     """Copy rows of one block out of it, all into one, if they are less than half of it.
 
-    The `held_bytes` of each piece are set on the way, since the sizes are at hand.
+    The `buffered_bytes` of each piece are set on the way, since the sizes are at hand.
     """
     block = pieces[0].block
     places = np.concatenate([rows.places for rows in pieces])
@@ -223,8 +226,8 @@ def share_a_block(pieces: Sequence[BlockRecords]) -> None:
     held = np.add.reduceat(sizes, np.cumsum(counts) - counts) + COLUMN_BYTES * counts + PIECE_BYTES
     is_shared = not _is_most(block, int(sizes.sum()))
     shared, at = block.only(places) if is_shared else block, 0
-    for rows, held_bytes in zip(pieces, held.tolist(), strict=True):
-        rows.held_bytes = held_bytes
+    for rows, buffered_bytes in zip(pieces, held.tolist(), strict=True):
+        rows.buffered_bytes = buffered_bytes
         if is_shared:
             rows.block, rows.places = shared, np.arange(at, at + len(rows))
             at += len(rows)

@@ -124,8 +124,8 @@ class Counters:
 
     def newly_former(self) -> Iterator[PreviousRows]:
         """Yield the rows of former tables that were left out since the last time."""
-        while self.received.former_rows:
-            yield self.received.former_rows.pop(0)
+        while self.received.previous_rows:
+            yield self.received.previous_rows.pop(0)
 
 
 @dataclass(slots=True)

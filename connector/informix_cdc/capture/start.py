@@ -321,7 +321,7 @@ class CaptureStart:
             log_end=log_end or UNKNOWN_END,
             begins_at=place,
             expected_commit=self.expected_commit,
-            delivered_upto=self.joined_at,
+            delivered_up_to=self.joined_at,
             restart_bound=self._bound(position.restart),
         )
         return assembler, place
@@ -331,7 +331,7 @@ class CaptureStart:
             session.activate(place)
         except (DataLoss, ServerRefused):
             if self.position is not None and place < self.position.restart:
-                assembler.forget_witness()  # its log file was used again meanwhile
+                assembler.skip_continuity_check()  # its log file was used again meanwhile
                 session.activate(self.position.restart)
             elif self.position is None and self._begins_now:
                 # The guide knows only 0 and positions that a session has returned.

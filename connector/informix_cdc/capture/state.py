@@ -161,7 +161,7 @@ class CaptureState:
 
     def _is_at_end(self, answer: Read) -> bool:
         # As long as the log may be another one, its positions say nothing.
-        is_known = answer.assembler.awaited_witness is None
+        is_known = answer.assembler.awaited_commit is None
         is_past = answer.reached >= self.target_position or any(map(self._is_past, answer.events))
         if is_known and is_past:
             return True
@@ -183,7 +183,7 @@ class CaptureState:
         """
         space = self.log_space
         is_near = space is None or space.bytes_since(answer.reached) <= _NEAR_PAGES * space.page_bytes
-        if is_near and answer.assembler.awaited_witness is None:
+        if is_near and answer.assembler.awaited_commit is None:
             return True
         now = self.clock()
         self._late_since = now if self._late_since is None else self._late_since
