@@ -27,7 +27,7 @@ from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.encoder import ChangeEncoder, make_encoder
 from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
@@ -164,7 +164,7 @@ class Captured:
         stream = ChangeStream(
             lambda: _begun(transport, self.position, read_bytes), transport.close, _InTurn
         )
-        encoder = ChangeEncoder([make_table("orders", ORDER_COLUMNS)], DecodeRules(), RowForm())
+        encoder = make_encoder([make_table("orders", ORDER_COLUMNS)], DecodeRules(), RowForm())
         try:
             while True:
                 answer = stream.next(0)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from informix_capture_client.object_readers import FoundContents
 from informix_capture_client.positions import show
 from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind
 from informix_capture_client.transactions import BlockRecords, CommittedTransactions, Piece
@@ -67,6 +68,7 @@ class Changes:
         of: the transactions that the records belong to.
         read: the rows themselves, if a snapshot has read them: all of one table, and nothing is left to
             decode. There is no record then, and nothing but commit and time is known of `of`.
+        objects: what has been read of their large objects; None if none were asked for.
     """
 
     data: bytes
@@ -80,6 +82,7 @@ class Changes:
     ordinals: Integers
     of: TransactionColumns
     read: pa.RecordBatch | None = None
+    objects: FoundContents | None = None
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -89,6 +92,11 @@ class Changes:
         """The sequence number of the commit of each record."""
         commits: Integers = self.of.commit_sequence_numbers[self.transactions]
         return commits
+
+    def rows_of(self, table_id: int) -> Bits:
+        """Return which records hold a row of a table; a TRUNCATE does not."""
+        mine: Bits = (self.table_ids == table_id) & (self.kinds != RecordKind.TRUNCATE)
+        return mine
 
     def where(self, record: int) -> str:
         """Return a record's place in the log, for error texts."""

@@ -87,8 +87,6 @@ def _grouped(before_image: bool) -> GroupedShape:
 class EnvelopeShape:
     """One row per change; a row of several tables is a struct of one struct per table."""
 
-    with_bounds = False
-
     def __init__(self, tables: CapturedTables, server: str, before_image: bool) -> None:
         self._tables = tables
         self._images = (_BEFORE_IMAGES if before_image else is_one_of(RecordKind.DELETE), _AFTER_IMAGES)

@@ -118,8 +118,8 @@ class JsonRows:
 
     def _columns_of(self, cells: TypedCells) -> Integers:
         """Return the number of each slot's column, among all columns in table order."""
-        if self._announcements != self._tables.announcements:
-            self._announcements = self._tables.announcements
+        if self._announcements != self._tables.announced.announcements:
+            self._announcements = self._tables.announced.announcements
             self._is_mapped[:] = False
         for table in np.unique(cells.tables[~self._is_mapped[cells.tables]]).tolist():
             self._map(table)
@@ -130,7 +130,7 @@ class JsonRows:
         """Take down where in the table a column of the stream is."""
         first = int(self._first[table])
         places = {name: place for place, name in enumerate(self._tables.schemas[table].names)}
-        for slot, name in enumerate(self._tables.stream_columns(table)):
+        for slot, name in enumerate(self._tables.announced.stream_columns(table)):
             self._column_of_slot[first + slot] = first + places[name]
         self._is_mapped[table] = True
 

@@ -35,7 +35,6 @@ _ANY_NUMBER = 2  # of tables: `_table` is there for one as well, so that a secon
 class JsonShape:
     """One row per change; `before` of an update is NULL if images before are not asked for."""
 
-    with_bounds = False
     is_grouped = False
 
     def __init__(self, tables: CapturedTables, before_image: bool, metadata: str = "full") -> None:

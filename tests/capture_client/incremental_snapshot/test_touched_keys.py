@@ -19,7 +19,7 @@ from harness.runs.examples import examples
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
 from informix_capture_client.incremental_snapshot import SnapshotKey, TouchedKeys, TouchedTables
-from informix_capture_client.shapes.captured_tables import table_schema
+from informix_capture_client.shapes.announced_tables import table_schema
 
 Row = tuple[Any, ...]
 REPLACED = "\N{REPLACEMENT CHARACTER}"

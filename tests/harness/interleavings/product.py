@@ -28,7 +28,7 @@ from informix_capture_client.incremental_snapshot import (
 )
 from informix_capture_client.positions import Position
 from informix_capture_client.records import RecordBlock, RecordKind, TableSchema
-from informix_capture_client.shapes import ChangeEncoder
+from informix_capture_client.shapes import make_encoder
 from informix_capture_client.transactions import CommittedTransactions, TransactionAssembler
 
 TABLE = make_table("t", "id integer")
@@ -178,7 +178,7 @@ class _Stream:
 
     def __init__(self) -> None:
         self._tables = TouchedTables()
-        self._encoder = ChangeEncoder([TABLE], DecodeRules(), ROW_FORM, observer=self._tables)
+        self._encoder = make_encoder([TABLE], DecodeRules(), ROW_FORM, observer=self._tables)
         self._encoder.announce(TableSchema(0, 4, 1, 0, "id integer"))
 
     def begin(self, touched: TouchedKeys) -> None:
