@@ -98,7 +98,7 @@ class _InTurn:
         self._session: CaptureSession | None = None
         self._lost: CutAfter | None = None
 
-    def take(self, _timeout_seconds: float) -> list[bytes] | None:
+    def read(self, _timeout_seconds: float) -> list[bytes] | None:
         if self._lost is not None:
             raise self._lost
         self._session = self._session or self._open_session()

@@ -6,30 +6,30 @@ here what to read and what may be written.
 
 from __future__ import annotations
 
-from informix_capture_client.incremental_snapshot.aged_places import (
-    AGE_SECONDS,
-    AGE_WITH_SECONDARY_SECONDS,
-    AgedPlaces,
-)
 from informix_capture_client.incremental_snapshot.barrier import Barrier, Proof
 from informix_capture_client.incremental_snapshot.chunk_query import ChunkQuery, WholeTableQuery
-from informix_capture_client.incremental_snapshot.chunks import (
-    Bounds,
-    ChunkOutcome,
-    Collecting,
-    Emitted,
-    Offered,
-    PassedChunk,
-    ThrownAway,
-)
 from informix_capture_client.incremental_snapshot.key_choice import (
     KeyRules,
     SnapshotKey,
     choose_key,
     usable_key,
 )
-from informix_capture_client.incremental_snapshot.reconciliation import Reconciliation
-from informix_capture_client.incremental_snapshot.slots import Slots
+from informix_capture_client.incremental_snapshot.low_watermark import (
+    AGE_SECONDS,
+    AGE_WITH_SECONDARY_SECONDS,
+    AgedPlaces,
+    Slots,
+)
+from informix_capture_client.incremental_snapshot.reconciliation import (
+    Bounds,
+    ChunkOutcome,
+    Collecting,
+    Emitted,
+    Offered,
+    PassedChunk,
+    Reconciliation,
+    ThrownAway,
+)
 from informix_capture_client.incremental_snapshot.touched_keys import (
     MOST_KEYS,
     TouchedKeys,

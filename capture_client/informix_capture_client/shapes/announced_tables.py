@@ -54,7 +54,7 @@ class AnnouncedTables:
         return len(self.tables)
 
     def announce(self, announced: TableSchema) -> None:
-        """Take a TABSCHEMA record: from here on rows of that table can be decoded.
+        """Accept a TABSCHEMA record: from here on rows of that table can be decoded.
 
         Raises:
             ProtocolViolation: the layout is not that of the catalog, or contradicts itself.

@@ -1,7 +1,7 @@
 """Line up the records of committed transactions, and the rows of chunks, a batch at a time.
 
 Rule: batches are small enough to stay in the processor's cache, and the two images of an update are
-never in two of them. Whatever is judged at commit is judged on these columns, on what DISCARD left.
+never in two of them. What is decided at commit is decided on these columns, on what DISCARD left.
 A row that a snapshot has read is an INSERT of which commit and time are all that is known.
 """
 
@@ -309,7 +309,7 @@ class KeyObserver(Protocol):
         """Return the key columns of each table whose keys are wanted."""
 
     def touch(self, number: int, columns: Sequence[pa.Array], commits: Integers) -> None:
-        """Take in the keys of images, column by column, and the commit of each."""
+        """Add the keys of images, column by column, and the commit of each."""
 
     def truncate(self, number: int, commit: int) -> None:
-        """Take in that a transaction has truncated the table."""
+        """Record that a transaction has truncated the table."""

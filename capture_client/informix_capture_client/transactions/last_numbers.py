@@ -20,7 +20,7 @@ class LastNumbers:
         self._ids = self._numbers = np.zeros(0, np.int64)
 
     def raise_to(self, ids: Integers, numbers: Integers) -> None:
-        """Note a number for each id; lower ones than before change nothing."""
+        """Record a number for each id; lower ones than before change nothing."""
         if len(new := np.setdiff1d(ids, self._ids)):
             known, former = self._ids, self._numbers
             self._ids = np.union1d(known, new)

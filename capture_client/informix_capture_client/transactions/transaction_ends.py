@@ -87,7 +87,7 @@ class Ends:
         return begun
 
     def is_new(self, count: int, commit: int) -> Bits:
-        """Tell which of the first `count` are commits above all before them, and above `commit`.
+        """Return which of the first `count` are commits above all before them, and above `commit`.
 
         Others were delivered before a resume.
         """

@@ -97,7 +97,7 @@ def byte_strings(
     """Return the byte strings that lie anywhere in `data`; Arrow copies each of them at once.
 
     An index per byte would cost ten times as much. Of the array `lying` every second value is one of
-    ours; those between are gaps of any length, also a negative one, and are never looked at.
+    ours; those between are gaps of any length, also a negative one, and are never read.
     """
     if lengths.sum() > _MAX_OFFSET:
         _require_32_bits(np.append(0, np.cumsum(lengths)))

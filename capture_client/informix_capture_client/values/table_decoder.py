@@ -255,7 +255,7 @@ def _stretch(begin: int, columns: list[tuple[str, FixedType]]) -> _Stretch:
 
 
 def _are_all(values: NDArray[Any], pattern: bytes) -> bool:
-    """Tell whether every value has these bytes; mostly the first value decides."""
+    """Return whether every value has these bytes; mostly the first value decides."""
     if values[:1].tobytes() != pattern:
         return False
     raw = values.view(f"V{len(pattern)}")

@@ -106,7 +106,7 @@ class Product:
         records = [self._records(*each) for each in shown]
         records += [begin(place_of(last) + 50, slot, _EPOCH, 501) for slot in running]
         for block in blocks(records):
-            slots.note(block)
+            slots.add(block)
         return slots.settled(low, open_ids)
 
     def emitted(self, waiting: Waiting, shown: History, news: News) -> list[int] | None:
@@ -142,7 +142,7 @@ class Product:
             stream.take(block)
         rows = pa.table({"id": pa.array(waiting.keys, pa.int32())})
         chunks.offer(chunk, rows, ("9",), is_last=True, barrier=_barrier(waiting))
-        assert chunks.hear(Proof.of(self._block(news)))
+        assert chunks.on_proof(Proof.of(self._block(news)))
         for block in self._blocks(news.delivered):
             stream.take(block)
         (emitted,) = chunks.emit(place_of(news.reached))

@@ -88,7 +88,7 @@ class _InLine:
         open_session()
         self._chunks = chunks
 
-    def take(self, _timeout_seconds: float) -> list[bytes] | None:
+    def read(self, _timeout_seconds: float) -> list[bytes] | None:
         chunk = next(self._chunks, None)
         return None if chunk is None else [chunk]
 
