@@ -16,7 +16,6 @@ from informix_capture_client.incremental_snapshot.key_choice import (
 )
 from informix_capture_client.incremental_snapshot.low_watermark import (
     AGE_SECONDS,
-    AGE_WITH_SECONDARY_SECONDS,
     AgedPlaces,
     Slots,
 )
@@ -25,21 +24,16 @@ from informix_capture_client.incremental_snapshot.reconciliation import (
     ChunkOutcome,
     Collecting,
     Emitted,
-    Offered,
-    PassedChunk,
     Reconciliation,
     ThrownAway,
 )
 from informix_capture_client.incremental_snapshot.touched_keys import (
-    MOST_KEYS,
     TouchedKeys,
     TouchedTables,
 )
 
 __all__ = [
     "AGE_SECONDS",
-    "AGE_WITH_SECONDARY_SECONDS",
-    "MOST_KEYS",
     "AgedPlaces",
     "Barrier",
     "Bounds",
@@ -48,8 +42,6 @@ __all__ = [
     "Collecting",
     "Emitted",
     "KeyRules",
-    "Offered",
-    "PassedChunk",
     "Proof",
     "Reconciliation",
     "Slots",

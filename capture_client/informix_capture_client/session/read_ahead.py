@@ -44,7 +44,7 @@ class ReadAhead:
     def __init__(
         self, open_session: Callable[[], CaptureSession], close_connection: Callable[[], None]
     ) -> None:
-        _hand_the_interpreter_over_quickly()
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))  # of this process
         self._open_session = open_session
         self._close_connection = close_connection
         lock = threading.Lock()  # guards all that follows
@@ -146,8 +146,3 @@ class ReadAhead:
         self._has_come.notify()
         if self._is_enough():
             self._is_worth_handing_over.notify()
-
-
-def _hand_the_interpreter_over_quickly() -> None:
-    """Shorten the time that one thread may keep others waiting; it stays so in this process."""
-    sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))

@@ -20,8 +20,8 @@ from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.values import (
     Column,
     MixedRows,
+    MixedRowsDecoder,
     TableDecoder,
-    TablesDecoder,
     compile_type,
     parse_columns,
     payloads,
@@ -48,7 +48,7 @@ class AnnouncedTables:
         self._rules = rules
         self._decoders: dict[int, TableDecoder] = {}
         self._places: dict[int, list[int]] = {}  # of catalog columns in the stream's order
-        self._together: TablesDecoder | None = None  # of all decoders, once there is need
+        self._together: MixedRowsDecoder | None = None  # of all decoders, once there is need
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -154,7 +154,7 @@ class AnnouncedTables:
             )
         return decoder
 
-    def decoder_of_all(self, changes: Changes) -> TablesDecoder:
+    def decoder_of_all(self, changes: Changes) -> MixedRowsDecoder:
         """Return what decodes the rows of all tables that occur at once.
 
         Raises:
@@ -163,7 +163,7 @@ class AnnouncedTables:
         for number in np.flatnonzero(np.bincount(changes.table_ids)).tolist():
             self.decoder(number, changes)
         if self._together is None:
-            self._together = TablesDecoder(self._decoders)
+            self._together = MixedRowsDecoder(self._decoders)
         return self._together
 
 

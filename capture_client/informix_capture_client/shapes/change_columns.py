@@ -210,6 +210,9 @@ def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterato
     What comes last is held back if it is the first image of an update. What is in a store is read
     when its turn comes, and forgotten with its last batch.
     """
+    # `group` is what the next batch has so far, with `count` rows of about `size_bytes`. A piece is in
+    # it, or was yielded, up to `at`. A batch that is half full is closed where the rest of the piece
+    # does not fit; one that is not gets as much of the piece as fits.
     group: list[BlockRecords] = []
     count = size_bytes = 0
     for piece in pieces:
@@ -223,10 +226,10 @@ def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterato
                 yield group
                 group, count, size_bytes = held_back, len(held_back), 0
                 continue
-            taken = rows.part(at, at + max(room, 1))
-            group.append(taken)
-            at, count = at + len(taken), count + len(taken)
-            size_bytes += len(taken) * mean_bytes
+            part = rows.part(at, at + max(room, 1))
+            group.append(part)
+            at, count = at + len(part), count + len(part)
+            size_bytes += len(part) * mean_bytes
     if group:
         yield group
 

@@ -108,9 +108,9 @@ def _shared_out(rows: Sequence[Piece], counts: Sequence[int]) -> Iterator[list[P
     for count in counts:
         found: list[Piece] = []
         while count and piece is not None:
-            taken = piece.part(at, at + count)
-            found.append(taken)
-            count, at = count - len(taken), at + len(taken)
+            part = piece.part(at, at + count)
+            found.append(part)
+            count, at = count - len(part), at + len(part)
             if at == len(piece):
                 piece, at = next(pieces, None), 0
         yield found

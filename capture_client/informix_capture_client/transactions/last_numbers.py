@@ -22,10 +22,10 @@ class LastNumbers:
     def raise_to(self, ids: Integers, numbers: Integers) -> None:
         """Record a number for each id; lower ones than before change nothing."""
         if len(new := np.setdiff1d(ids, self._ids)):
-            known, former = self._ids, self._numbers
+            known, previous = self._ids, self._numbers
             self._ids = np.union1d(known, new)
             self._numbers = np.full(len(self._ids), NEVER)
-            self._numbers[np.searchsorted(self._ids, known)] = former
+            self._numbers[np.searchsorted(self._ids, known)] = previous
         np.maximum.at(self._numbers, np.searchsorted(self._ids, ids), numbers)
 
     def of(self, ids: Integers) -> Integers:

@@ -122,7 +122,9 @@ class ShortTransactions:
         return Run(joined, 0, len(joined))
 
     def _due(self, run: Run) -> Bits:
-        """Return which owners have more than a few rows in a run, or are too many to stay here."""
+        """Return which owners must be put in front of a run."""
+        # Due are owners of which the run shows a BEGINTX, a DISCARD or an end, a record below their
+        # BEGINTX (an error), or too many records; and the largest while all together are too many.
         block, of_run = run.block, slice(run.first, run.end)
         places, owners = self._found(block.transaction_ids[of_run])
         is_no_row = _NOT_ROWS[block.raw.kinds[of_run][places]]

@@ -89,7 +89,7 @@ class _Slots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sorted:
-    """Rows in the order of their tables, `order` being their former places.
+    """Rows in the order of their tables, `order` being their previous places.
 
     The sizes of variable values lie one row after the other: those of a row from `first_size` on.
     """
@@ -103,7 +103,7 @@ class _Sorted:
     offsets: Integers
 
 
-class TablesDecoder:
+class MixedRowsDecoder:
     """Reads rows of several tables.
 
     Args:
@@ -141,19 +141,21 @@ class TablesDecoder:
 
         A table with few rows is not cut; one with many is by itself, in parts that are not too large.
         """
+        # Tables in their order. Rows up to `at` are cut but for the last `gathered` of them: those of
+        # tables with few rows, which stay together until they are too many or a table comes by itself.
         counts = np.bincount(rows.tables, minlength=len(self._fixed_bytes))
         mean_bytes = max(int(rows.lengths.sum()) // max(len(order), 1), 1)
         most = max(min(_AT_ONCE, _BYTES_AT_ONCE // mean_bytes), 1)
-        bounds, at, taken = [0], 0, 0
+        bounds, at, gathered = [0], 0, 0
         for count in counts[counts > 0].tolist():
             is_alone = count >= min(_WORTH_A_CALL, most)
-            if taken and (is_alone or taken + count > most):
+            if gathered and (is_alone or gathered + count > most):
                 bounds.append(at)
-                taken = 0
+                gathered = 0
             if is_alone:
                 bounds += [*range(at + most, at + count, most), at + count]
-            at, taken = at + count, 0 if is_alone else taken + count
-        return [*bounds, at] if taken else bounds
+            at, gathered = at + count, 0 if is_alone else gathered + count
+        return [*bounds, at] if gathered else bounds
 
     def _columns(self, rows: MixedRows, where: _Where) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield each table with its columns; the rows are not too many, in the order of tables."""
