@@ -1,4 +1,4 @@
-"""Rows that were there before the stream: read in chunks, put into the stream where they are true.
+"""The initial snapshot: existing rows, read in chunks, put into the stream where they are true.
 
 Rule: values in, values out: no I/O, no thread, no clock. What reads tables and writes segments asks
 here what to read and what may be written.

@@ -96,7 +96,7 @@ class Slots:
             open_ids: the ids of the transactions that are open now.
 
         Returns:
-            None while a transaction of before the stream may still hold locks: choose again later.
+            None while a transaction older than the stream may still hold locks: choose again later.
         """
         ids = np.array(sorted(open_ids), np.int64)
         begun, ended = self._begins.of(ids), self._commits.of(ids)

@@ -6,7 +6,7 @@ Python object.
 
 Of each key only its last commit matters, so that what is kept is compacted whenever it has doubled, and
 a row that changes a million times is one key. If more keys were touched than may be kept, all of them
-are forgotten at once; whoever needed them starts again from a later place.
+are forgotten at once; a chunk that needed them starts again from a later place.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class TouchedKeys:
             self._count = self._compacted = len(last)
 
     def _require_room(self, commit: int) -> None:
-        """Forget what nobody needs where there are too many keys, and else all of them."""
+        """Forget the keys that no chunk needs if there are too many, and if need be all of them."""
         if self._count > self._most_keys:
             self.forget_up_to(self.needed_above)
         if self._count > self._most_keys:

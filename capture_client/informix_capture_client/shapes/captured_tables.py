@@ -130,9 +130,9 @@ class CapturedTables:
             yield self._cells_filled(cells, images)
         for number, table in enumerate(self.tables):
             for place, (_, column) in enumerate(table.reselected, len(table.columns)):
-                yield from self._cells_beside(number, place, column.name, images)
+                yield from self._cells_of_no_handle(number, place, column.name, images)
 
-    def _cells_beside(
+    def _cells_of_no_handle(
         self, number: int, place: int, name: str, images: Changes
     ) -> Iterator[TypedCells]:
         """Yield the cells of a TEXT or BYTE, which the stream does not have."""

@@ -197,7 +197,7 @@ class ContentReading:
             for count, found in self._contents.reader.pieces(units):
                 part = slice(bounds[done], bounds[count])
                 yield replace(each.only(part), objects=FoundContents(found, unchanged))
-                del found  # not in memory beside the next ones, nor until they come
+                del found  # not in memory together with the next ones, nor until they come
                 done = count
 
 

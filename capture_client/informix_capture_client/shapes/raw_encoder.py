@@ -1,6 +1,6 @@
 """shape=raw, for audits: every record of a committed transaction, undecoded.
 
-Rule: nothing is judged and nothing is decoded; header and payload are the bytes that the server sent.
+Rule: nothing is checked and nothing is decoded; header and payload are the bytes that the server sent.
 A transaction is its BEGINTX, the rows and truncates that DISCARD left, and its COMMTX. For these two
 the assembler must keep its bounds (`TransactionAssembler.with_bounds`).
 """

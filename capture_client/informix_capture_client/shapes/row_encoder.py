@@ -42,7 +42,7 @@ _MOST_ORDINALS = 1 << 31
 
 
 class ChangeShape(Protocol):
-    """How changes become rows; `stored_schema` is `schema` and what the spool needs beside it.
+    """How changes become rows; `stored_schema` is `schema` as the spool stores it.
 
     Attributes:
         is_grouped: whether rows are stored in groups; then `stored_schema` is known from `begin` on.
@@ -166,9 +166,9 @@ class RowEncoder:
         return EncodedRows(self._shape.stored_schema, batches, LeftOut())
 
     def encode_beginning(self, number: int, commit: int, ordinal: int, read_at: int) -> EncodedRows:
-        """Return the row of kind truncate that begins a snapshot: rows of before are not to be kept.
+        """Return the row of kind truncate that begins a snapshot: older rows are not to be kept.
 
-        The snapshot shows all rows that are there, and nothing of those that a sink has from before.
+        The snapshot shows all rows that are there, and none that a sink has from an earlier stream.
         """
         nothing = self._tables.row_of_nulls(number)
         return self.encode_chunk(

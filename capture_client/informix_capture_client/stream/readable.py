@@ -25,7 +25,7 @@ def shows_transactions(
     Args:
         stream: of a session of its own; the caller stops it.
         within_seconds: a read that does not return is not waited for any longer.
-        is_stopped: whether nobody wants to know any more.
+        is_stopped: whether the answer is not wanted any more.
         clock: a monotonic clock, in seconds.
     """
     deadline = clock() + within_seconds

@@ -18,11 +18,11 @@ import numpy as np
 
 from informix_capture_client.records import MARGIN_BYTES, Integers, RawRecords, RecordBlock, parse_block
 
-# The most bytes, beside one record, that are written to a store or read back at once.
+# The most bytes, but for one record, that are written to a store or read back at once.
 PORTION_BYTES = 4 << 20
-# Memory of a record beside its bytes: its entries in the columns of a block, and its place.
+# Memory of a record in addition to its bytes: its entries in the columns of a block, and its place.
 COLUMN_BYTES = 96
-# Memory of a piece beside its records: arrays and objects, however few rows they name.
+# Memory of a piece in addition to its records: arrays and objects, however few rows they name.
 PIECE_BYTES = 512
 
 _SIZE = np.dtype("<u4")

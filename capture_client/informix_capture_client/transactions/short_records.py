@@ -32,7 +32,7 @@ _ROW = np.dtype(
     ]
 )
 _PLAIN = np.dtype(f"V{_ROW.itemsize}")  # structured values are copied field by field, these at once
-RECORD_BYTES = _ROW.itemsize + 8  # of memory, beside the record's own
+RECORD_BYTES = _ROW.itemsize + 8  # of memory, in addition to the record's own
 
 
 class ShortRecords:

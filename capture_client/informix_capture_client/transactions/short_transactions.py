@@ -34,7 +34,7 @@ MOST_RECORDS = 64  # of one transaction
 # Of memory that all take together. Half of it is for transactions that have not ended: beyond that the
 # largest become long ones, until half of that is free. The rest is for those that have.
 MOST_BYTES = 16 << 20
-SHARE_OF_LIMIT = 1 / 8  # and at most so much of the memory of open transactions, beside which it comes
+SHARE_OF_LIMIT = 1 / 8  # and at most so much of the limit of long transactions, in addition to it
 
 # Ids are slots of the server, so that their last bits find an owner; one that shares them with another
 # is not buffered.

@@ -1,7 +1,7 @@
 """The ends (COMMTX, RBTX) within one run of records, as columns, and the pair valid at each.
 
-Rule: works on one run only and remembers nothing. Short transactions are judged all at once; long and
-headless ones are entered by the assembler one by one, of which there are few. A pair is formed here,
+Rule: works on one run only and remembers nothing. Short transactions are entered all at once, long
+and headless ones by the assembler one by one; there are few of these. A pair is formed here,
 where its record passes, and never from what is open later (docs/design.md, section 5).
 """
 

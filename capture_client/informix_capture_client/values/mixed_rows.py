@@ -192,12 +192,12 @@ class MixedRowsDecoder:
             ProtocolViolation: a row is not what the schema says; names table, column and `where(row)`.
         """
         self._require_room(rows, where)
-        lying = self._sorted(rows, where)
+        in_order = self._sorted(rows, where)
         for slots in self._slots:
-            counts = lying.counts[slots.tables]
+            counts = in_order.counts[slots.tables]
             present = np.flatnonzero(counts)
             if len(present):
-                yield self._cells(rows, slots, present, counts[present], lying, where)
+                yield self._cells(rows, slots, present, counts[present], in_order, where)
 
     def _cells(
         self,
@@ -205,22 +205,22 @@ class MixedRowsDecoder:
         slots: _Slots,
         present: Integers,
         counts: Integers,
-        lying: _Sorted,
+        in_order: _Sorted,
         where: _Where,
     ) -> TypedCells:
         tables, columns = slots.tables[present], slots.columns[present]
-        at = ragged_places(lying.begins[tables], counts)
+        at = ragged_places(in_order.begins[tables], counts)
         begins = np.repeat(slots.begins[present], counts)
         bounds = np.append(0, np.cumsum(counts))
         try:
-            values = _decoded(rows.data, slots.kind, at, begins, lying)
+            values = _decoded(rows.data, slots.kind, at, begins, in_order)
         except BadValue as bad:
             slot = int(np.searchsorted(bounds, bad.row, side="right")) - 1
             decoder = self._decoders[int(tables[slot])]
-            row = int(lying.order[at[bad.row]])
+            row = int(in_order.order[at[bad.row]])
             name = decoder.columns[int(columns[slot])].name
             raise decoder.bad_value(name, where(row), bad) from None
-        return TypedCells(values, lying.order[at], tables, columns, bounds)
+        return TypedCells(values, in_order.order[at], tables, columns, bounds)
 
     def _sorted(self, rows: MixedRows, where: _Where) -> _Sorted:
         order = _by_table(rows.tables)
@@ -244,13 +244,15 @@ class MixedRowsDecoder:
         return _Sorted(order, starts, counts, np.cumsum(counts) - counts, first_size, sizes, offsets)
 
 
-def _decoded(data: bytes, kind: ColumnType, at: Integers, begins: Integers, lying: _Sorted) -> pa.Array:
+def _decoded(
+    data: bytes, kind: ColumnType, at: Integers, begins: Integers, in_order: _Sorted
+) -> pa.Array:
     """Return the values of cells: of the rows `at`, each of the column that `begins` says."""
     if isinstance(kind, FixedType):
-        return kind.decode(gather(data, kind.layout, lying.starts[at] + begins))
-    which = lying.first_size[at] + begins
-    starts = lying.starts[at] + lying.offsets[which]
-    return kind.decode(np.frombuffer(data, np.uint8), starts, lying.sizes[which])
+        return kind.decode(gather(data, kind.layout, in_order.starts[at] + begins))
+    which = in_order.first_size[at] + begins
+    starts = in_order.starts[at] + in_order.offsets[which]
+    return kind.decode(np.frombuffer(data, np.uint8), starts, in_order.sizes[which])
 
 
 def _slots(decoders: Mapping[int, TableDecoder]) -> Iterator[_Slots]:
