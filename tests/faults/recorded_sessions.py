@@ -27,7 +27,8 @@ from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.shapes.encoder import ChangeEncoder, make_encoder
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler

@@ -9,7 +9,8 @@ from informix_capture_client.shapes.announced_tables import table_schema
 from informix_capture_client.shapes.as_rows import ChangeRow, changes_in, structs_of
 from informix_capture_client.shapes.change_columns import ChunkRows, KeyObserver
 from informix_capture_client.shapes.content_columns import ObjectContents
-from informix_capture_client.shapes.encoder import ChangeEncoder, make_encoder, row_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 
 __all__ = [
     "ChangeEncoder",

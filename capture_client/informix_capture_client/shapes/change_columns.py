@@ -178,6 +178,8 @@ def lined_up(
         batches: the transactions.
         limits: about how many rows, and bytes of records, come at a time.
     """
+    if not batches:
+        return
     most_rows, most_bytes = limits or (BATCH_ROWS, BATCH_BYTES)
     of = TransactionColumns.of(batches)
     ends = np.cumsum(of.record_counts)

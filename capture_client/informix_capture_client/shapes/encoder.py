@@ -1,121 +1,111 @@
-"""The encoder and the schema that a row form asks for.
+"""What every encoder is: committed transactions in, rows in batches out.
 
-Rule: what uses an encoder knows the protocol `ChangeEncoder`, and neither of the two that there are:
-`RowEncoder` decodes rows, `RawEncoder` (shape=raw) hands out records as they came.
+Rule: nothing is encoded before it is asked for, and nothing is kept of what was handed out. There are
+two encoders: `RowEncoder` decodes rows, `RawEncoder` (shape=raw) hands out records as they came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from informix_capture_client.catalog import Table
-from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.records import TableSchema
-from informix_capture_client.shapes.change_columns import ChunkRows, KeyObserver
-from informix_capture_client.shapes.content_columns import ObjectContents
-from informix_capture_client.shapes.encoded_rows import EncodedRows
-from informix_capture_client.shapes.raw_encoder import RawEncoder
-from informix_capture_client.shapes.row_encoder import RowEncoder
+from informix_capture_client.shapes.announced_tables import AnnouncedTables
+from informix_capture_client.shapes.change_columns import ChunkRows
+from informix_capture_client.shapes.encoding_steps import JoinedTables, LeftOut
 from informix_capture_client.transactions import CommittedTransactions
 
 
-class ChangeEncoder(Protocol):
-    """Encodes transactions of a fixed list of tables; a table's id is its place in the list."""
+@dataclass(frozen=True, slots=True)
+class EncodedRows:
+    """Rows in batches of `schema`, which are made while they are iterated over, once."""
+
+    schema: pa.Schema
+    _batches: Iterator[pa.RecordBatch]
+    _left_out: LeftOut = field(default_factory=LeftOut)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self._batches
 
     @property
-    def schema(self) -> pa.Schema:
-        """The schema of delivered rows."""
+    def ignored_truncates(self) -> int:
+        """How many TRUNCATEs the policy has left out so far; all of them after the last batch."""
+        return self._left_out.truncates
+
+
+class ChangeEncoder(ABC):
+    """Encodes transactions of a fixed list of tables; a table's id is its place in the list.
+
+    Attributes:
+        schema: of delivered rows.
+    """
+
+    schema: pa.Schema
+
+    def __init__(self, announced: AnnouncedTables, since: Mapping[int, int] | None) -> None:
+        self._announced = announced
+        self._joined = JoinedTables(len(announced), since)
 
     @property
     def objects_asked_for(self) -> int:
-        """How many large objects it has asked for so far; reading them takes time."""
+        """How many large objects so far; to read them takes time in which nothing else is done."""
+        return 0
 
     def announce(self, announced: TableSchema) -> None:
-        """Accept a TABSCHEMA record: from here on rows of that table can be encoded.
+        """Accept a TABSCHEMA record: from here on rows of that table can be decoded.
 
         Raises:
             ProtocolViolation: the layout is not that of the catalog, or contradicts itself.
         """
+        self._announced.announce(announced)
 
     def join(self, number: int, commit: int) -> None:
         """Let changes of a table be of the stream that commit above a place, and no others."""
+        self._joined.join(number, commit)
 
+    @abstractmethod
     def encode(self, transactions: Sequence[CommittedTransactions]) -> EncodedRows:
         """Return the rows of whole transactions, in commit order; what was returned before is over.
 
         Raises, while they are iterated over:
-            DataLoss, ProtocolViolation: they cannot be delivered exactly.
+            DataLoss: half an update is missing, or a table was truncated and the policy is `fail`.
+            ProtocolViolation: a row cannot be decoded, or is of a table that was not asked for.
         """
 
     def sound_part(self, transactions: Sequence[CommittedTransactions]) -> list[CommittedTransactions]:
         """Return the transactions before the first that cannot be encoded."""
+        sound: list[CommittedTransactions] = []
+        for one in [one for batch in transactions for one in batch.each()]:
+            try:
+                for _ in self.encode([one]):
+                    pass
+            except InformixCdcError:
+                break
+            sound.append(one)
+        return sound
 
+    @abstractmethod
     def encode_chunk(self, chunk: ChunkRows) -> EncodedRows:
         """Return rows that a snapshot has read; what was returned before is over.
+
+        They are stored as changes of that one table are, whether or not the stream has described it.
+        They are no changes: no policy is applied, and the observer of keys is shown none.
 
         Raises:
             BadOption: shape=raw, which has records and no rows; or no more rows can have that version.
             ValueError: the rows have other columns than their table.
         """
 
+    @abstractmethod
     def encode_beginning(self, number: int, commit: int, ordinal: int, read_at: int) -> EncodedRows:
-        """Return the row of kind truncate that begins a snapshot: a sink must not keep older rows.
+        """Return the row of kind truncate that begins a snapshot: older rows are not to be kept.
+
+        The snapshot shows all rows that are there, and none that a sink has from an earlier stream.
 
         Raises:
             BadOption: as `encode_chunk`.
         """
-
-
-def make_encoder(
-    tables: Sequence[Table],
-    rules: DecodeRules,
-    row_form: RowForm = RowForm(),  # noqa: B008 - frozen
-    since: Mapping[int, int] | None = None,
-    *,
-    observer: KeyObserver | None = None,
-    contents: ObjectContents | None = None,
-    definitions: Sequence[str] = (),
-) -> ChangeEncoder:
-    """Return an encoder of these tables.
-
-    Args:
-        tables: the tables.
-        rules: how values are decoded.
-        row_form: how a row looks.
-        since: by table id, at or below which commit its changes are not of the stream: it joined there.
-        observer: collects the keys of what is encoded; not of shape=raw, which decodes none.
-        contents: reads large objects, if the rules want their contents; not with shape=raw.
-        definitions: of each table, as text that travels with its rows in shape=arrow.
-
-    Raises:
-        BadOption: a column has the name of a metadata column.
-        UnsupportedColumn: a column's type cannot be carried.
-    """
-    if row_form.shape == "raw":
-        return RawEncoder(tables, rules, since)
-    return RowEncoder(
-        tables,
-        rules,
-        row_form,
-        since,
-        observer=observer,
-        contents=contents,
-        definitions=definitions,
-    )
-
-
-def row_schema(
-    tables: Sequence[Table],
-    rules: DecodeRules,
-    row_form: RowForm = RowForm(),  # noqa: B008 - frozen
-) -> pa.Schema:
-    """Return the schema of delivered rows; it depends on options and catalog only.
-
-    Raises:
-        BadOption: a column has the name of a metadata column.
-        UnsupportedColumn: a column's type cannot be carried.
-    """
-    return make_encoder(tables, rules, row_form).schema

@@ -8,7 +8,7 @@ keys that are observed; none makes one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from informix_capture_client.positions import show
 from informix_capture_client.records import BOUNDS, RecordKind
 from informix_capture_client.shapes.announced_tables import AnnouncedTables
 from informix_capture_client.shapes.change_columns import Changes, KeyObserver
-from informix_capture_client.shapes.encoded_rows import LeftOut
 from informix_capture_client.shapes.numbering import Numbering
 
 _OF_CHANGES = ("envelope", "json")  # shapes in which an update is one row
@@ -76,6 +75,13 @@ class ObservedKeys:
             if len(truncates):
                 self._observer.truncate(number, int(truncates.commits.max()))
         return changes
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """How many changes a policy has left out so far."""
+
+    truncates: int = 0
 
 
 class TruncatePolicy:

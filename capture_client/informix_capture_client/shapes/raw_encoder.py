@@ -16,11 +16,10 @@ import pyarrow as pa
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
-from informix_capture_client.records import BOUNDS, Integers, RecordKind, TableSchema
+from informix_capture_client.records import BOUNDS, Integers, RecordKind
 from informix_capture_client.shapes.announced_tables import AnnouncedTables
 from informix_capture_client.shapes.change_columns import Changes, ChunkRows, lined_up
-from informix_capture_client.shapes.encoded_rows import EncodedRows, LeftOut, sound_part
-from informix_capture_client.shapes.encoding_steps import JoinedTables
+from informix_capture_client.shapes.encoder import ChangeEncoder, EncodedRows
 from informix_capture_client.shapes.stored_form import RepeatedTexts, StoredForm
 from informix_capture_client.transactions import CommittedTransactions
 from informix_capture_client.values import byte_strings, fixed_width
@@ -41,7 +40,7 @@ _SCHEMA = pa.schema(
 _FORM = StoredForm(_SCHEMA, texts=("record_type", "table"))
 
 
-class RawEncoder:
+class RawEncoder(ChangeEncoder):
     """Encodes transactions as one row per record; names of record types are those of `syscdcrectypes`.
 
     Args:
@@ -51,59 +50,28 @@ class RawEncoder:
     """
 
     schema = _SCHEMA
-    objects_asked_for = 0  # records are as they came: nothing is read for them
 
     def __init__(
         self, tables: Sequence[Table], rules: DecodeRules, since: Mapping[int, int] | None = None
     ) -> None:
-        self._announced = AnnouncedTables(tables, rules)
-        self._joined = JoinedTables(len(tables), since)
+        super().__init__(AnnouncedTables(tables, rules), since)
         self._tables = RepeatedTexts([None, *(str(table.name) for table in tables)])
         self._kinds = RepeatedTexts([f"CDC_REC_{kind.name}" for kind in RecordKind])
         self._codes = np.zeros(max(RecordKind) + 1, np.int64)
         self._codes[list(RecordKind)] = np.arange(len(RecordKind))
 
-    def announce(self, announced: TableSchema) -> None:
-        """Refuse a TABSCHEMA record whose layout is not that of the catalog.
-
-        Raises:
-            ProtocolViolation: it is not, or contradicts itself.
-        """
-        self._announced.announce(announced)
-
-    def join(self, number: int, commit: int) -> None:
-        """Let changes of a table be of the stream that commit above a place, and no others."""
-        self._joined.join(number, commit)
-
     def encode(self, transactions: Sequence[CommittedTransactions]) -> EncodedRows:
-        """Return the records of whole transactions, in commit order.
-
-        Raises, while they are iterated over:
-            ProtocolViolation: a record is of a table that was not asked for.
-        """
-        lined = lined_up(transactions) if transactions else iter(())
-        known = map(self._announced.require_known, lined)
+        """Return the records of whole transactions, in commit order."""
+        known = map(self._announced.require_known, lined_up(transactions))
         of_the_stream = filter(len, map(self._joined.of_the_stream, known))
-        return EncodedRows(_FORM.schema, map(self._batch, of_the_stream), LeftOut())
-
-    def sound_part(self, transactions: Sequence[CommittedTransactions]) -> list[CommittedTransactions]:
-        """Return the transactions before the first that cannot be encoded."""
-        return sound_part(self.encode, transactions)
+        return EncodedRows(_FORM.schema, map(self._batch, of_the_stream))
 
     def encode_chunk(self, _chunk: ChunkRows) -> NoReturn:
-        """Refuse rows that a snapshot has read.
-
-        Raises:
-            BadOption: always.
-        """
+        """Refuse rows that a snapshot has read."""
         _refuse_snapshot()
 
     def encode_beginning(self, _number: int, _commit: int, _ordinal: int, _read_at: int) -> NoReturn:
-        """Refuse the row that begins a snapshot.
-
-        Raises:
-            BadOption: always.
-        """
+        """Refuse the row that begins a snapshot."""
         _refuse_snapshot()
 
     def _batch(self, records: Changes) -> pa.RecordBatch:

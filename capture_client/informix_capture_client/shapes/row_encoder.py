@@ -13,7 +13,7 @@ import pyarrow as pa
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption
-from informix_capture_client.records import RecordKind, TableSchema
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes.arrow_shape import ArrowShape
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import (
@@ -25,9 +25,9 @@ from informix_capture_client.shapes.change_columns import (
     tables_in,
 )
 from informix_capture_client.shapes.content_columns import ContentReading, ObjectContents
-from informix_capture_client.shapes.encoded_rows import EncodedRows, LeftOut, sound_part
+from informix_capture_client.shapes.encoder import ChangeEncoder, EncodedRows
 from informix_capture_client.shapes.encoding_steps import (
-    JoinedTables,
+    LeftOut,
     ObservedKeys,
     TruncatePolicy,
     UpdateImages,
@@ -70,7 +70,7 @@ _SHAPES: dict[str, Callable[[CapturedTables, RowForm], ChangeShape]] = {
 }
 
 
-class RowEncoder:
+class RowEncoder(ChangeEncoder):
     """Encodes transactions in the shapes whose rows are decoded; the arguments are `make_encoder`'s."""
 
     def __init__(
@@ -86,8 +86,8 @@ class RowEncoder:
     ) -> None:
         reselecting = contents.reselecting if contents else None
         self._tables = CapturedTables(tables, rules, reselecting, definitions)
-        self._joined = JoinedTables(len(tables), since)
-        self._keys = ObservedKeys(self._tables.announced, observer)
+        super().__init__(self._tables.announced, since)
+        self._keys = ObservedKeys(self._announced, observer)
         self._contents = ContentReading(self._tables.contents, contents)
         self._row_form = row_form
         self._shape = _SHAPES[row_form.shape](self._tables, row_form)
@@ -95,34 +95,17 @@ class RowEncoder:
 
     @property
     def objects_asked_for(self) -> int:
-        """How many so far: reading them takes time in which nothing else is done."""
+        """How many large objects so far."""
         return self._contents.asked_for
 
-    def announce(self, announced: TableSchema) -> None:
-        """Accept a TABSCHEMA record: from here on rows of that table can be decoded.
-
-        Raises:
-            ProtocolViolation: the layout is not that of the catalog, or contradicts itself.
-        """
-        self._tables.announced.announce(announced)
-
-    def join(self, number: int, commit: int) -> None:
-        """Let changes of a table be of the stream that commit above a place, and no others."""
-        self._joined.join(number, commit)
-
     def encode(self, transactions: Sequence[CommittedTransactions]) -> EncodedRows:
-        """Return the rows of whole transactions, in commit order; what was returned before is over.
-
-        Raises, while they are iterated over:
-            DataLoss: half an update is missing, or a table was truncated and the policy is `fail`.
-            ProtocolViolation: a row cannot be decoded.
-        """
+        """Return the rows of whole transactions, step by step."""
         self._contents.begin(transactions)
         present = tables_in(transactions, len(self._tables)) if self._shape.is_grouped else [0]
         self._shape.begin(present)
         limits = group_limits(len(present)) if self._shape.is_grouped else None
         left_out = LeftOut()
-        lined = lined_up(transactions, limits) if transactions else iter(())
+        lined = lined_up(transactions, limits)
         return EncodedRows(self._shape.stored_schema, self._batches(lined, left_out), left_out)
 
     def _batches(self, lined: Iterator[Changes], left_out: LeftOut) -> Iterator[pa.RecordBatch]:
@@ -131,28 +114,16 @@ class RowEncoder:
         A chain of maps, and no loop: no variable refers to a part, so that its large objects are not in
         memory any more when the next ones are read.
         """
-        truncates = TruncatePolicy(self._tables.announced, self._row_form.truncate, left_out)
+        truncates = TruncatePolicy(self._announced, self._row_form.truncate, left_out)
         images = UpdateImages(self._row_form)
-        known = map(self._tables.announced.require_known, lined)
+        known = map(self._announced.require_known, lined)
         of_the_stream = filter(len, map(self._joined.of_the_stream, known))
         parts = self._contents.parts(map(self._keys.observed, of_the_stream))
         delivered = filter(len, map(truncates.applied, parts))
         return map(self._shape.encode, filter(len, map(images.paired, delivered)))
 
-    def sound_part(self, transactions: Sequence[CommittedTransactions]) -> list[CommittedTransactions]:
-        """Return the transactions before the first that cannot be encoded."""
-        return sound_part(self.encode, transactions)
-
     def encode_chunk(self, chunk: ChunkRows) -> EncodedRows:
-        """Return rows that a snapshot has read; what was returned before is over.
-
-        They are stored as changes of that one table are, whether or not the stream has described it.
-        They are no changes: no policy is applied, and the observer of keys is shown none.
-
-        Raises:
-            BadOption: no more rows can have that version.
-            ValueError: the rows have other columns than their table.
-        """
+        """Return rows that a snapshot has read, as rows of their table."""
         self._tables.require_columns(chunk)
         if chunk.first_ordinal + len(chunk.rows) > _MOST_ORDINALS:
             raise BadOption(
@@ -163,13 +134,10 @@ class RowEncoder:
         self._shape.begin([chunk.number])
         self._contents.begin()
         batches = map(self._shape.encode, self._contents.parts(rows_of_chunk(chunk)))
-        return EncodedRows(self._shape.stored_schema, batches, LeftOut())
+        return EncodedRows(self._shape.stored_schema, batches)
 
     def encode_beginning(self, number: int, commit: int, ordinal: int, read_at: int) -> EncodedRows:
-        """Return the row of kind truncate that begins a snapshot: older rows are not to be kept.
-
-        The snapshot shows all rows that are there, and none that a sink has from an earlier stream.
-        """
+        """Return a TRUNCATE of a table, as a row of a snapshot."""
         nothing = self._tables.row_of_nulls(number)
         return self.encode_chunk(
             ChunkRows(number, nothing, commit, ordinal, read_at, RecordKind.TRUNCATE)

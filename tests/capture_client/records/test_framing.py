@@ -37,7 +37,7 @@ from informix_capture_client.records.records import (
     Timeout,
     parse_block,
 )
-from informix_capture_client.shapes.encoder import make_encoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 

@@ -22,7 +22,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes import ChangeEncoder, ChunkRows, json_rows, make_encoder
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
-from informix_capture_client.shapes.encoded_rows import EncodedRows
+from informix_capture_client.shapes.encoder import EncodedRows
 from informix_checkpoints.spool import delivered, in_row_form
 from informix_checkpoints.spool.stored_rows import part, row_count, transaction_rows
 

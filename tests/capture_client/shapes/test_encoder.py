@@ -26,8 +26,9 @@ from informix_capture_client.errors import (
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
-from informix_capture_client.shapes.encoder import ChangeEncoder, make_encoder, row_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.shapes.metadata import METADATA
+from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 from informix_capture_client.shapes.row_shape import struct_names
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions

@@ -27,7 +27,8 @@ from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes import json_rows
-from informix_capture_client.shapes.encoder import ChangeEncoder, make_encoder, row_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.values.table_decoder import TableDecoder

@@ -20,7 +20,7 @@ from harness.capture.streams import begin, discard, row, truncate
 from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records.records import RecordKind, TableSchema
-from informix_capture_client.shapes.encoder import make_encoder
+from informix_capture_client.shapes.row_forms import make_encoder
 
 
 class Keys:

@@ -18,7 +18,8 @@ from harness.capture.streams import begin, feed, truncate
 from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
-from informix_capture_client.shapes.encoder import ChangeEncoder, make_encoder
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.transactions import CommittedTransactions, TransactionAssembler
 
 

@@ -21,8 +21,8 @@ from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
-from informix_capture_client.shapes.encoder import make_encoder
 from informix_capture_client.shapes.row_encoder import RowEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.stream import Answer, Read, Silence
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_cdc.capture.guard import Unguarded

@@ -18,7 +18,7 @@ from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, 
 from informix_capture_client.choices import RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.shapes import ChangeEncoder
-from informix_capture_client.shapes.encoded_rows import EncodedRows
+from informix_capture_client.shapes.encoder import EncodedRows
 from informix_cdc.executors import SegmentPlaces
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.schema import to_spark

@@ -24,7 +24,7 @@ import numpy as np
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import RecordKind
-from informix_capture_client.shapes.encoder import make_encoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.spilling import MemoryLimit

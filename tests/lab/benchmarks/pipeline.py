@@ -14,7 +14,8 @@ from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import RecordKind, TableSchema, parse_block
-from informix_capture_client.shapes.encoder import ChangeEncoder, make_encoder
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions, StreamEvent

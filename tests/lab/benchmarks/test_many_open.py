@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import TableSchema
-from informix_capture_client.shapes.encoder import make_encoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.transactions.events import CommittedTransactions
 from lab.benchmarks.measuring import Report, one_core
 from lab.benchmarks.pipeline import events_of

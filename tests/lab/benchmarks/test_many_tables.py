@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.session.read_ahead import JOINED_BYTES
-from informix_capture_client.shapes.encoder import ChangeEncoder, make_encoder, row_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 from informix_cdc.capture.pending import Pending
 from informix_cdc.executors.places import SegmentPlaces
 from lab.benchmarks.measuring import Report, one_core

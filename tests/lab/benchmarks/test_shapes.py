@@ -7,7 +7,8 @@ from informix_capture_client.incremental_snapshot import SnapshotKey, TouchedKey
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import TableSchema, parse_block
 from informix_capture_client.session.read_ahead import JOINED_BYTES
-from informix_capture_client.shapes.encoder import ChangeEncoder, make_encoder
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from lab.benchmarks.measuring import Report, one_core, repeated

@@ -33,7 +33,7 @@ from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.positions import Position, parse
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.session.error_codes import ErrorCodes
-from informix_capture_client.shapes.encoder import make_encoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
