@@ -40,7 +40,7 @@ def transactions_older_than_start(
     while not search.is_done:
         on_read()
         if (raw := cutter.feed(session.read())) is not None:
-            search.read(parse_block(in_our_numbers(raw, session.record_kinds)))
+            search.add(parse_block(in_our_numbers(raw, session.record_kinds)))
     return frozenset(search.older)
 
 
@@ -52,7 +52,7 @@ class _Search:
         self._begun: set[int] = set()
         self._up_to = up_to
 
-    def read(self, block: RecordBlock) -> None:
+    def add(self, block: RecordBlock) -> None:
         kinds = block.raw.kinds
         self._session.raise_errors_of(block)
         mine = np.flatnonzero(~OF_NO_TRANSACTION[kinds])
