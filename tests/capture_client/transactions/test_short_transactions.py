@@ -141,7 +141,7 @@ def test_what_has_ended_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     feed(assembler, b(1, 1), row(2, 1))
     for n in range(10, 20_000, 10):
         feed_chunks(assembler, [b(n, 2) + row(n + 1, 2), row(n + 2, 2, bytes(100)), c(n + 3, 2)])
-        assert assembler._carried.size_bytes < 20_000
+        assert assembler._short.size_bytes < 20_000
     assert sequence_numbers(feed(assembler, c(30_000, 1))) == [[2]]
 
 
@@ -159,8 +159,8 @@ def test_what_is_carried_takes_an_eighth_of_the_limit_beside_it_and_the_largest_
         for block in blocks([b"".join(rows[:250]), b"".join(rows[250:])]):
             deque(assembler.feed(block), maxlen=0)
             block_bytes = max(block_bytes, block.raw.size_bytes + 104 * len(block))
-            assert assembler._carried._open_bytes <= 100_000 // 2 + block_bytes
-            assert assembler._carried.size_bytes <= 2 * (100_000 + block_bytes)
+            assert assembler._short._open_bytes <= 100_000 // 2 + block_bytes
+            assert assembler._short.size_bytes <= 2 * (100_000 + block_bytes)
         if turn == 2:
             assert large in assembler._long
     events = feed(assembler, *(c(90_000 + n, n) for n in range(1, 500)))
