@@ -16,7 +16,7 @@ from capture_client.shapes.test_json_shape import Tables, records
 from harness.capture.decoding import encode_rows
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records.records import RecordKind
-from informix_capture_client.shapes.encoder import row_schema
+from informix_capture_client.shapes.row_forms import row_schema
 from informix_cdc.lake import TargetColumn, TargetTable, definitions
 from informix_cdc.spark.schema import to_spark
 

@@ -28,6 +28,7 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
@@ -98,7 +99,7 @@ class _InTurn:
         self._session: CaptureSession | None = None
         self._lost: CutAfter | None = None
 
-    def take(self, _timeout_seconds: float) -> list[bytes] | None:
+    def read(self, _timeout_seconds: float) -> list[bytes] | None:
         if self._lost is not None:
             raise self._lost
         self._session = self._session or self._open_session()
@@ -164,7 +165,7 @@ class Captured:
         stream = ChangeStream(
             lambda: _begun(transport, self.position, read_bytes), transport.close, _InTurn
         )
-        encoder = ChangeEncoder([make_table("orders", ORDER_COLUMNS)], DecodeRules(), RowForm())
+        encoder = make_encoder([make_table("orders", ORDER_COLUMNS)], DecodeRules(), RowForm())
         try:
             while True:
                 answer = stream.next(0)

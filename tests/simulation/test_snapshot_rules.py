@@ -26,7 +26,7 @@ from informix_capture_client.incremental_snapshot import (
     TouchedTables,
 )
 from informix_capture_client.records import RecordKind
-from informix_capture_client.shapes.captured_tables import CapturedTables
+from informix_capture_client.shapes.encoding_steps import ObservedKeys
 
 Patch = pytest.MonkeyPatch
 _SEED = 5
@@ -156,13 +156,14 @@ def _nothing_dropped(patch: Patch) -> None:
 
 
 def _post_images_only(patch: Patch) -> None:
-    show = CapturedTables.show_keys
+    observed = ObservedKeys.observed
 
-    def without_before_images(self: CapturedTables, changes: Any, observer: Any) -> None:
+    def without_before_images(self: ObservedKeys, changes: Any) -> Any:
         kept = ~np.isin(changes.kinds, (RecordKind.UPDBEF, RecordKind.DELETE))
-        show(self, changes.only(kept), observer)
+        observed(self, changes.only(kept))
+        return changes
 
-    patch.setattr(CapturedTables, "show_keys", without_before_images)
+    patch.setattr(ObservedKeys, "observed", without_before_images)
 
 
 def _from_the_chunks_start(patch: Patch) -> None:

@@ -1,4 +1,4 @@
-"""Rows that were there before the stream: read in chunks, put into the stream where they are true.
+"""The initial snapshot: existing rows, read in chunks, put into the stream where they are true.
 
 Rule: values in, values out: no I/O, no thread, no clock. What reads tables and writes segments asks
 here what to read and what may be written.
@@ -6,40 +6,34 @@ here what to read and what may be written.
 
 from __future__ import annotations
 
-from informix_capture_client.incremental_snapshot.aged_places import (
-    AGE_SECONDS,
-    AGE_WITH_SECONDARY_SECONDS,
-    AgedPlaces,
-)
 from informix_capture_client.incremental_snapshot.barrier import Barrier, Proof
 from informix_capture_client.incremental_snapshot.chunk_query import ChunkQuery, WholeTableQuery
-from informix_capture_client.incremental_snapshot.chunks import (
-    Bounds,
-    ChunkOutcome,
-    Collecting,
-    Emitted,
-    Offered,
-    PassedChunk,
-    ThrownAway,
-)
 from informix_capture_client.incremental_snapshot.key_choice import (
     KeyRules,
     SnapshotKey,
     choose_key,
     usable_key,
 )
-from informix_capture_client.incremental_snapshot.reconciliation import Reconciliation
-from informix_capture_client.incremental_snapshot.slots import Slots
+from informix_capture_client.incremental_snapshot.low_watermark import (
+    AGE_SECONDS,
+    AgedPlaces,
+    Slots,
+)
+from informix_capture_client.incremental_snapshot.reconciliation import (
+    Bounds,
+    ChunkOutcome,
+    Collecting,
+    Emitted,
+    Reconciliation,
+    ThrownAway,
+)
 from informix_capture_client.incremental_snapshot.touched_keys import (
-    MOST_KEYS,
     TouchedKeys,
     TouchedTables,
 )
 
 __all__ = [
     "AGE_SECONDS",
-    "AGE_WITH_SECONDARY_SECONDS",
-    "MOST_KEYS",
     "AgedPlaces",
     "Barrier",
     "Bounds",
@@ -48,8 +42,6 @@ __all__ = [
     "Collecting",
     "Emitted",
     "KeyRules",
-    "Offered",
-    "PassedChunk",
     "Proof",
     "Reconciliation",
     "Slots",

@@ -51,6 +51,6 @@ class Proof(NamedTuple):
         return cls(int(times.max(initial=-1)), int(numbers.max(initial=-1)))
 
     def passes(self, barrier: Barrier) -> bool:
-        """Tell whether one of the records was written after the barrier was set."""
+        """Return whether one of the records was written after the barrier was set."""
         is_later = self.latest_time > barrier.clock
         return is_later or (barrier.log_end is not None and self.highest_number > barrier.log_end)

@@ -56,7 +56,7 @@ class SnapshotKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyRules:
-    """What decides whether columns can be a key, beside their declarations.
+    """What decides whether columns can be a key, apart from their declarations.
 
     Attributes:
         decode: what values become where there is a choice.

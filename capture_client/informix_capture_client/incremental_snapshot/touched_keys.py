@@ -6,7 +6,7 @@ Python object.
 
 Of each key only its last commit matters, so that what is kept is compacted whenever it has doubled, and
 a row that changes a million times is one key. If more keys were touched than may be kept, all of them
-are forgotten at once; whoever needed them starts again from a later place.
+are forgotten at once; a chunk that needed them starts again from a later place.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TouchedKeys:
         return self._count
 
     def touch(self, columns: Sequence[pa.Array], commits: Integers) -> None:
-        """Take in keys, column by column, and the commit of the change that each was touched by."""
+        """Add keys, column by column, and the commit of the change that each was touched by."""
         arrays = [*map(self.key.compared, range(len(columns)), columns), pa.array(commits)]
         self._pieces.append(pa.Table.from_arrays(arrays, [*self._names, _COMMIT]))
         self._count += len(commits)
@@ -70,10 +70,10 @@ class TouchedKeys:
             self._pieces = [pa.concat_tables(self._pieces).combine_chunks()]
 
     def truncate(self, commit: int) -> None:
-        """Take in a TRUNCATE: every key is touched."""
+        """Add a TRUNCATE: every key is touched."""
         self._truncated_at = max(self._truncated_at, commit)
 
-    def forget_upto(self, commit: int) -> None:
+    def forget_up_to(self, commit: int) -> None:
         """Forget what was touched at or below a place."""
         if commit > self.complete_above:
             self.complete_above = commit
@@ -135,9 +135,9 @@ class TouchedKeys:
             self._count = self._compacted = len(last)
 
     def _require_room(self, commit: int) -> None:
-        """Forget what nobody needs where there are too many keys, and else all of them."""
+        """Forget the keys that no chunk needs if there are too many, and if need be all of them."""
         if self._count > self._most_keys:
-            self.forget_upto(self.needed_above)
+            self.forget_up_to(self.needed_above)
         if self._count > self._most_keys:
             self._pieces, self._count, self._compacted = [], 0, 0
             self.overflows += 1
@@ -163,16 +163,16 @@ class TouchedTables:
         """Collect no more keys of a table: its snapshot is done."""
         self._tables.pop(number, None)
 
-    # what the encoder asks and tells
+    # what the encoder asks for, and calls
 
     def key_columns(self) -> Mapping[int, Sequence[str]]:
         """Return the names of key columns, by the numbers of tables that are watched."""
         return {number: keys.key.names for number, keys in self._tables.items()}
 
     def touch(self, number: int, columns: Sequence[pa.Array], commits: Integers) -> None:
-        """Take in the keys of images."""
+        """Add the keys of images."""
         self._tables[number].touch(columns, commits)
 
     def truncate(self, number: int, commit: int) -> None:
-        """Take in a TRUNCATE."""
+        """Add a TRUNCATE."""
         self._tables[number].truncate(commit)

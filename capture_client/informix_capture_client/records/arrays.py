@@ -26,7 +26,7 @@ def gather(data: bytes, layout: np.dtype, starts: Integers) -> NDArray[np.void]:
 
 
 def ragged_places(starts: Integers, lengths: Integers) -> Integers:
-    """Return the indices start, start + 1, ... of every stretch, one stretch after the other."""
+    """Return the indices start, start + 1, ... of every range, one range after the other."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     places: Integers = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
@@ -36,7 +36,7 @@ def ragged_places(starts: Integers, lengths: Integers) -> Integers:
 def joined_bytes(
     data: bytes | bytearray, starts: Integers, ends: Integers, margin: bytes = b""
 ) -> bytes:
-    """Return stretches of `data`, at least one, back to back; those side by side are copied at once."""
+    """Return ranges of `data`, at least one, back to back; those side by side are copied at once."""
     if len(starts) == 1:
         return bytes(data[starts[0] : ends[0]]) + margin
     is_apart = starts[1:] != ends[:-1]

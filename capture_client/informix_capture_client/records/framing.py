@@ -85,7 +85,7 @@ class RecordCutter:
         self._mean_bytes = 0.0  # of the records of the chunk before
 
     def feed(self, *chunks: bytes | memoryview) -> RawRecords | None:
-        """Take the next chunks; return the records that are now whole, or None.
+        """Add the next chunks; return the records that are now whole, or None.
 
         A header that makes no sense is refused at once, not when the bytes that it promises have
         come; but what is whole before it is returned first, and `failure` says what is wrong.
@@ -114,7 +114,7 @@ class RecordCutter:
         return raw
 
     def _wait_on(self, chunk: bytes | memoryview) -> None:
-        """Take a chunk that does not complete the record begun, unless it cannot belong to it."""
+        """Add a chunk that does not complete the record begun, unless it cannot belong to it."""
         if self._pending and len(chunk) < LEAST_READ_BYTES and _is_whole_record(chunk):
             self.failure = _never_ends(self._needed, self._origin)
             raise self.failure
@@ -158,7 +158,7 @@ class RecordCutter:
 def _linked_records(data: bytes, size: int) -> tuple[Integers, int] | None:
     """Return where records start, and where the last ends, which may lie beyond the data.
 
-    Every record has the packet scheme at one place, so that all places that have it are looked at,
+    Every record has the packet scheme at one place, so that all places that have it are checked,
     and those that no other one leads to are no records. If each of the rest ends where the next one
     starts, from the first byte on, they are the records; else None is returned: the data may be
     corrupt, or a payload may look like records. Half the time of a step per record.

@@ -100,7 +100,7 @@ class Timeout:
 
 @dataclass(frozen=True, slots=True)
 class ServerError:
-    """The server cannot go on; `session_is_dead` tells whether only closing is left."""
+    """The server cannot go on; with `session_is_dead`, nothing but closing is left."""
 
     session_is_dead: bool
     error_code: int
@@ -110,13 +110,6 @@ Control = Begin | Commit | Rollback | Discard | TableSchema | Timeout | ServerEr
 
 ROW_HEADER_BYTES = 36
 _YEAR_10000 = 253_402_300_800  # seconds since 1970; no time after it fits a Spark timestamp
-_ROW_KINDS = (
-    RecordKind.INSERT,
-    RecordKind.DELETE,
-    RecordKind.UPDBEF,
-    RecordKind.UPDAFT,
-    RecordKind.TRUNCATE,
-)
 
 _SMALLEST_HEADER: Mapping[int, int] = {
     RecordKind.BEGINTX: 40,
@@ -150,7 +143,6 @@ OF_A_TABLE = is_one_of(
     RecordKind.INSERT, RecordKind.DELETE, RecordKind.UPDBEF, RecordKind.UPDAFT, RecordKind.TRUNCATE
 )
 BOUNDS = is_one_of(RecordKind.BEGINTX, RecordKind.COMMTX)
-_IS_ROW = is_one_of(*_ROW_KINDS)
 _HAS_SEQUENCE = ~is_one_of(RecordKind.TABSCHEMA, RecordKind.ERROR)
 
 # What may follow the common header. `transaction` is read where the kind has one, `table` of rows and
@@ -283,15 +275,11 @@ def parse_block(raw: RawRecords) -> RecordBlock:
     timed = np.flatnonzero(BOUNDS[kinds])
     times = fields["time"][timed].astype(np.int64)
     if (beyond := (times < 0) | (times >= _YEAR_10000)).any():
-        _refuse(raw, _marked(timed[beyond], len(kinds)), "has a time that is not before the year 10000")
+        is_wrong = np.zeros(len(kinds), bool)
+        is_wrong[timed[beyond]] = True
+        _refuse(raw, is_wrong, "has a time that is not before the year 10000")
     transaction, table = (fields[name].astype(np.int64) for name in ("transaction", "table"))
-    return RecordBlock(raw, _IS_ROW[kinds], sequence, transaction, table, plain)
-
-
-def _marked(places: Integers, length: int) -> NDArray[np.bool_]:
-    marks = np.zeros(length, bool)
-    marks[places] = True
-    return marks
+    return RecordBlock(raw, OF_A_TABLE[kinds], sequence, transaction, table, plain)
 
 
 def _refuse(raw: RawRecords, bad: NDArray[np.bool_], what: str) -> None:
@@ -309,30 +297,17 @@ def _refuse(raw: RawRecords, bad: NDArray[np.bool_], what: str) -> None:
     )
 
 
-_BEGIN = Struct(">qiqi")
-_COMMIT = Struct(">qiq")
-_ROLLBACK = Struct(">qi")
+# Takes the bytes, where the record's own header begins, where it ends, and the payload's size.
+_Reader = Callable[[bytes, int, int, int], Control]
+
 _SCHEMA = Struct(">iIIII")
-_TIMEOUT = Struct(">q")
 _ERROR = Struct(">Ii")
 
 
-def _begin(data: bytes, at: int, _end: int, _size: int) -> Begin:
-    sequence, transaction, begun, user = _BEGIN.unpack_from(data, at)
-    return Begin(sequence, transaction, begun, user)
-
-
-def _commit(data: bytes, at: int, _end: int, _size: int) -> Commit:
-    sequence, transaction, committed = _COMMIT.unpack_from(data, at)
-    return Commit(sequence, transaction, committed)
-
-
-def _rollback(data: bytes, at: int, _end: int, _size: int) -> Rollback:
-    return Rollback(*_ROLLBACK.unpack_from(data, at))
-
-
-def _discard(data: bytes, at: int, _end: int, _size: int) -> Discard:
-    return Discard(*_ROLLBACK.unpack_from(data, at))
+def _fields(kind: Callable[..., Control], layout: str) -> _Reader:
+    """Return a reader of records whose own header has nothing but the fields of `kind`."""
+    unpack = Struct(layout).unpack_from
+    return lambda data, at, _end, _size: kind(*unpack(data, at))
 
 
 def _table_schema(data: bytes, at: int, end: int, size: int) -> TableSchema:
@@ -342,22 +317,17 @@ def _table_schema(data: bytes, at: int, end: int, size: int) -> TableSchema:
     return TableSchema(table, width, fixed, variable, text)
 
 
-def _timeout(data: bytes, at: int, _end: int, _size: int) -> Timeout:
-    return Timeout(*_TIMEOUT.unpack_from(data, at))
-
-
 def _server_error(data: bytes, at: int, _end: int, _size: int) -> ServerError:
     flags, code = _ERROR.unpack_from(data, at)
     return ServerError(bool(flags & 0x1), code)
 
 
-# Each takes the bytes, where the record's own header begins, where it ends, and the payload's size.
-_READERS: dict[int, Callable[[bytes, int, int, int], Control]] = {
-    RecordKind.BEGINTX: _begin,
-    RecordKind.COMMTX: _commit,
-    RecordKind.RBTX: _rollback,
-    RecordKind.DISCARD: _discard,
+_READERS: dict[int, _Reader] = {
+    RecordKind.BEGINTX: _fields(Begin, ">qiqi"),
+    RecordKind.COMMTX: _fields(Commit, ">qiq"),
+    RecordKind.RBTX: _fields(Rollback, ">qi"),
+    RecordKind.DISCARD: _fields(Discard, ">qi"),
     RecordKind.TABSCHEMA: _table_schema,
-    RecordKind.TIMEOUT: _timeout,
+    RecordKind.TIMEOUT: _fields(Timeout, ">q"),
     RecordKind.ERROR: _server_error,
 }

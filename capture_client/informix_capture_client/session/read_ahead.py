@@ -34,7 +34,7 @@ _SWITCH_SECONDS = 0.0001
 
 
 class ReadAhead:
-    """Hands over the bytes of a session; an error of its thread is raised where they are taken.
+    """Hands over the bytes of a session; an error of its thread is raised where they are read.
 
     Args:
         open_session: connects, opens, captures and activates; runs in the reading thread.
@@ -44,13 +44,13 @@ class ReadAhead:
     def __init__(
         self, open_session: Callable[[], CaptureSession], close_connection: Callable[[], None]
     ) -> None:
-        _hand_the_interpreter_over_quickly()
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))  # of this process
         self._open_session = open_session
         self._close_connection = close_connection
         lock = threading.Lock()  # guards all that follows
         self._has_come = threading.Condition(lock)
-        self._is_worth_taking = threading.Condition(lock)
-        self._was_taken = threading.Condition(lock)
+        self._is_worth_handing_over = threading.Condition(lock)
+        self._was_handed_over = threading.Condition(lock)
         self._chunks: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._next_at = 0.0  # of the monotonic clock: when the next block is due
@@ -60,7 +60,7 @@ class ReadAhead:
         self._thread = threading.Thread(target=self._run, name="informix-cdc reader", daemon=True)
         self._thread.start()
 
-    def take(self, timeout_seconds: float) -> list[bytes] | None:
+    def read(self, timeout_seconds: float) -> list[bytes] | None:
         """Return the next bytes, read by read, or None when none came in time.
 
         Raises:
@@ -70,17 +70,17 @@ class ReadAhead:
         with self._has_come:
             if not self._has_come.wait_for(self._has_news, max(timeout_seconds, 0)):
                 return None
-            self._is_worth_taking.wait_for(self._is_enough, self._next_at - time.monotonic())
+            self._is_worth_handing_over.wait_for(self._is_enough, self._next_at - time.monotonic())
             if not self._chunks:
                 assert self._failure is not None  # there is news
                 raise self._failure
-            return self._taken()
+            return self._joined_chunks()
 
     def stop(self, timeout_seconds: float) -> bool:
-        """Close the session after the read in flight; tell whether that happened in time."""
-        with self._was_taken:
+        """Close the session after the read in flight; return whether that happened in time."""
+        with self._was_handed_over:
             self._is_stopped = True
-            self._was_taken.notify()
+            self._was_handed_over.notify()
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
@@ -90,16 +90,16 @@ class ReadAhead:
     def _is_enough(self) -> bool:
         return self._waiting_bytes >= JOINED_BYTES or self._is_full() or self._failure is not None
 
-    def _taken(self) -> list[bytes]:
-        taken: list[bytes] = []
+    def _joined_chunks(self) -> list[bytes]:
+        joined: list[bytes] = []
         size = 0
-        while self._chunks and (not taken or size + len(self._chunks[0]) <= JOINED_BYTES):
-            taken.append(self._chunks.popleft())
-            size += len(taken[-1])
+        while self._chunks and (not joined or size + len(self._chunks[0]) <= JOINED_BYTES):
+            joined.append(self._chunks.popleft())
+            size += len(joined[-1])
         self._waiting_bytes -= size
         self._next_at = time.monotonic() + JOINING_SECONDS if size >= BUSY_BYTES else 0.0
-        self._was_taken.notify()
-        return taken
+        self._was_handed_over.notify()
+        return joined
 
     def _run(self) -> None:
         try:
@@ -117,7 +117,7 @@ class ReadAhead:
     def _fail(self, reason: BaseException) -> None:
         with self._has_come:
             self._failure = reason
-            self._tell_the_taker()
+            self._notify_consumer()
 
     def _read_on(self) -> None:
         self.session = session = self._open_session()
@@ -128,9 +128,9 @@ class ReadAhead:
                 self._hand_over(chunk)
 
     def _has_room(self) -> bool:
-        """Wait until what was read has been taken; return False when it is time to stop."""
-        with self._was_taken:
-            self._was_taken.wait_for(lambda: self._is_stopped or not self._is_full())
+        """Wait until what was read has been handed over; return False when it is time to stop."""
+        with self._was_handed_over:
+            self._was_handed_over.wait_for(lambda: self._is_stopped or not self._is_full())
             return not self._is_stopped
 
     def _is_full(self) -> bool:
@@ -140,14 +140,9 @@ class ReadAhead:
         with self._has_come:
             self._chunks.append(chunk)
             self._waiting_bytes += len(chunk)
-            self._tell_the_taker()
+            self._notify_consumer()
 
-    def _tell_the_taker(self) -> None:
+    def _notify_consumer(self) -> None:
         self._has_come.notify()
         if self._is_enough():
-            self._is_worth_taking.notify()
-
-
-def _hand_the_interpreter_over_quickly() -> None:
-    """Shorten the time that one thread may keep others waiting; it stays so in this process."""
-    sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
+            self._is_worth_handing_over.notify()

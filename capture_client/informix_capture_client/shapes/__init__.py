@@ -5,10 +5,12 @@ Rule: same records, same rows; the schema says all that a reader needs.
 
 from __future__ import annotations
 
+from informix_capture_client.shapes.announced_tables import table_schema
 from informix_capture_client.shapes.as_rows import ChangeRow, changes_in, structs_of
-from informix_capture_client.shapes.captured_tables import table_schema
 from informix_capture_client.shapes.change_columns import ChunkRows, KeyObserver
-from informix_capture_client.shapes.encoder import ChangeEncoder, ObjectContents, row_schema
+from informix_capture_client.shapes.content_columns import ObjectContents
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 
 __all__ = [
     "ChangeEncoder",
@@ -17,6 +19,7 @@ __all__ = [
     "KeyObserver",
     "ObjectContents",
     "changes_in",
+    "make_encoder",
     "row_schema",
     "structs_of",
     "table_schema",

@@ -35,7 +35,6 @@ _ALWAYS = ("_change_type", "_commit_version", "_commit_timestamp", "_change_ordi
 class ArrowShape:
     """Changes of each table as Arrow streams of that table's own columns."""
 
-    with_bounds = False
     is_grouped = True
     schema = pa.schema(
         [

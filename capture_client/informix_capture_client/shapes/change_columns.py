@@ -1,7 +1,7 @@
 """Line up the records of committed transactions, and the rows of chunks, a batch at a time.
 
 Rule: batches are small enough to stay in the processor's cache, and the two images of an update are
-never in two of them. Whatever is judged at commit is judged on these columns, on what DISCARD left.
+never in two of them. What is decided at commit is decided on these columns, on what DISCARD left.
 A row that a snapshot has read is an INSERT of which commit and time are all that is known.
 """
 
@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from informix_capture_client.object_readers import FoundContents
 from informix_capture_client.positions import show
 from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind
-from informix_capture_client.transactions import CommittedTransactions, Piece, RowRecords
+from informix_capture_client.transactions import BlockRecords, CommittedTransactions, Piece
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 8 << 20  # of wide rows fewer make a batch
@@ -67,6 +68,7 @@ class Changes:
         of: the transactions that the records belong to.
         read: the rows themselves, if a snapshot has read them: all of one table, and nothing is left to
             decode. There is no record then, and nothing but commit and time is known of `of`.
+        objects: what has been read of their large objects; None if none were asked for.
     """
 
     data: bytes
@@ -80,6 +82,7 @@ class Changes:
     ordinals: Integers
     of: TransactionColumns
     read: pa.RecordBatch | None = None
+    objects: FoundContents | None = None
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -89,6 +92,11 @@ class Changes:
         """The sequence number of the commit of each record."""
         commits: Integers = self.of.commit_sequence_numbers[self.transactions]
         return commits
+
+    def rows_of(self, table_id: int) -> Bits:
+        """Return which records hold a row of a table; a TRUNCATE does not."""
+        mine: Bits = (self.table_ids == table_id) & (self.kinds != RecordKind.TRUNCATE)
+        return mine
 
     def where(self, record: int) -> str:
         """Return a record's place in the log, for error texts."""
@@ -170,6 +178,8 @@ def lined_up(
         batches: the transactions.
         limits: about how many rows, and bytes of records, come at a time.
     """
+    if not batches:
+        return
     most_rows, most_bytes = limits or (BATCH_ROWS, BATCH_BYTES)
     of = TransactionColumns.of(batches)
     ends = np.cumsum(of.record_counts)
@@ -196,13 +206,16 @@ def rows_of_chunk(chunk: ChunkRows) -> Iterator[Changes]:
         first += len(read)
 
 
-def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterator[list[RowRecords]]:
+def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterator[list[BlockRecords]]:
     """Put rows together to batches; a block is cut only if it does not fit into one.
 
     What comes last is held back if it is the first image of an update. What is in a store is read
     when its turn comes, and forgotten with its last batch.
     """
-    group: list[RowRecords] = []
+    # `group` is what the next batch has so far, with `count` rows of about `size_bytes`. A piece is in
+    # it, or was yielded, up to `at`. A batch that is half full is closed where the rest of the piece
+    # does not fit; one that is not gets as much of the piece as fits.
+    group: list[BlockRecords] = []
     count = size_bytes = 0
     for piece in pieces:
         at, rows = 0, piece.loaded()
@@ -215,15 +228,15 @@ def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterato
                 yield group
                 group, count, size_bytes = held_back, len(held_back), 0
                 continue
-            taken = rows.part(at, at + max(room, 1))
-            group.append(taken)
-            at, count = at + len(taken), count + len(taken)
-            size_bytes += len(taken) * mean_bytes
+            part = rows.part(at, at + max(room, 1))
+            group.append(part)
+            at, count = at + len(part), count + len(part)
+            size_bytes += len(part) * mean_bytes
     if group:
         yield group
 
 
-def _without_half_update(group: list[RowRecords]) -> tuple[list[RowRecords], list[RowRecords]]:
+def _without_half_update(group: list[BlockRecords]) -> tuple[list[BlockRecords], list[BlockRecords]]:
     """Return a group without, and with nothing but, a first image that its second one must follow."""
     last = group[-1]
     if last.block.raw.kinds[last.places[-1]] != RecordKind.UPDBEF:
@@ -232,27 +245,27 @@ def _without_half_update(group: list[RowRecords]) -> tuple[list[RowRecords], lis
     return [*group[:-1], last.part(0, end)], [last.part(end, end + 1)]
 
 
-def _without_other_records(group: list[RowRecords]) -> list[RowRecords]:
+def _without_other_records(group: list[BlockRecords]) -> list[BlockRecords]:
     """Return rows with blocks of which they are at least half.
 
     A block may have the records of a hundred transactions that end at other times: to line all of them
     up each time cost 10 us a row with 1,000 transactions open (decision 0061).
     """
-    of_block: dict[int, list[RowRecords]] = {}
+    of_block: dict[int, list[BlockRecords]] = {}
     for rows in group:
         of_block.setdefault(id(rows.block), []).append(rows)
     used = {key: sum([len(rows) for rows in pieces]) for key, pieces in of_block.items()}
     sparse = [key for key, pieces in of_block.items() if 0 < 2 * used[key] < len(pieces[0].block)]
-    picked: dict[int, Iterator[RowRecords]] = {}
+    picked: dict[int, Iterator[BlockRecords]] = {}
     for key in sparse:
         block = of_block[key][0].block.only(np.concatenate([rows.places for rows in of_block[key]]))
         ends = np.cumsum([len(rows) for rows in of_block[key]]).tolist()
         places = [np.arange(first, end) for first, end in pairwise([0, *ends])]
-        picked[key] = iter([RowRecords(block, at) for at in places])
+        picked[key] = iter([BlockRecords(block, at) for at in places])
     return [next(picked[id(rows.block)]) if id(rows.block) in picked else rows for rows in group]
 
 
-def _line_up(group: list[RowRecords], first: int, ends: Integers, of: TransactionColumns) -> Changes:
+def _line_up(group: list[BlockRecords], first: int, ends: Integers, of: TransactionColumns) -> Changes:
     """Line up records that follow the first `first` ones; `ends` is where each transaction ends."""
     group = _without_other_records(group)
     blocks = list({id(rows.block): rows.block for rows in group}.values())
@@ -301,7 +314,7 @@ class KeyObserver(Protocol):
         """Return the key columns of each table whose keys are wanted."""
 
     def touch(self, number: int, columns: Sequence[pa.Array], commits: Integers) -> None:
-        """Take in the keys of images, column by column, and the commit of each."""
+        """Add the keys of images, column by column, and the commit of each."""
 
     def truncate(self, number: int, commit: int) -> None:
-        """Take in that a transaction has truncated the table."""
+        """Record that a transaction has truncated the table."""

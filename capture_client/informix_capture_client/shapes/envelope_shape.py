@@ -87,8 +87,6 @@ def _grouped(before_image: bool) -> GroupedShape:
 class EnvelopeShape:
     """One row per change; a row of several tables is a struct of one struct per table."""
 
-    with_bounds = False
-
     def __init__(self, tables: CapturedTables, server: str, before_image: bool) -> None:
         self._tables = tables
         self._images = (_BEFORE_IMAGES if before_image else is_one_of(RecordKind.DELETE), _AFTER_IMAGES)
@@ -134,15 +132,12 @@ class EnvelopeShape:
         times = _integers(events.of.commit_times.take(events.transactions) // 1000)
         source, transaction = self._source(events, times), self._transaction(events, orders)
         if self.is_grouped:
-            images = changes.only(self._is_image(changes.kinds))
+            befores, afters = self._images
+            images = changes.only(befores[changes.kinds] | afters[changes.kinds])
             return self._grouped.batch([source, codes_of(codes), times, transaction], events, images)
         rows = [self._rows(changes, events, delivered) for delivered in self._images]
         about = [source, self._operations.of(codes), times, transaction]
         return self._plain.batch([*rows, *about], events)
-
-    def _is_image(self, kinds: Integers) -> Bits:
-        befores, afters = self._images
-        return befores[kinds] | afters[kinds]
 
     def _rows(self, changes: Changes, events: Changes, delivered: Bits) -> pa.Array:
         """Return the images of one column, of kinds that are `delivered` in it, as structs or NULL."""

@@ -45,7 +45,7 @@ class GroupedShape:
 
     Attributes:
         delivered: what readers get, in this order; None stands for one struct column per table.
-        about: what is stored of each change beside the number of its table.
+        about: what is stored of each change, but for the number of its table.
         shared: which delivered columns are the same for all changes of a transaction.
         codes: the texts of the columns of `about` that are small numbers.
         kind: the column of `about` that says which images a change has.

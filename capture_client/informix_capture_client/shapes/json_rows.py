@@ -2,7 +2,7 @@
 
 Rule: what it costs depends on cells, not on tables. Each type's cells become texts by one call; then
 every text, and the name before it, is a piece with a place in the whole, and Arrow lays all pieces of
-all rows end to end in one go: a row is the stretch between two of them.
+all rows end to end in one go: a row is what lies between two of them.
 
     number or boolean   ,"name":   12.50            NULL  ,"name":      null
     what has quotes     ,"name":"  text   "         NULL  ,"name":null  (nothing)  (nothing)
@@ -11,20 +11,39 @@ all rows end to end in one go: a row is the stretch between two of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records import Integers
+from informix_capture_client.records import Bits, Integers
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
-from informix_capture_client.shapes.json_texts import JsonTexts, joined, laid
 from informix_capture_client.shapes.json_values import json_kind
 from informix_capture_client.values import TypedCells
 
 _CELLS_AT_ONCE = 1 << 19
 _NULL, _NOTHING, _QUOTE, _END, _CONSTANTS = range(5)
+
+
+class JsonTexts(NamedTuple):
+    """Texts that lie back to back: where each begins in `content`, and where the last one ends."""
+
+    bounds: Integers
+    content: memoryview
+
+    def part(self, first: int, end: int, where: Bits) -> pa.StringArray:
+        """Return texts `first` to `end`, one for each set bit; NULL where no bit is set."""
+        begin, finish = int(self.bounds[first]), int(self.bounds[end])
+        lengths = np.zeros(len(where) + 1, np.int64)
+        lengths[1:][where] = np.diff(self.bounds[first : end + 1])
+        validity = None if where.all() else pa.py_buffer(np.packbits(where, bitorder="little"))
+        offsets = pa.py_buffer(np.cumsum(lengths).astype(np.int32))
+        content = pa.py_buffer(self.content[begin:finish])
+        return pa.Array.from_buffers(
+            pa.string(), len(where), [validity, offsets, content], int(np.count_nonzero(~where))
+        )
 
 
 class JsonRows:
@@ -43,8 +62,9 @@ class JsonRows:
         self._piece = begins - np.repeat(begins[self._first], counts)
         self._pieces = np.add.reduceat(widths, self._first) + 1  # of a row, with its end
         self._counts = counts
+        heads = [name + '"' * is_quoted for name, is_quoted in zip(_named(names), quoted, strict=True)]
         self._constants = pa.array(
-            ["null", "", '"', "}", *_heads(names, quoted), *_heads_of_null(names)], pa.string()
+            ["null", "", '"', "}", *heads, *(f"{name}null" for name in _named(names))], pa.string()
         )
         self._column_of_slot = np.zeros(len(quoted), np.int64)
         self._announcements = -1
@@ -57,7 +77,7 @@ class JsonRows:
             ProtocolViolation: a row cannot be decoded.
         """
         parts = [self._texts(images.only(slice(*bounds))) for bounds in self._parts(images)]
-        return joined(parts)
+        return _joined(parts)
 
     def _parts(self, images: Changes) -> Iterator[tuple[int, int]]:
         """Cut records of wide tables into parts: a name is written with every cell."""
@@ -78,7 +98,7 @@ class JsonRows:
             found.append(json_kind(values.type).texts(values))
             self._place(order, begins[rows] + self._piece[columns], columns, values, base)
             base += len(values)
-        return laid(found, order, begins)
+        return _laid(found, order, begins)
 
     def _cells(self, images: Changes) -> Iterator[tuple[Integers, Integers, pa.Array]]:
         """Yield the cells of all rows, those of a type at once: their rows, columns and values."""
@@ -100,7 +120,7 @@ class JsonRows:
     def _place(
         self, order: Integers, at: Integers, columns: Integers, values: pa.Array, base: int
     ) -> None:
-        """Say which pieces a type's cells are: name, value, and a quote where there are quotes."""
+        """Set which pieces a type's cells are: name, value, and a quote where there are quotes."""
         texts = base + np.arange(len(values))
         heads = _CONSTANTS + columns
         is_quoted = len(columns) > 0 and bool(self._is_quoted[columns[0]])
@@ -118,8 +138,8 @@ class JsonRows:
 
     def _columns_of(self, cells: TypedCells) -> Integers:
         """Return the number of each slot's column, among all columns in table order."""
-        if self._announcements != self._tables.announcements:
-            self._announcements = self._tables.announcements
+        if self._announcements != self._tables.announced.announcements:
+            self._announcements = self._tables.announced.announcements
             self._is_mapped[:] = False
         for table in np.unique(cells.tables[~self._is_mapped[cells.tables]]).tolist():
             self._map(table)
@@ -127,24 +147,39 @@ class JsonRows:
         return numbers
 
     def _map(self, table: int) -> None:
-        """Take down where in the table a column of the stream is."""
+        """Record where in the table a column of the stream is."""
         first = int(self._first[table])
         places = {name: place for place, name in enumerate(self._tables.schemas[table].names)}
-        for slot, name in enumerate(self._tables.stream_columns(table)):
+        for slot, name in enumerate(self._tables.announced.stream_columns(table)):
             self._column_of_slot[first + slot] = first + places[name]
         self._is_mapped[table] = True
-
-
-def _heads(names: list[list[str]], quoted: list[bool]) -> Iterator[str]:
-    for head, is_quoted in zip(_named(names), quoted, strict=True):
-        yield head + '"' * is_quoted
-
-
-def _heads_of_null(names: list[list[str]]) -> Iterator[str]:
-    return (f"{head}null" for head in _named(names))
 
 
 def _named(names: list[list[str]]) -> Iterator[str]:
     for of_table in names:
         for place, name in enumerate(of_table):
             yield f"{',' if place else '{'}{json.dumps(name, ensure_ascii=False)}:"
+
+
+def _laid(pieces: Sequence[pa.Array], order: Integers, begins: Integers) -> JsonTexts:
+    """Return texts of pieces.
+
+    Args:
+        pieces: the pieces there are, numbered through all arrays.
+        order: the numbers of all pieces of all texts, text after text.
+        begins: where in `order` each text begins.
+    """
+    whole = pa.concat_arrays(pieces).take(pa.array(order))
+    offsets = np.frombuffer(whole.buffers()[1], np.int32)[: len(order) + 1]
+    bounds = offsets[np.append(begins, len(order))].astype(np.int64)
+    return JsonTexts(bounds, memoryview(whole.buffers()[2] or b"")[: int(bounds[-1])])
+
+
+def _joined(parts: Sequence[JsonTexts]) -> JsonTexts:
+    """Return all texts of several as one."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = [len(part.content) for part in parts]
+    bases = np.repeat(np.cumsum([0, *sizes])[: len(parts)], [len(part.bounds) - 1 for part in parts])
+    ends = np.concatenate([np.zeros(0, np.int64), *(part.bounds[1:] for part in parts)]) + bases
+    return JsonTexts(np.append(0, ends), memoryview(b"".join(part.content for part in parts)))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records import Integers, RecordKind, is_one_of
+from informix_capture_client.records import RecordKind, is_one_of
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.json_rows import JsonRows
@@ -35,7 +35,6 @@ _ANY_NUMBER = 2  # of tables: `_table` is there for one as well, so that a secon
 class JsonShape:
     """One row per change; `before` of an update is NULL if images before are not asked for."""
 
-    with_bounds = False
     is_grouped = False
 
     def __init__(self, tables: CapturedTables, before_image: bool, metadata: str = "full") -> None:
@@ -58,7 +57,7 @@ class JsonShape:
             ProtocolViolation: a row cannot be decoded.
         """
         events = changes.only(changes.kinds != RecordKind.UPDBEF)
-        before, after = (_places(of[changes.kinds]) for of in (self._of_before, _AFTER_IMAGES))
+        before, after = (np.flatnonzero(of[changes.kinds]) for of in (self._of_before, _AFTER_IMAGES))
         # Both images at once: a call for each type of their columns, not two.
         texts = self._rows.texts(changes.only(np.concatenate([before, after])))
         images = [
@@ -66,7 +65,3 @@ class JsonShape:
             texts.part(len(before), len(before) + len(after), _AFTER_IMAGES[events.kinds]),
         ]
         return self._form.batch([*images, *self._metadata.columns(events)], events)
-
-
-def _places(bits: np.ndarray) -> Integers:
-    return np.flatnonzero(bits)

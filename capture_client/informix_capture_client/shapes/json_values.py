@@ -53,7 +53,7 @@ def with_others(texts: pa.Array, rows: NDArray[np.int64], others: list[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class JsonKind:
-    """How values of a type are written; what `texts` gives for NULL is never looked at.
+    """How values of a type are written; what `texts` gives for NULL is never read.
 
     `is_quoted`: the text goes between quotes, which are not part of it.
     """

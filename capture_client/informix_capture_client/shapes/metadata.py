@@ -1,4 +1,4 @@
-"""The columns that say what is known about a change, beside its row.
+"""The columns with what is known about a change, apart from its row.
 
 Rule: names follow Delta's change data feed; what minimal metadata leaves out can be joined again by
 (`_commit_version`, `_change_ordinal`), which is a row's key and order in every shape that has it.

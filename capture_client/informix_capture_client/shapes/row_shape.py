@@ -48,8 +48,6 @@ class RowShape:
         BadOption: a column has the name of a metadata column.
     """
 
-    with_bounds = False
-
     def __init__(self, tables: CapturedTables, metadata: str = "full") -> None:
         self._tables = tables
         self.is_grouped = len(tables) > 1
@@ -79,7 +77,7 @@ class RowShape:
         if self.is_grouped:
             images = changes.only(changes.kinds != RecordKind.TRUNCATE)
             return self._grouped.batch(self._metadata.coded(changes), changes, images)
-        rows = self._tables.columns_of(0, changes, self._tables.rows_of(0, changes))
+        rows = self._tables.columns_of(0, changes, changes.rows_of(0))
         return self._plain.batch([*rows, *self._metadata.columns(changes)], changes)
 
 

@@ -15,8 +15,8 @@ from informix_capture_client.stream.event_stream import (
     Silence,
     Starting,
 )
-from informix_capture_client.stream.former_tables import Creation, FormerTables
 from informix_capture_client.stream.older_transactions import transactions_older_than_start
+from informix_capture_client.stream.previous_tables import Creation, PreviousTables
 from informix_capture_client.stream.readable import shows_transactions
 from informix_capture_client.stream.undelivered_changes import (
     ChangeCount,
@@ -30,8 +30,8 @@ __all__ = [
     "ChangeCount",
     "ChangeStream",
     "Creation",
-    "FormerTables",
     "MakeReader",
+    "PreviousTables",
     "Read",
     "Silence",
     "Starting",

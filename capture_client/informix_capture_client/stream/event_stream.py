@@ -9,7 +9,7 @@ Rule: the upper half of a byte's way in one place; events come out in the order 
     parse      records/records.py        columns; up to the first bad record       -> RecordBlock
     drop       _without                  rows of the heartbeat table
     assemble   transactions/assembler.py whole transactions, with their positions  -> Event
-    leave out  stream/former_tables.py   rows of a table that had a partition's number before
+    leave out  stream/previous_tables.py rows of a table that had a partition's number before
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from informix_capture_client.records import (
     parse_block,
 )
 from informix_capture_client.session import CaptureSession, ReadAhead
-from informix_capture_client.stream.former_tables import FormerTables
+from informix_capture_client.stream.previous_tables import PreviousTables
 from informix_capture_client.transactions import (
     CommittedTransactions,
     StreamCounters,
@@ -52,13 +52,13 @@ class Begun:
     """An active session, and the assembler for the position at which it was activated.
 
     The rows of table number `heartbeat` are dropped; the ends of its transactions move the stream.
-    `former` knows from when on records are of the tables whose label they bear.
+    `previous` knows from when on records are of the tables whose label they bear.
     """
 
     session: CaptureSession
     assembler: TransactionAssembler
     heartbeat: int | None = None
-    former: FormerTables = field(default_factory=FormerTables)
+    previous: PreviousTables = field(default_factory=PreviousTables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What the latest bytes said.
+    """What the latest bytes contain.
 
     Attributes:
         events: in stream order; none where no transaction and no position has passed.
@@ -104,7 +104,7 @@ Answer = Starting | Silence | Read
 class SessionReader(Protocol):
     """Hands over the bytes of a session; `ReadAhead` does so from a thread of its own."""
 
-    def take(self, timeout_seconds: float) -> list[bytes] | None:
+    def read(self, timeout_seconds: float) -> list[bytes] | None:
         """Return what has been read; None when no bytes came in time."""
 
     def stop(self, timeout_seconds: float) -> bool:
@@ -122,7 +122,7 @@ class ChangeStream:
         close_connection: closes what `begin` connected; runs last in that thread.
         read: makes the reader of these two.
         counters: of all sessions of the stream.
-        watch: is shown each block of records before what it says is told to anybody.
+        on_block: called with each block of records, before anything is returned of it.
     """
 
     def __init__(
@@ -131,9 +131,9 @@ class ChangeStream:
         close_connection: Callable[[], None],
         read: MakeReader = ReadAhead,
         counters: StreamCounters | None = None,
-        watch: Callable[[RecordBlock], None] | None = None,
+        on_block: Callable[[RecordBlock], None] | None = None,
     ) -> None:
-        self._watch = watch
+        self._on_block = on_block
         self._block: RecordBlock | None = None
         self._counters = counters or StreamCounters()
         self._reached = self._latest_time = 0
@@ -157,7 +157,7 @@ class ChangeStream:
         """
         if self._failure is not None:
             raise self._failure
-        chunks = self._reader.take(timeout_seconds)
+        chunks = self._reader.read(timeout_seconds)
         if (begun := self._begun) is None:
             return Starting()
         if chunks is None:
@@ -190,7 +190,7 @@ class ChangeStream:
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)
             if isinstance(event, CommittedTransactions):
-                yield from begun.former.without_their_rows(event, self._counters)
+                yield from begun.previous.without_their_rows(event, self._counters)
             else:
                 yield event
         if (broken := failure or self._cutter.failure) is not None:
@@ -198,8 +198,8 @@ class ChangeStream:
         self._block = block
 
     def _note_progress(self, block: RecordBlock) -> None:
-        if self._watch is not None:
-            self._watch(block)
+        if self._on_block is not None:
+            self._on_block(block)
         self._counters.received_records += len(block)
         self._counters.timeouts += int(np.count_nonzero(block.raw.kinds == _TIMEOUT))
         numbers = block.sequence_numbers[_HAS_SEQUENCE[block.raw.kinds]]

@@ -24,35 +24,35 @@ from informix_capture_client.stream.event_stream import in_our_numbers
 
 
 def transactions_older_than_start(
-    session: CaptureSession, upto: int, note_read: Callable[[], None] = lambda: None
+    session: CaptureSession, up_to: int, on_read: Callable[[], None] = lambda: None
 ) -> frozenset[int]:
     """Read an active session up to a position; return the ids that appear without their BEGINTX.
 
     Args:
-        session: activated at the start of the stream; it is read to `upto` and of no use afterwards.
-        upto: a sequence number near the log's present end.
-        note_read: called before each read, so that a read that does not return is noticed.
+        session: activated at the start of the stream; it is read to `up_to` and of no use afterwards.
+        up_to: a sequence number near the log's present end.
+        on_read: called before each read, so that a read that does not return is noticed.
 
     Raises:
         InformixCdcError: the server cannot go on, or the connection breaks.
     """
-    cutter, search = RecordCutter(), _Search(session, upto)
+    cutter, search = RecordCutter(), _Search(session, up_to)
     while not search.is_done:
-        note_read()
+        on_read()
         if (raw := cutter.feed(session.read())) is not None:
-            search.note(parse_block(in_our_numbers(raw, session.record_kinds)))
+            search.add(parse_block(in_our_numbers(raw, session.record_kinds)))
     return frozenset(search.older)
 
 
 class _Search:
-    def __init__(self, session: CaptureSession, upto: int) -> None:
+    def __init__(self, session: CaptureSession, up_to: int) -> None:
         self.older: set[int] = set()
         self.is_done = False
         self._session = session
         self._begun: set[int] = set()
-        self._upto = upto
+        self._up_to = up_to
 
-    def note(self, block: RecordBlock) -> None:
+    def add(self, block: RecordBlock) -> None:
         kinds = block.raw.kinds
         self._session.raise_errors_of(block)
         mine = np.flatnonzero(~OF_NO_TRANSACTION[kinds])
@@ -60,5 +60,5 @@ class _Search:
         begins = kinds[mine][firsts] == RecordKind.BEGINTX
         self.older |= set(ids[~begins].tolist()) - self._begun
         self._begun |= set(block.transaction_ids[kinds == RecordKind.BEGINTX].tolist())
-        passes_end = BOUNDS[kinds] & (block.sequence_numbers >= self._upto)
+        passes_end = BOUNDS[kinds] & (block.sequence_numbers >= self._up_to)
         self.is_done |= bool((passes_end | (kinds == RecordKind.TIMEOUT)).any())

@@ -1,4 +1,4 @@
-"""Tell whether the log can be read from a position on.
+"""Check whether the log can be read from a position on.
 
 Rule: read until one transaction begins or ends, and keep nothing. A TIMEOUT record proves nothing: its
 number may be that of the activation.
@@ -25,8 +25,8 @@ def shows_transactions(
     Args:
         stream: of a session of its own; the caller stops it.
         within_seconds: a read that does not return is not waited for any longer.
-        is_stopped: whether nobody wants to know any more.
-        clock: seconds from anywhere.
+        is_stopped: whether the answer is not wanted any more.
+        clock: a monotonic clock, in seconds.
     """
     deadline = clock() + within_seconds
     while clock() < deadline and not is_stopped():

@@ -75,8 +75,8 @@ def find_undelivered_changes(
             was read is read too.
         quiet_seconds: how long nothing but TIMEOUT records may come where the log's end is not passed:
             newest changes may come tens of seconds late (docs/assumptions.md, 33).
-        clock: seconds from anywhere.
-        on_read: told after each read up to where the log was read, and for how long nothing has come.
+        clock: a monotonic clock, in seconds.
+        on_read: called after each read: up to where the log was read, for how long nothing came.
 
     Raises:
         InformixCdcError: the server cannot go on, or the connection breaks.
@@ -126,20 +126,20 @@ class _Counting:
         self._open: dict[int, _OpenChanges] = {}
         self._committed = ChangeCount()
         self._reached = after.restart
-        self._upto = 0
+        self._up_to = 0
         self._timeouts = 0
-        self._heard_at = clock()
+        self._changed_at = clock()
 
-    def aim_at(self, upto: int) -> None:
-        if upto > self._upto:  # what was written meanwhile may be late as well
-            self._upto, self._timeouts, self._heard_at = upto, 0, self._clock()
+    def aim_at(self, up_to: int) -> None:
+        if up_to > self._up_to:  # what was written meanwhile may be late as well
+            self._up_to, self._timeouts, self._changed_at = up_to, 0, self._clock()
 
     def is_done(self) -> bool:
-        is_quiet = self._clock() - self._heard_at >= self._quiet_seconds
-        return self._reached >= self._upto or (is_quiet and self._timeouts >= _QUIET_TIMEOUTS)
+        is_quiet = self._clock() - self._changed_at >= self._quiet_seconds
+        return self._reached >= self._up_to or (is_quiet and self._timeouts >= _QUIET_TIMEOUTS)
 
     def standing(self) -> tuple[int, float]:
-        return self._reached, self._clock() - self._heard_at
+        return self._reached, self._clock() - self._changed_at
 
     def result(self) -> UndeliveredChanges:
         still_open = ChangeCount()
@@ -156,7 +156,7 @@ class _Counting:
         counted = np.flatnonzero(_COUNTED[kinds])
         self._timeouts += int((kinds == RecordKind.TIMEOUT).sum())
         if len(counted):
-            self._timeouts, self._heard_at = 0, self._clock()
+            self._timeouts, self._changed_at = 0, self._clock()
         columns = (kinds, block.transaction_ids, block.sequence_numbers, block.table_ids)
         for record in np.stack([column[counted] for column in columns], axis=1).tolist():
             _COUNT_RECORD[record[0]](self, *record[1:])

@@ -43,28 +43,28 @@ class AssemblyCounters:
         """Count all that comes: positions of another stream may be lower."""
         self._ended = self._abandoned = _NOTHING
 
-    def note_ends(self, numbers: Integers, is_empty: Bits, is_rolled_back: Bits) -> None:
+    def count_ends(self, numbers: Integers, is_empty: Bits, is_rolled_back: Bits) -> None:
         """Count the ends of transactions without rows, and of rolled back ones."""
         is_new = numbers > self._ended_before
         self.empty_transactions += int(np.count_nonzero(is_empty & is_new))
         self.rolled_back_transactions += int(np.count_nonzero(is_rolled_back & is_new))
         self._ended = max(self._ended, int(numbers.max(initial=_NOTHING)))
 
-    def note_discarded(self, end: int, rows: int) -> None:
+    def count_discarded(self, end: int, rows: int) -> None:
         """Count the rows that DISCARDs undid in a transaction; `end` is its sequence number."""
         self.discarded_rows += rows * (end > self._ended_before)
 
-    def note_late_begin(self, begin: int, commit: int) -> None:
+    def record_late_begin(self, begin: int, commit: int) -> None:
         """Remember the first BEGINTX that was shown behind a COMMTX above it."""
         self.late_begin = self.late_begin or (begin, commit)
 
-    def note_abandoned(self, begin: int) -> None:
+    def count_abandoned(self, begin: int) -> None:
         """Count a transaction whose id was reused; `begin` is the BEGINTX of the new owner."""
         self.abandoned_transactions += begin > self._abandoned_before
         self._abandoned = max(self._abandoned, begin)
 
 
-class FormerRows(NamedTuple):
+class PreviousRows(NamedTuple):
     """Rows that were left out, since their transaction began before their table's partition.
 
     The times of both are in seconds since 1970; `commit` is the transaction's sequence number.
@@ -80,10 +80,10 @@ class FormerRows(NamedTuple):
 class StreamCounters:
     """Bytes, records and TIMEOUTs received; they move once for each read, never for each record.
 
-    `former_rows` has the first that were left out of each table and session.
+    `previous_rows` has the first that were left out of each table and session.
     """
 
     received_bytes: int = 0
     received_records: int = 0
     timeouts: int = 0
-    former_rows: list[FormerRows] = field(default_factory=list)
+    previous_rows: list[PreviousRows] = field(default_factory=list)

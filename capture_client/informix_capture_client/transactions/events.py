@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from informix_capture_client.positions import Position, Witness
 from informix_capture_client.records import Integers, ServerError, TableSchema
-from informix_capture_client.transactions.long_records import Piece, RowRecords, SpilledRows
+from informix_capture_client.transactions.pieces import BlockRecords, Piece, SpilledRecords
 
 
 class PositionPassed(NamedTuple):
@@ -59,13 +59,13 @@ class CommittedTransactions:
     @property
     def bytes_in_memory(self) -> int:
         """How much memory the records take that are not in a store."""
-        pieces = [piece for piece in self.rows if isinstance(piece, RowRecords)]
-        return sum([piece.held_bytes or piece.size_bytes for piece in pieces])
+        pieces = [piece for piece in self.rows if isinstance(piece, BlockRecords)]
+        return sum([piece.buffered_bytes or piece.size_bytes for piece in pieces])
 
     @property
     def is_spilled(self) -> bool:
         """Whether some of the records are in a store, where they take room until they are released."""
-        return any(isinstance(piece, SpilledRows) for piece in self.rows)
+        return any(isinstance(piece, SpilledRecords) for piece in self.rows)
 
     @property
     def position(self) -> Position:
@@ -108,9 +108,9 @@ def _shared_out(rows: Sequence[Piece], counts: Sequence[int]) -> Iterator[list[P
     for count in counts:
         found: list[Piece] = []
         while count and piece is not None:
-            taken = piece.part(at, at + count)
-            found.append(taken)
-            count, at = count - len(taken), at + len(taken)
+            part = piece.part(at, at + count)
+            found.append(part)
+            count, at = count - len(part), at + len(part)
             if at == len(piece):
                 piece, at = next(pieces, None), 0
         yield found

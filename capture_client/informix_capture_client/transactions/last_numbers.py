@@ -20,12 +20,12 @@ class LastNumbers:
         self._ids = self._numbers = np.zeros(0, np.int64)
 
     def raise_to(self, ids: Integers, numbers: Integers) -> None:
-        """Note a number for each id; lower ones than before change nothing."""
+        """Record a number for each id; lower ones than before change nothing."""
         if len(new := np.setdiff1d(ids, self._ids)):
-            known, former = self._ids, self._numbers
+            known, previous = self._ids, self._numbers
             self._ids = np.union1d(known, new)
             self._numbers = np.full(len(self._ids), NEVER)
-            self._numbers[np.searchsorted(self._ids, known)] = former
+            self._numbers[np.searchsorted(self._ids, known)] = previous
         np.maximum.at(self._numbers, np.searchsorted(self._ids, ids), numbers)
 
     def of(self, ids: Integers) -> Integers:

@@ -1,4 +1,4 @@
-"""Transactions that are followed one by one: their rows so far, and what a DISCARD undoes.
+"""Long transactions, which are followed one by one: their rows so far, and what a DISCARD undoes.
 
 Rule: rows are named by block and place. A few rows must not keep a large block alive: they are copied
 into a block that they share with the rows of other transactions (the transaction is *loose*), and if
@@ -16,13 +16,13 @@ import numpy as np
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import show
 from informix_capture_client.records import Begin, Integers, RecordBlock, RecordKind
-from informix_capture_client.transactions.long_records import (
+from informix_capture_client.transactions.pieces import (
+    BlockRecords,
     Piece,
-    RowRecords,
     RowStore,
-    on_their_own,
+    in_a_block_of_their_own,
     portions,
-    spilled,
+    spill,
 )
 
 _DISCARD = int(RecordKind.DISCARD)
@@ -30,26 +30,29 @@ _SPARE_BEGINS = 1024
 
 
 @dataclass(slots=True, eq=False)
-class OpenTransaction:
+class LongTransaction:
     """A transaction that has begun, and its rows so far; `beginning` is its BEGINTX if wanted.
+
+    `rows` are in the stream's order. From the first on: spilled ones, settled ones, and those that have
+    come since the last time that it was settled.
 
     Attributes:
         ordered: how many of `rows`, from the first, are known to rise.
         settled: how many of `rows`, from the first, have a block of their own.
         is_loose: whether some of `rows` share a block with those of other transactions.
-        held_bytes: memory that its rows take, as far as they have been measured.
+        buffered_bytes: memory that its rows take, as far as they have been measured.
         spilled_bytes: what its rows in a store take there.
         discarded_rows: how many rows DISCARDs have undone.
     """
 
     begin: Begin
-    beginning: RowRecords | None
+    beginning: BlockRecords | None
     rows: list[Piece] = field(default_factory=list)
     ordered: int = 0
     settled: int = 0
     is_loose: bool = False
     has_ended: bool = False
-    held_bytes: int = 0
+    buffered_bytes: int = 0
     spilled_bytes: int = 0
     was_spilled: bool = False
     discarded_rows: int = 0
@@ -62,7 +65,7 @@ class OpenTransaction:
     def append(self, block: RecordBlock, places: Integers) -> None:
         """Add the next rows, no DISCARD among them."""
         if len(places):
-            self.rows.append(RowRecords(block, places))
+            self.rows.append(BlockRecords(block, places))
 
     def append_and_discard(self, block: RecordBlock, places: Integers) -> None:
         """Add the next rows, and undo what the DISCARDs among them undo.
@@ -89,13 +92,13 @@ class OpenTransaction:
         self.is_loose = False
         loose = self._in_memory(self.settled)
         if self.beginning is not None:
-            self.beginning = on_their_own([self.beginning])
+            self.beginning = in_a_block_of_their_own([self.beginning])
         if loose:
-            self.held_bytes -= sum([rows.held_bytes for rows in loose])
-            own = [on_their_own(portion) for portion in portions(loose)]
+            self.buffered_bytes -= sum([rows.buffered_bytes for rows in loose])
+            own = [in_a_block_of_their_own(portion) for portion in portions(loose)]
             for rows in own:
-                rows.held_bytes = rows.size_bytes
-                self.held_bytes += rows.held_bytes
+                rows.buffered_bytes = rows.size_bytes
+                self.buffered_bytes += rows.buffered_bytes
             self.rows[self.settled :] = own
             self.ordered = min(self.ordered, self.settled)
         self.settled = len(self.rows)
@@ -103,32 +106,32 @@ class OpenTransaction:
     def spill(self, store: RowStore) -> int:
         """Move the rows in memory to a store; return how many bytes they take there."""
         first = len(self.rows)
-        while first and isinstance(self.rows[first - 1], RowRecords):
+        while first and isinstance(self.rows[first - 1], BlockRecords):
             first -= 1
-        stored = spilled(self._in_memory(first), store)
+        stored = spill(self._in_memory(first), store)
         self.rows[first:] = stored
         self.settle()
         self.ordered = min(self.ordered, first)
-        added = sum([rows.kept.size_bytes for rows in stored])
-        self.held_bytes, self.was_spilled = 0, True
+        added = sum([rows.stored.size_bytes for rows in stored])
+        self.buffered_bytes, self.was_spilled = 0, True
         self.spilled_bytes += added
         return added
 
     def drop(self) -> None:
         """Release all rows: they were delivered, or never will be."""
         self.rows, self.has_ended = [], True
-        self.held_bytes = self.spilled_bytes = 0
+        self.buffered_bytes = self.spilled_bytes = 0
 
-    def _in_memory(self, first: int) -> list[RowRecords]:
+    def _in_memory(self, first: int) -> list[BlockRecords]:
         """Return the pieces from a number on, none of which is spilled."""
-        return [rows for rows in self.rows[first:] if isinstance(rows, RowRecords)]
+        return [rows for rows in self.rows[first:] if isinstance(rows, BlockRecords)]
 
     def _pop(self) -> Piece:
         last = self.rows.pop()
-        if isinstance(last, RowRecords):
-            self.held_bytes -= last.held_bytes
+        if isinstance(last, BlockRecords):
+            self.buffered_bytes -= last.buffered_bytes
         else:
-            self.spilled_bytes -= last.kept.size_bytes
+            self.spilled_bytes -= last.stored.size_bytes
         return last
 
     def _discard(self, sequence_number: int) -> int:
@@ -146,7 +149,7 @@ class OpenTransaction:
             if last.first_number < sequence_number:
                 last = last.loaded()
                 kept = int(np.searchsorted(last.sequence_numbers, sequence_number))
-                self.rows.append(on_their_own([last.part(0, kept)]))
+                self.rows.append(in_a_block_of_their_own([last.part(0, kept)]))
                 dropped -= kept
         self.ordered = len(self.rows)
         self.settled = min(self.settled, self.ordered)
@@ -166,18 +169,18 @@ class OpenTransaction:
         self.ordered = len(self.rows)
 
 
-class OpenTransactions(dict[int, OpenTransaction]):
-    """Open transactions by their ids, and the lowest BEGINTX among them.
+class LongTransactions(dict[int, LongTransaction]):
+    """Long transactions that are open, by their ids, and the lowest BEGINTX among them.
 
-    It is a dict, and no object around one, because every stretch looks up all of its ids in it.
+    It is a dict, and no object around one, because every run looks up all of its ids in it.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._begins: list[tuple[int, int]] = []  # heap of sequence number and id; some have ended
 
-    def note_begin(self, begin: Begin) -> None:
-        """Remember a BEGINTX; rebuild the heap when most of it belongs to ended transactions."""
+    def add_begin(self, begin: Begin) -> None:
+        """Add a BEGINTX to the heap; rebuild that when most of it belongs to ended transactions."""
         if len(self._begins) > 2 * len(self) + _SPARE_BEGINS:
             self._begins = [(open_.begin.sequence_number, key) for key, open_ in self.items()]
             heapify(self._begins)

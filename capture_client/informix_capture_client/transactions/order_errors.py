@@ -49,8 +49,8 @@ class OrderCheck:
         lowest = late[numbers[begins[late]].argmin()]
         return LateBegin(int(numbers[begins[lowest]]), int(before[lowest]))
 
-    def judge(self, ends: Ends) -> Iterator[tuple[int, ProtocolViolation]]:
-        """Yield what is wrong with the ends of a stretch, and the places that show it."""
+    def check(self, ends: Ends) -> Iterator[tuple[int, ProtocolViolation]]:
+        """Yield what is wrong with the ends of a run, and the places that show it."""
         if (fallen := ends.first_falling_commit(self._highest_commit)) is not None:
             number = int(ends.sequence_numbers[fallen])
             yield int(ends.places[fallen]), out_of_order("COMMTX", number)

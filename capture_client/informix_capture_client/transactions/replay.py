@@ -3,8 +3,8 @@
 Rule: a batch that Spark has planned holds the same transactions whenever it is read. If the spool has
 lost it, it is captured again from the log; commit order makes it the same rows, if it is the same log
 (docs/design.md, section 5, "Replay without a spool"). Its end is always a COMMTX of that log, with rows
-or without, since every COMMTX moves `commit` (decision 0003). What the records prove is judged here; a
-server that is slow proves nothing, and how long it may be is judged where there is a clock.
+or without, since every COMMTX moves `commit` (decision 0003). What the records prove is checked here; a
+server that is slow proves nothing, and how long it may be is decided where there is a clock.
 
 A server that was restored, or lost the end of a buffered log in a crash, uses positions again. Then
 what commits at or below `commit` would pass for delivered. So a session begins, where that costs
@@ -69,7 +69,7 @@ def replay_failed(expected: int, what: str) -> DataLoss:
     )
 
 
-class WitnessCheck:
+class ContinuityCheck:
     """Watches a session for the COMMTX of the last transaction delivered before it.
 
     Attributes:
@@ -82,11 +82,7 @@ class WitnessCheck:
         # A session that begins behind its BEGINTX need not show it: some servers hide such ends.
         self.awaited = known if known is not None and place <= known.begin else None
 
-    def give_up(self) -> None:
-        """Ask no more: the log does not reach back so far."""
-        self.awaited = None
-
-    def judge(self, ends: Ends) -> tuple[int, DataLoss] | None:
+    def check(self, ends: Ends) -> tuple[int, DataLoss] | None:
         """Return what is wrong with the first COMMTX at or above the awaited one, and its place."""
         if (known := self.awaited) is None:
             return None

@@ -32,15 +32,18 @@ _ROW = np.dtype(
     ]
 )
 _PLAIN = np.dtype(f"V{_ROW.itemsize}")  # structured values are copied field by field, these at once
-RECORD_BYTES = _ROW.itemsize + 8  # of memory, beside the record's own
+RECORD_BYTES = _ROW.itemsize + 8  # of memory, in addition to the record's own
 
 
-class RecordTable:
-    """Records in the order in which they were added; all of one owner are in the stream's order."""
+class ShortRecords:
+    """Records in the order in which they were added; all of one owner are in the stream's order.
+
+    Those of all short transactions, copied; a `Piece` names records that lie elsewhere.
+    """
 
     def __init__(self) -> None:
         self._rows = np.zeros(512, _ROW)
-        self._owners = np.zeros(512, np.int64)  # apart, since all of them are looked at in each search
+        self._owners = np.zeros(512, np.int64)  # apart, since each search reads all of them
         self._count = 0
         self._data = bytearray()
         self._origin = 0
@@ -85,7 +88,7 @@ class RecordTable:
         return RecordBlock(raw, is_row, numbers, transactions, rows["table"], rows["fields"])
 
     def sweep(self, new_numbers: Integers) -> None:
-        """Forget the records of owners without a new number (0), and give the others theirs."""
+        """Remove the records of owners without a new number (0), and give the others theirs."""
         owners = new_numbers[self._owners[: self._count]]
         places = np.flatnonzero(owners)
         rows = self._rows.view(_PLAIN)[places].view(_ROW)
@@ -97,7 +100,7 @@ class RecordTable:
         self._add_bytes(self._rows[: len(rows)], data)
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all of them."""
         self._count, self._data = 0, bytearray()
 
 

@@ -1,13 +1,12 @@
-"""Records of short transactions that have begun and not ended, carried on to where they end.
+"""Records of short transactions that have begun and not ended, buffered until they end.
 
-Rule: short transactions never become objects. Their records wait in one table, and when a stretch shows
-their COMMTX or RBTX, or something else that must be judged one by one, they are put in front of that
-stretch and sorted together with it (decision 0061). So an open transaction costs nothing in a stretch
-that it has no records in, and no Python value in one that it has some in. A transaction of many
-records is put in front too, and followed by itself from then on; what comes next of it may be carried
-again, as a *tail*.
+Rule: short transactions never become objects. Their records wait in one table, and when a run shows
+their COMMTX or RBTX, or something else that must be followed one by one, they are put in front of that
+run and sorted together with it (decision 0061). So an open transaction costs nothing in a run that it
+has no records in, and no Python value in one that it has some in. A transaction of many records is put
+in front too, and is a long one from then on; what comes next of it may be buffered again, as a *tail*.
 
-    stretch    carried                     in front of the next one
+    run        buffered                    in front of the next one
     B1 r1 B2   [B1 r1] [B2]
     r2 r1      [B1 r1 r1] [B2 r2]
     C1 r2      [B2 r2 r2]                  B1 r1 r1   (so 1 is sorted as a whole span)
@@ -27,20 +26,21 @@ from informix_capture_client.records import (
     is_one_of,
     ragged_places,
 )
-from informix_capture_client.transactions.long_transactions import OpenTransaction
-from informix_capture_client.transactions.short_records import RECORD_BYTES, RecordTable, grown
-from informix_capture_client.transactions.spans import Spans
+from informix_capture_client.transactions.long_transactions import LongTransaction
+from informix_capture_client.transactions.short_records import RECORD_BYTES, ShortRecords, grown
+from informix_capture_client.transactions.spans import Run, Spans
 
 MOST_RECORDS = 64  # of one transaction
 # Of memory that all take together. Half of it is for transactions that have not ended: beyond that the
-# largest are followed by themselves, until half of that is free. The rest is for those that have.
+# largest become long ones, until half of that is free. The rest is for those that have.
 MOST_BYTES = 16 << 20
-SHARE_OF_LIMIT = 1 / 8  # and at most so much of the memory of open transactions, beside which it comes
+SHARE_OF_LIMIT = 1 / 8  # and at most so much of the limit of long transactions, in addition to it
 
-# Ids are slots of the server, so that their last bits find an owner; who shares them is not carried.
+# Ids are slots of the server, so that their last bits find an owner; one that shares them with another
+# is not buffered.
 LAST_BITS = (1 << 16) - 1
 LEAST_SWEPT_BYTES = 256 << 10
-_JUDGED = is_one_of(RecordKind.BEGINTX, RecordKind.COMMTX, RecordKind.RBTX, RecordKind.DISCARD)
+_NOT_ROWS = is_one_of(RecordKind.BEGINTX, RecordKind.COMMTX, RecordKind.RBTX, RecordKind.DISCARD)
 _OWNER = np.dtype(
     [
         ("id", np.int64),
@@ -50,36 +50,46 @@ _OWNER = np.dtype(
         ("bytes", np.int64),  # of memory
         ("first", np.int64),  # no record of it lies before this place of the table
         ("is_open", np.bool_),
-        ("is_whole", np.bool_),  # its BEGINTX is carried as well
+        ("is_whole", np.bool_),  # its BEGINTX is buffered as well: it is no tail
     ],
     align=True,
 )
 
 
-class CarriedRecords:
-    """What is carried from one stretch of records to the next; `limit_bytes` may lower `MOST_BYTES`."""
+class ShortTransactions:
+    """What is buffered from one run of records to the next; `limit_bytes` may lower `MOST_BYTES`."""
+
+    # An *owner* is a transaction that has records here: a row of `_owners`, and its number is the place
+    # of that row. Owner 0 is nobody, so that 0 in a column of numbers means that there is none.
+    #   - `_records` holds for each record the number of its owner. Records of owners that are no longer
+    #     open stay until `_sweep` frees their room; then all owners get new numbers.
+    #   - `_owner_of_slot` has the number of an open owner by the last bits of its id, 0 where there is
+    #     none: at most one owner is open in each slot.
+    #   - `_open_bytes` and `_open_count` are sums over the open owners alone.
+    #   - Between `put_in_front` and `buffer` of the same run, the first `_in_front` records of the run
+    #     come from here: no span that begins with them is buffered again.
 
     def __init__(self) -> None:
         self.limit_bytes = MOST_BYTES
-        self._table = RecordTable()
-        self._room = np.zeros(256, _OWNER)
-        self._owners = self._room[:1]  # those in use: some of them open, others gone; 0 is nobody
+        self._records = ShortRecords()
+        self._allocated = np.zeros(256, _OWNER)
+        self._owners = self._allocated[:1]  # those in use, open or not
         self._owner_of_slot = np.zeros(LAST_BITS + 1, np.int64)
         self._open_bytes = 0
         self._open_count = 0
-        self._in_front = 0  # records of the present stretch that were carried up to it
+        self._in_front = 0
 
     def __len__(self) -> int:
-        """Return how many transactions are carried whole."""
+        """Return how many transactions are buffered whole."""
         return int(np.count_nonzero(self._whole()))
 
     @property
     def size_bytes(self) -> int:
         """How much memory all of it takes."""
-        return self._table.size_bytes
+        return self._records.size_bytes
 
     def begins(self) -> dict[int, int]:
-        """Return the BEGINTX sequence number of every transaction carried whole, by its id."""
+        """Return the BEGINTX sequence number of every transaction buffered whole, by its id."""
         owners = self._owners[self._whole()]
         return dict(zip(owners["id"].tolist(), owners["begin"].tolist(), strict=True))
 
@@ -99,25 +109,29 @@ class CarriedRecords:
 
     # to where they end
 
-    def before(self, block: RecordBlock, first: int, end: int) -> tuple[RecordBlock, int, int]:
-        """Return a stretch of a block, and in front of it what was carried and must be judged in it."""
+    def put_in_front(self, run: Run) -> Run:
+        """Return a run, and in front of it the buffered records of transactions that are due in it."""
         self._in_front = 0
-        if not self._open_count or not (is_due := self._due(block, first, end)).any():
-            return block, first, end
-        stretch = block if end - first == len(block) else block.only(np.arange(first, end))
-        front = self._taken(is_due)
+        if not self._open_count or not (is_due := self._due(run)).any():
+            return run
+        block, is_all = run.block, run.end - run.first == len(run.block)
+        front = self._removed(is_due)
         self._in_front = len(front)
-        joined = RecordBlock.joined([front, stretch])
-        return joined, 0, len(joined)
+        records = block if is_all else block.only(np.arange(run.first, run.end))
+        joined = RecordBlock.joined([front, records])
+        return Run(joined, 0, len(joined))
 
-    def _due(self, block: RecordBlock, first: int, end: int) -> Bits:
-        """Tell of which owners a stretch shows more than a few rows, or that there are too many."""
-        places, owners = self._found(block.transaction_ids[first:end])
-        is_judged = _JUDGED[block.raw.kinds[first:end][places]]
-        is_low = block.sequence_numbers[first:end][places] < self._owners["begin"][owners]
+    def _due(self, run: Run) -> Bits:
+        """Return which owners must be put in front of a run."""
+        # Due are owners of which the run shows a BEGINTX, a DISCARD or an end, a record below their
+        # BEGINTX (an error), or too many records; and the largest while all together are too many.
+        block, of_run = run.block, slice(run.first, run.end)
+        places, owners = self._found(block.transaction_ids[of_run])
+        is_no_row = _NOT_ROWS[block.raw.kinds[of_run][places]]
+        is_low = block.sequence_numbers[of_run][places] < self._owners["begin"][owners]
         records = self._owners["records"] + np.bincount(owners, minlength=len(self._owners))
         is_due: Bits = records > MOST_RECORDS
-        is_due[owners[is_judged | is_low]] = True
+        is_due[owners[is_no_row | is_low]] = True
         if 2 * self._open_bytes > min(MOST_BYTES, self.limit_bytes):
             is_due[self._largest()] = True
         is_due &= self._owners["is_open"]
@@ -137,9 +151,9 @@ class CarriedRecords:
         order = np.argsort(-sizes)
         return order[: int(np.searchsorted(np.cumsum(sizes[order]), self._open_bytes // 2)) + 1]
 
-    def _taken(self, is_due: Bits) -> RecordBlock:
+    def _removed(self, is_due: Bits) -> RecordBlock:
         due = self._owners[is_due]
-        records = self._table.picked(is_due, int(due["first"].min()))
+        records = self._records.picked(is_due, int(due["first"].min()))
         self._owner_of_slot[due["id"] & LAST_BITS] = 0
         self._owners["is_open"][is_due] = False
         self._open_bytes -= int(due["bytes"].sum())
@@ -148,35 +162,35 @@ class CarriedRecords:
 
     # from where they begin
 
-    def keep(
+    def buffer(
         self,
         block: RecordBlock,
         spans: Spans,
         continues: Bits,
-        opened: Mapping[int, OpenTransaction],
+        long: Mapping[int, LongTransaction],
     ) -> Bits:
-        """Carry on the short spans that have not ended; return which those are.
+        """Buffer the short spans that have not ended; return which those are.
 
         Args:
             block: where the spans lie.
-            spans: all of the stretch.
-            continues: which spans are the first of an id that has an `OpenTransaction`.
-            opened: these transactions.
+            spans: all of the run.
+            continues: which spans are the first of an id that has a long transaction.
+            long: the long transactions.
         """
-        self._forget()
-        owners = np.zeros(len(spans.firsts), np.int64)
-        places, found = self._found(spans.transaction_ids)  # who must be judged is none any more
+        self._sweep()
+        owners = np.zeros(len(spans.firsts), np.int64)  # of each span; 0: it is not buffered
+        places, found = self._found(spans.transaction_ids)  # those that were due are open no more
         owners[places] = found
-        begins = self._begins_of(block, spans, continues, opened)
-        is_new = self._may_be_carried(spans, continues) & (begins >= 0) & (owners == 0)
-        self._enter(block, spans, owners, np.flatnonzero(is_new), begins)
-        is_carried: Bits = owners > 0
-        if is_carried.any():
-            self._add(block, spans, owners, np.flatnonzero(is_carried))
-        return is_carried
+        begins = self._begins_of(block, spans, continues, long)
+        is_new = self._may_be_buffered(spans, continues) & (begins >= 0) & (owners == 0)
+        self._add_owners(block, spans, owners, np.flatnonzero(is_new), begins)
+        is_buffered: Bits = owners > 0
+        if is_buffered.any():
+            self._add_records(block, spans, owners, np.flatnonzero(is_buffered))
+        return is_buffered
 
-    def _may_be_carried(self, spans: Spans, continues: Bits) -> Bits:
-        """Tell which spans begin, or go on with an `OpenTransaction`, and are short and still open."""
+    def _may_be_buffered(self, spans: Spans, continues: Bits) -> Bits:
+        """Return which spans begin, or continue a long transaction, and are short and still open."""
         may_be = (spans.begins ^ continues) & ~spans.closes & ~spans.has_discard & ~spans.follows_open
         may_be[:-1] &= spans.is_first[1:]  # another of its id follows: this one is abandoned
         may_be &= spans.ends - spans.firsts <= MOST_RECORDS
@@ -185,60 +199,68 @@ class CarriedRecords:
 
     @staticmethod
     def _begins_of(
-        block: RecordBlock, spans: Spans, continues: Bits, opened: Mapping[int, OpenTransaction]
+        block: RecordBlock, spans: Spans, continues: Bits, long: Mapping[int, LongTransaction]
     ) -> Integers:
         """Return each span's BEGINTX sequence number; -1 if it goes on and a record lies below it."""
         begins = block.sequence_numbers[spans.order[spans.firsts]]
         if len(tails := np.flatnonzero(continues)):
             lowest = np.minimum.reduceat(block.sequence_numbers[spans.order], spans.firsts)[tails]
             keys = spans.transaction_ids[tails].tolist()
-            numbers = np.array([opened[key].begin.sequence_number for key in keys])
+            numbers = np.array([long[key].begin.sequence_number for key in keys])
             begins[tails] = np.where(lowest < numbers, -1, numbers)
         return begins
 
-    def _enter(
-        self, block: RecordBlock, spans: Spans, owners: Integers, new: Integers, begins: Integers
+    def _add_owners(
+        self, block: RecordBlock, spans: Spans, owners: Integers, wanted: Integers, begins: Integers
     ) -> None:
-        """Make owners of spans, as far as their ids find a slot; `owners` gets their numbers."""
-        new = new[self._owner_of_slot[spans.transaction_ids[new] & LAST_BITS] == 0]
-        if not len(new):
+        """Make owners of the spans `wanted`, as far as their slots are free; fill in `owners`.
+
+        Of several spans that share a slot the last one gets it: each writes its place among `wanted`
+        into the slot, and the one that reads its own place back has it.
+        """
+        wanted = wanted[self._owner_of_slot[spans.transaction_ids[wanted] & LAST_BITS] == 0]
+        if not len(wanted):
             return
-        count, ids = len(self._owners), spans.transaction_ids[new]
-        self._owner_of_slot[ids & LAST_BITS] = np.arange(len(new))
-        has_slot = self._owner_of_slot[ids & LAST_BITS] == np.arange(len(new))  # not of two the first
-        new, ids = new[has_slot], ids[has_slot]
-        owners[new] = self._owner_of_slot[ids & LAST_BITS] = np.arange(count, count + len(new))
-        if count + len(new) > len(self._room):
-            self._room = grown(self._room, 2 * (count + len(new)))
-        self._owners = self._room[: count + len(new)]
-        entered, firsts = self._owners[count:], spans.order[spans.firsts[new]]
-        entered["id"], entered["begin"], entered["is_whole"] = ids, begins[new], spans.begins[new]
-        entered["time"] = np.where(spans.begins[new], block.times(firsts), 0)
-        entered["records"], entered["bytes"], entered["first"] = 0, 0, len(self._table)
-        entered["is_open"] = True
+        slots = spans.transaction_ids[wanted] & LAST_BITS
+        self._owner_of_slot[slots] = np.arange(len(wanted))
+        has_slot = self._owner_of_slot[slots] == np.arange(len(wanted))
+        new, slots = wanted[has_slot], slots[has_slot]
+        first = len(self._owners)
+        end = first + len(new)
+        owners[new] = self._owner_of_slot[slots] = np.arange(first, end)
+        if end > len(self._allocated):
+            self._allocated = grown(self._allocated, 2 * end)
+        self._owners = self._allocated[:end]
+        added, begin_places = self._owners[first:], spans.order[spans.firsts[new]]
+        added["id"], added["begin"] = spans.transaction_ids[new], begins[new]
+        added["is_whole"], added["is_open"] = spans.begins[new], True
+        added["time"] = np.where(spans.begins[new], block.times(begin_places), 0)
+        added["records"], added["bytes"], added["first"] = 0, 0, len(self._records)
         self._open_count += len(new)
 
-    def _add(self, block: RecordBlock, spans: Spans, owners: Integers, carried: Integers) -> None:
-        """Put the records of spans into the table, in the order of the stream."""
-        firsts, lengths = spans.firsts[carried], spans.ends[carried] - spans.firsts[carried]
-        places, numbers = spans.order[ragged_places(firsts, lengths)], owners[carried]
+    def _add_records(
+        self, block: RecordBlock, spans: Spans, owners: Integers, buffered: Integers
+    ) -> None:
+        """Add the records of spans, in the order of the stream."""
+        firsts, lengths = spans.firsts[buffered], spans.ends[buffered] - spans.firsts[buffered]
+        places, numbers = spans.order[ragged_places(firsts, lengths)], owners[buffered]
         sizes = block.raw.header_sizes[places] + block.raw.payload_sizes[places] + RECORD_BYTES
         in_order = np.argsort(places)
-        self._table.add(block, places[in_order], np.repeat(numbers, lengths)[in_order])
+        self._records.add(block, places[in_order], np.repeat(numbers, lengths)[in_order])
         self._owners["records"][numbers] += lengths
         self._owners["bytes"][numbers] += np.add.reduceat(sizes, np.cumsum(lengths) - lengths)
         self._open_bytes += int(sizes.sum())
 
-    def _forget(self) -> None:
-        """Free the room of records that were put in front of a stretch, when they are most of all."""
+    def _sweep(self) -> None:
+        """Free the memory of records that were put in front of a run, when they are most of all."""
         if not self._open_count:
-            self._owners = self._room[:1]
-            self._table.clear()
-        elif self._table.size_bytes - self._open_bytes > max(self._open_bytes, LEAST_SWEPT_BYTES):
+            self._owners = self._allocated[:1]
+            self._records.clear()
+        elif self._records.size_bytes - self._open_bytes > max(self._open_bytes, LEAST_SWEPT_BYTES):
             is_open = self._owners["is_open"]
-            self._table.sweep(np.cumsum(is_open) * is_open)
+            self._records.sweep(np.cumsum(is_open) * is_open)
             left = self._owners[is_open]
-            self._owners = self._room[: len(left) + 1]
+            self._owners = self._allocated[: len(left) + 1]
             self._owners[1:] = left
             self._owners["first"][1:] = 0
             self._owner_of_slot[left["id"] & LAST_BITS] = np.arange(1, len(left) + 1)

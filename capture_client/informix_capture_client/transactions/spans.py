@@ -1,7 +1,7 @@
 """Sort the records of a block by transaction, all of them at once.
 
-Rule: columns in, columns out; no record is looked at by itself. A *span* is what one owner of a
-transaction id does within a stretch of a block, in the order of the stream:
+Rule: columns in, columns out; no record is inspected by itself. A *span* is what one owner of a
+transaction id does within a run of records, in the order of the stream:
 
     stream   B1 r1 B2 r2 r1 C2 r1 C1      (B BEGINTX, r row, C COMMTX; of transactions 1 and 2)
     spans    [B1 r1 r1 r1 C1] [B2 r2 C2]
@@ -10,6 +10,7 @@ transaction id does within a stretch of a block, in the order of the stream:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,9 +22,17 @@ ENDS = is_one_of(RecordKind.COMMTX, RecordKind.RBTX)
 _FEW_IDS = 1 << 16  # NumPy sorts 16-bit numbers by radix, in linear time
 
 
+class Run(NamedTuple):
+    """Records of a block that are assembled at once: from `first` up to `end`, all of transactions."""
+
+    block: RecordBlock
+    first: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """The spans of a stretch of records; one entry per span, but for `order`.
+    """The spans of a run; one entry per span, but for `order`.
 
     Attributes:
         order: places of records in the block, span after span.
@@ -47,11 +56,12 @@ class Spans:
     follows_open: Bits
 
 
-def spans_of(block: RecordBlock, first: int, end: int) -> Spans:
-    """Sort the records `first` to `end` (exclusive) of a block, at least one, all of transactions."""
-    ids = block.transaction_ids[first:end]
+def spans_of(run: Run) -> Spans:
+    """Sort the records of a run that has at least one."""
+    block, of_run = run.block, slice(run.first, run.end)
+    ids = block.transaction_ids[of_run]
     order = _stable_order(ids)
-    kinds, ids = block.raw.kinds[first:end][order], ids[order]
+    kinds, ids = block.raw.kinds[of_run][order], ids[order]
     begins, ends = kinds == _BEGINTX, ENDS[kinds]
     is_new_id = np.ones(len(ids), bool)
     is_new_id[1:] = ids[1:] != ids[:-1]
@@ -63,7 +73,7 @@ def spans_of(block: RecordBlock, first: int, end: int) -> Spans:
     follows_open = ~is_first
     follows_open[1:] &= ~closes[:-1]
     return Spans(
-        order + first,
+        order + run.first,
         firsts,
         stops,
         ids[firsts],
@@ -82,8 +92,8 @@ def first_low_record(block: RecordBlock, spans: Spans) -> int | None:
     wrong = np.flatnonzero(spans.begins & (np.minimum.reduceat(numbers, spans.firsts) < begins))
     if len(wrong) == 0:
         return None
-    stretches = [slice(spans.firsts[span], spans.ends[span]) for span in wrong.tolist()]
-    low = [spans.order[of][numbers[of] < numbers[of][0]] for of in stretches]
+    slices = [slice(spans.firsts[span], spans.ends[span]) for span in wrong.tolist()]
+    low = [spans.order[of][numbers[of] < numbers[of][0]] for of in slices]
     return int(np.concatenate(low).min())
 
 

@@ -1,8 +1,8 @@
-"""The memory that the rows of all open transactions take together, and which of them are spilled.
+"""The memory that the rows of all long transactions take together, and which of them are spilled.
 
 Rule: the limit is on the sum, so that thousands of small transactions are bounded like one large one.
 Past it the largest are spilled first, until half of the limit is free: each write is large, and small
-transactions may end by themselves (decision 0009). Costs a few operations per stretch and per open
+transactions may end by themselves (decision 0009). Costs a few operations per run and per long
 transaction that has rows in it.
 """
 
@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from informix_capture_client.records import RecordBlock
-from informix_capture_client.transactions.long_records import (
-    RowRecords,
+from informix_capture_client.transactions.long_transactions import LongTransaction
+from informix_capture_client.transactions.pieces import (
+    BlockRecords,
     RowStore,
-    SpilledRows,
+    SpilledRecords,
     share_a_block,
 )
-from informix_capture_client.transactions.long_transactions import OpenTransaction
 
-# How many stretches a transaction's rows share a block with others, and how many transactions at most
-# get a block of their own in one stretch.
-_LOOSE_STRETCHES = 64
+# How many runs a transaction's rows share a block with others, and how many transactions at most get a
+# block of their own in one run.
+_LOOSE_RUNS = 64
 _SETTLED_AT_ONCE = 256
 
 
@@ -43,67 +43,67 @@ class Spilled(NamedTuple):
     size_bytes: int
 
 
-class HeldRows:
-    """Sums up the bytes of open transactions and keeps them within a limit.
+class BufferedRows:
+    """Sums up the bytes of long transactions and keeps them within a limit.
 
     Attributes:
         limit: None keeps all rows in memory.
         bytes_in_memory: memory that the rows of open transactions take.
         bytes_spilled: what their spilled rows take in the store.
-        touched: open transactions with records in the present stretch.
+        touched: long transactions with records in the present run.
     """
 
     def __init__(self) -> None:
         self.limit: MemoryLimit | None = None
         self.bytes_in_memory = 0
         self.bytes_spilled = 0
-        self.touched: list[OpenTransaction] = []
-        self._stretches = 0
-        self._loose: deque[tuple[int, OpenTransaction]] = deque()  # stretch in which to settle each
+        self.touched: list[LongTransaction] = []
+        self._runs = 0
+        self._loose: deque[tuple[int, LongTransaction]] = deque()  # run in which to settle each
 
-    def subtract(self, open_: OpenTransaction) -> None:
-        """Take a transaction out of the sums: it has ended, or is about to change."""
-        self.bytes_in_memory -= open_.held_bytes
+    def subtract(self, open_: LongTransaction) -> None:
+        """Subtract a transaction from the sums: it has ended, or is about to change."""
+        self.bytes_in_memory -= open_.buffered_bytes
         self.bytes_spilled -= open_.spilled_bytes
 
-    def add(self, open_: OpenTransaction) -> None:
-        """Put a transaction into the sums again."""
-        self.bytes_in_memory += open_.held_bytes
+    def add(self, open_: LongTransaction) -> None:
+        """Add a transaction to the sums again."""
+        self.bytes_in_memory += open_.buffered_bytes
         self.bytes_spilled += open_.spilled_bytes
 
-    def release(self, block: RecordBlock) -> None:
-        """End a stretch: keep its block alive only if rows that stay open are most of it."""
-        kept = [open_ for open_ in self.touched if not open_.has_ended]
+    def end_run(self, block: RecordBlock) -> None:
+        """End a run: keep its block alive only if rows that stay open are most of it."""
+        still_open = [open_ for open_ in self.touched if not open_.has_ended]
         self.touched.clear()
-        self._measure_new_rows(kept, block)
-        self._stretches += 1
-        for open_ in kept:
+        self._measure_new_rows(still_open, block)
+        self._runs += 1
+        for open_ in still_open:
             if not open_.is_loose:
                 open_.is_loose = True
-                self._loose.append((self._stretches + _LOOSE_STRETCHES, open_))
+                self._loose.append((self._runs + _LOOSE_RUNS, open_))
         for _ in range(_SETTLED_AT_ONCE):
-            if not self._loose or self._loose[0][0] > self._stretches:
+            if not self._loose or self._loose[0][0] > self._runs:
                 break
             self._settle(self._loose.popleft()[1])
 
-    def _measure_new_rows(self, kept: Sequence[OpenTransaction], block: RecordBlock) -> None:
-        pieces: list[RowRecords] = []
-        owners: list[OpenTransaction] = []
-        for open_ in kept:
+    def _measure_new_rows(self, still_open: Sequence[LongTransaction], block: RecordBlock) -> None:
+        pieces: list[BlockRecords] = []
+        owners: list[LongTransaction] = []
+        for open_ in still_open:
             for rows in reversed(open_.rows):
-                if isinstance(rows, SpilledRows) or rows.held_bytes:
+                if isinstance(rows, SpilledRecords) or rows.buffered_bytes:
                     break
                 pieces.append(rows)
                 owners.append(open_)
-        begun = [open_.beginning for open_ in kept if open_.beginning is not None]
+        begun = [open_.beginning for open_ in still_open if open_.beginning is not None]
         if sharing := [rows for rows in (*begun, *pieces) if rows.block is block]:
             share_a_block(sharing)
         for open_, rows in zip(owners, pieces, strict=True):
-            rows.held_bytes = rows.held_bytes or rows.size_bytes
-            open_.held_bytes += rows.held_bytes
-        self.bytes_in_memory += sum([rows.held_bytes for rows in pieces])
+            rows.buffered_bytes = rows.buffered_bytes or rows.size_bytes
+            open_.buffered_bytes += rows.buffered_bytes
+        self.bytes_in_memory += sum([rows.buffered_bytes for rows in pieces])
 
-    def spill(self, open_transactions: Iterable[OpenTransaction]) -> Spilled:
+    def spill(self, long_transactions: Iterable[LongTransaction]) -> Spilled:
         """Move the rows of the largest to the store if all together take more than the limit.
 
         Raises:
@@ -113,7 +113,7 @@ class HeldRows:
         if limit is None or self.bytes_in_memory <= limit.size_bytes:
             return Spilled(0, 0)
         transactions = size_bytes = 0
-        for open_ in sorted(open_transactions, key=lambda open_: open_.held_bytes, reverse=True):
+        for open_ in sorted(long_transactions, key=lambda open_: open_.buffered_bytes, reverse=True):
             if self.bytes_in_memory > limit.size_bytes // 2:
                 transactions += not open_.was_spilled
                 size_bytes += self._spill(open_, limit.store)
@@ -122,14 +122,14 @@ class HeldRows:
         self._loose.clear()
         return Spilled(transactions, size_bytes)
 
-    def _spill(self, open_: OpenTransaction, store: RowStore) -> int:
+    def _spill(self, open_: LongTransaction, store: RowStore) -> int:
         self.subtract(open_)
         try:
             return open_.spill(store)
         finally:
             self.add(open_)
 
-    def _settle(self, open_: OpenTransaction) -> None:
+    def _settle(self, open_: LongTransaction) -> None:
         if not open_.has_ended:
             self.subtract(open_)
             open_.settle()

@@ -1,8 +1,8 @@
-"""The ends (COMMTX, RBTX) within one stretch of a block, as columns, and the pair valid at each.
+"""The ends (COMMTX, RBTX) within one run of records, as columns, and the pair valid at each.
 
-Rule: works on one stretch only and remembers nothing. Transactions that span stretches, have a DISCARD,
-or show no BEGINTX are entered by the assembler one by one (`singles`); there are few of them. A pair is
-formed here, where its record passes, and never from what is open later (docs/design.md, section 5).
+Rule: works on one run only and remembers nothing. Short transactions are entered all at once, long
+and headless ones by the assembler one by one; there are few of these. A pair is formed here,
+where its record passes, and never from what is open later (docs/design.md, section 5).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from informix_capture_client.positions import Position, Witness
 from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind, ragged_places
 from informix_capture_client.transactions.events import CommittedTransactions
-from informix_capture_client.transactions.long_records import Piece, RowRecords
-from informix_capture_client.transactions.long_transactions import OpenTransaction
+from informix_capture_client.transactions.long_transactions import LongTransaction
+from informix_capture_client.transactions.pieces import BlockRecords, Piece
 from informix_capture_client.transactions.spans import Spans
 
 _COMMTX = int(RecordKind.COMMTX)
@@ -32,7 +32,7 @@ class Ends:
         spans_ended: which span each of them ends.
         begin_sequence_numbers: of the transaction that ends; `_NEVER` where none was seen.
         row_counts: how many rows are to be delivered, if it committed.
-        singles: the ended transactions that have an `OpenTransaction`, by their number here.
+        long: the long transactions among those that end, by their number here.
         abandoned: for each abandoned transaction, the place of the BEGINTX that reused its id, and the
             sequence number of its own BEGINTX.
         commits, restarts: the pair that is valid once an end has passed.
@@ -50,7 +50,7 @@ class Ends:
     begin_times: Integers
     user_ids: Integers
     row_counts: Integers
-    singles: dict[int, OpenTransaction] = field(default_factory=dict)
+    long: dict[int, LongTransaction] = field(default_factory=dict)
     abandoned: list[tuple[int, int]] = field(default_factory=list)
     commits: Integers = field(init=False)
     restarts: Integers = field(init=False)
@@ -87,7 +87,7 @@ class Ends:
         return begun
 
     def is_new(self, count: int, commit: int) -> Bits:
-        """Tell which of the first `count` are commits above all before them, and above `commit`.
+        """Return which of the first `count` are commits above all before them, and above `commit`.
 
         Others were delivered before a resume.
         """
@@ -96,11 +96,11 @@ class Ends:
         is_above: Bits = self.sequence_numbers[:count] > before
         return is_above & self.is_commit[:count] & self.has_begun[:count]
 
-    def first_falling_commit(self, former: int) -> int | None:
+    def first_falling_commit(self, previous: int) -> int | None:
         """Return the number of the first COMMTX that is not above all before it, if there is one."""
         commits = np.flatnonzero(self.is_commit)
         numbers = self.sequence_numbers[commits]
-        before = np.maximum.accumulate(np.append(former, numbers[:-1]))
+        before = np.maximum.accumulate(np.append(previous, numbers[:-1]))
         falls = np.flatnonzero(numbers <= before)
         return int(commits[falls[0]]) if len(falls) else None
 
@@ -109,26 +109,26 @@ class Ends:
         self.begin_sequence_numbers[number] = _NEVER
         self.row_counts[number] = 0
 
-    def close(self, number: int, open_: OpenTransaction) -> None:
-        """Enter the transaction that an end closes."""
-        self.singles[number] = open_
-        self.begin_sequence_numbers[number] = open_.begin.sequence_number
-        self.begin_times[number] = open_.begin.begin_time
-        self.user_ids[number] = open_.begin.user_id
-        self.row_counts[number] = open_.row_count
+    def close(self, number: int, ended: LongTransaction) -> None:
+        """Enter the long transaction that an end closes."""
+        self.long[number] = ended
+        self.begin_sequence_numbers[number] = ended.begin.sequence_number
+        self.begin_times[number] = ended.begin.begin_time
+        self.user_ids[number] = ended.begin.user_id
+        self.row_counts[number] = ended.row_count
 
     def form_pairs(
-        self, former: Position, still_open: int | None, shown_restart: int, bound: int
+        self, previous: Position, still_open: int | None, shown_restart: int, bound: int
     ) -> None:
         """Form the pair that is valid at each end: the highest COMMTX so far, the lowest BEGINTX open.
 
-        Open at an end is what ends later in this stretch, or not in it at all. Some of what ends later
+        Open at an end is what ends later in this run, or not in it at all. Some of what ends later
         began only after this end, but then its BEGINTX lies above it and does not count: so one running
         minimum from the right finds the lowest (decision 0006). Where nothing is open, a new session
         may begin at the end itself. Restarts never move back.
 
         Args:
-            former: the pair before the first of them.
+            previous: the pair before the first of them.
             still_open: the lowest BEGINTX of the transactions that none of them ends.
             shown_restart: the restart position before them, by what the stream has shown alone.
             bound: what a server that hides beginnings allows at most (decision 0103).
@@ -141,9 +141,9 @@ class Ends:
             np.minimum(was_open, begin, out=was_open)
         restarts = np.minimum(self.sequence_numbers, lowest)
         self.shown_restarts = np.maximum.accumulate(np.maximum(restarts, shown_restart))
-        self.restarts = np.maximum(np.minimum(self.shown_restarts, bound), former.restart)
+        self.restarts = np.maximum(np.minimum(self.shown_restarts, bound), previous.restart)
         committed = np.where(self.is_commit, self.sequence_numbers, 0)
-        self.commits = np.maximum.accumulate(np.maximum(committed, former.commit))
+        self.commits = np.maximum.accumulate(np.maximum(committed, previous.commit))
 
     def position(
         self, number: int, unseen: tuple[int, ...], witness: Witness | None = None
@@ -169,26 +169,26 @@ class Ends:
         )
 
     def _rows(self, delivered: Integers, with_bounds: bool) -> Iterator[Piece]:
-        """Yield the rows of transactions in their order; whole ones between two singles at once."""
-        singles = [n for n, end in enumerate(delivered.tolist()) if end in self.singles]
+        """Yield the rows of transactions in their order; short ones between two long ones at once."""
+        long = [n for n, end in enumerate(delivered.tolist()) if end in self.long]
         at = 0
-        for number in [*singles, len(delivered)]:
+        for number in [*long, len(delivered)]:
             if at < number:
-                yield self._rows_of_whole(self.spans_ended[delivered[at:number]], with_bounds)
+                yield self._rows_of_short(self.spans_ended[delivered[at:number]], with_bounds)
             if number < len(delivered):
-                yield from self._rows_of_single(int(delivered[number]), with_bounds)
+                yield from self._rows_of_long(int(delivered[number]), with_bounds)
             at = number + 1
 
-    def _rows_of_whole(self, spans: Integers, with_bounds: bool) -> RowRecords:
+    def _rows_of_short(self, spans: Integers, with_bounds: bool) -> BlockRecords:
         skipped = 0 if with_bounds else 1
         firsts = self.spans.firsts[spans] + skipped
         lengths = self.spans.ends[spans] - firsts - skipped
-        return RowRecords(self.block, self.spans.order[ragged_places(firsts, lengths)])
+        return BlockRecords(self.block, self.spans.order[ragged_places(firsts, lengths)])
 
-    def _rows_of_single(self, number: int, with_bounds: bool) -> Iterator[Piece]:
-        open_ = self.singles[number]
-        if open_.beginning is not None:
-            yield open_.beginning
-        yield from open_.rows
+    def _rows_of_long(self, number: int, with_bounds: bool) -> Iterator[Piece]:
+        ended = self.long[number]
+        if ended.beginning is not None:
+            yield ended.beginning
+        yield from ended.rows
         if with_bounds:
-            yield RowRecords(self.block, self.places[number : number + 1])
+            yield BlockRecords(self.block, self.places[number : number + 1])

@@ -13,6 +13,7 @@ import numpy as np
 
 from informix_capture_client.positions import UNKNOWN_END, LogEnd
 from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind, is_one_of
+from informix_capture_client.transactions.spans import Run
 
 _BEGINTX = int(RecordKind.BEGINTX)
 _BOUNDS = is_one_of(RecordKind.BEGINTX, RecordKind.COMMTX, RecordKind.RBTX)
@@ -37,7 +38,7 @@ class UnseenTransactions:
         self._has_late_begin = False  # in this block
 
     def begin_block(self, block: RecordBlock) -> None:
-        """Look for a late BEGINTX: some servers withhold it until the transaction's first captured row.
+        """Check a block for a late BEGINTX: some servers withhold it until the first captured row.
 
         It may belong to an older transaction although newer ones have begun meanwhile.
         """
@@ -67,63 +68,61 @@ class UnseenTransactions:
             self._numbers = np.insert(self._numbers, place, transaction_id)
 
     def discard(self, transaction_id: int) -> None:
-        """Take out a transaction that has ended."""
+        """Remove a transaction that has ended."""
         if transaction_id in self:
             place = bisect_left(self.ids, transaction_id)
             self.ids = self.ids[:place] + self.ids[place + 1 :]
             self._numbers = np.delete(self._numbers, place)
 
-    def close(self, transaction_id: int, end_number: int, *, is_after_anchor: bool) -> bool:
-        """Take out a transaction that ends without a BEGINTX; tell whether it is older than the stream.
+    def close(self, transaction_id: int, end_number: int, *, has_started: bool) -> bool:
+        """Remove a transaction that ends without a BEGINTX; return whether it is older than the stream.
 
-        So is who has ended where the stream begins: a session may begin a little below it.
+        One that ends below the start offset is older too: a session may begin a little below that.
         """
-        has_ended_before = is_after_anchor and end_number < self._log_end.position
+        has_ended_before = has_started and end_number < self._log_end.position
         was_unseen = transaction_id in self or has_ended_before
         self.discard(transaction_id)
         return was_unseen
 
     def discard_all(self, transaction_ids: Integers) -> None:
-        """Take out several."""
+        """Remove several."""
         for transaction_id in transaction_ids[self.has(transaction_ids)].tolist():
             self.discard(transaction_id)
 
     def has(self, transaction_ids: Integers) -> Bits:
-        """Tell for each id whether it is one of them."""
+        """Return for each id whether it is one of them."""
         return _is_among(self._numbers, transaction_ids)
 
     def first_bound(self, block: RecordBlock, first: int, end: int) -> int:
         """Return the place of the first BEGINTX, COMMTX or RBTX on one of the ids, or `end`."""
-        stretch = slice(first, end)
-        bounds = first + np.flatnonzero(_BOUNDS[block.raw.kinds[stretch]])
+        bounds = first + np.flatnonzero(_BOUNDS[block.raw.kinds[first:end]])
         found = bounds[self.has(block.transaction_ids[bounds])]
         return int(found[0]) if len(found) else end
 
-    def without_begins_before_the_stream(
-        self, block: RecordBlock, first: int, end: int
-    ) -> tuple[RecordBlock, int, int]:
-        """Take BEGINTX records away from a stretch whose end, if it has one, is its last record.
+    def without_begins_before_the_stream(self, run: Run) -> Run:
+        """Remove the BEGINTX records of older transactions; an end in the run must be its last record.
 
-        A session begins a page before the log's end. Who began there and was open when the stream began
-        may have changed rows before full row logging was on, and must not pass for whole. The former or
-        the next owner of its id may be in that page too: the first has ended, and begins no more; the
-        next has begun later by the server's clock, unless it was in the same second.
+        A session begins a page before the log's end. A transaction that began in that page and was open
+        when the stream began may have changed rows before full row logging was on, and must not pass
+        for whole. The previous or the next owner of its id may be in that page too: the previous one
+        has ended, and begins no more; the next has begun later by the server's clock, unless it was in
+        the same second.
         """
-        stretch = slice(first, end)
-        is_begin = block.raw.kinds[stretch] == _BEGINTX
-        is_old = is_begin & (block.sequence_numbers[stretch] < self._log_end.position)
+        block, of_run = run.block, slice(run.first, run.end)
+        is_begin = block.raw.kinds[of_run] == _BEGINTX
+        is_old = is_begin & (block.sequence_numbers[of_run] < self._log_end.position)
         self._has_passed |= bool((is_begin & ~is_old).any())
         begins = np.flatnonzero(is_begin)
-        is_old[begins] &= block.times(first + begins) <= self._log_end.time
-        is_old &= _is_among(self._listed, block.transaction_ids[stretch])
+        is_old[begins] &= block.times(run.first + begins) <= self._log_end.time
+        is_old &= _is_among(self._listed, block.transaction_ids[of_run])
         if not is_old.any():
-            return block, first, end
-        for transaction_id in block.transaction_ids[stretch][is_old].tolist():
+            return run
+        for transaction_id in block.transaction_ids[of_run][is_old].tolist():
             self.add(transaction_id)
         if is_old.all():
-            return block, first, first
-        kept = block.only(first + np.flatnonzero(~is_old))
-        return kept, 0, len(kept)
+            return Run(block, run.first, run.first)
+        others = block.only(run.first + np.flatnonzero(~is_old))
+        return Run(others, 0, len(others))
 
 
 def _is_among(numbers: Integers, transaction_ids: Integers) -> Bits:

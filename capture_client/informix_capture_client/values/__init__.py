@@ -25,13 +25,12 @@ from informix_capture_client.values.column_types import (
     is_simple_object,
 )
 from informix_capture_client.values.field_text import TWO_DIGITS
+from informix_capture_client.values.mixed_rows import MixedRows, MixedRowsDecoder, TypedCells, payloads
 from informix_capture_client.values.table_decoder import (
-    Payloads,
     TableDecoder,
     bad_value,
     decode_payloads,
 )
-from informix_capture_client.values.tables_decoder import MixedRows, TablesDecoder, TypedCells, payloads
 from informix_capture_client.values.text import text_of_code_set
 
 __all__ = [
@@ -40,9 +39,8 @@ __all__ = [
     "Column",
     "FixedType",
     "MixedRows",
-    "Payloads",
+    "MixedRowsDecoder",
     "TableDecoder",
-    "TablesDecoder",
     "TypedCells",
     "VariableType",
     "bad_value",

@@ -76,10 +76,12 @@ def _require_32_bits(offsets: Integers) -> None:
 
 def pick(values: pa.Array, places: NDArray[Any] | pa.Array) -> pa.Array:
     """Return the values at the given places; Arrow's `take` alone leaves a bitmap without NULLs."""
-    taken = values.take(places if isinstance(places, pa.Array) else pa.array(places))
-    if taken.null_count:
-        return taken
-    return pa.Array.from_buffers(taken.type, len(taken), [None, *taken.buffers()[1:]], 0, taken.offset)
+    picked = values.take(places if isinstance(places, pa.Array) else pa.array(places))
+    if picked.null_count:
+        return picked
+    return pa.Array.from_buffers(
+        picked.type, len(picked), [None, *picked.buffers()[1:]], 0, picked.offset
+    )
 
 
 @lru_cache(maxsize=4)
@@ -96,8 +98,8 @@ def byte_strings(
 ) -> pa.Array:
     """Return the byte strings that lie anywhere in `data`; Arrow copies each of them at once.
 
-    An index per byte would cost ten times as much. Of the array `lying` every second value is one of
-    ours; those between are gaps of any length, also a negative one, and are never looked at.
+    An index per byte would cost ten times as much. Of the array `with_gaps` every second value is
+    one of ours; those between are gaps of any length, also a negative one, and are never read.
     """
     if lengths.sum() > _MAX_OFFSET:
         _require_32_bits(np.append(0, np.cumsum(lengths)))
@@ -107,7 +109,7 @@ def byte_strings(
     np.add(starts, lengths, out=bounds[1::2], casting="unsafe")
     bounds[-1] = bounds.max()  # Arrow sizes its first allocation by the first and the last bound
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
-    lying_type = pa.binary() if is_small else pa.large_binary()
-    lying = pa.Array.from_buffers(lying_type, 2 * len(starts), buffers, 0)
-    taken = lying.take(_every_second(len(starts)))
-    return retyped(taken if is_small else taken.cast(pa.binary()), arrow_type, nulls)
+    gapped_type = pa.binary() if is_small else pa.large_binary()
+    with_gaps = pa.Array.from_buffers(gapped_type, 2 * len(starts), buffers, 0)
+    picked = with_gaps.take(_every_second(len(starts)))
+    return retyped(picked if is_small else picked.cast(pa.binary()), arrow_type, nulls)

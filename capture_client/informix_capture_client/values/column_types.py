@@ -328,7 +328,7 @@ def _compiled(type_text: str, rules: DecodeRules) -> ColumnType | None:
 
 
 def capturable(type_text: str) -> bool:
-    """Tell whether a column of this type can be captured, large objects by their handle.
+    """Return whether a column of this type can be captured, large objects by their handle.
 
     >>> capturable("decimal(10,2)"), capturable("text")
     (True, False)
@@ -341,17 +341,17 @@ def capturable(type_text: str) -> bool:
 
 
 def is_large_object(type_text: str) -> bool:
-    """Tell whether a column's rows hold only the handle of a value that is stored elsewhere."""
+    """Return whether a column's rows hold only the handle of a value that is stored elsewhere."""
     return type_text in _LARGE_OBJECTS
 
 
 def is_simple_object(type_text: str) -> bool:
-    """Tell whether a column is a TEXT or BYTE, of which the log has nothing."""
+    """Return whether a column is a TEXT or BYTE, of which the log has nothing."""
     return type_text in ("text", "byte")
 
 
 def is_collection(type_text: str) -> bool:
-    """Tell whether a column is a SET, MULTISET or LIST, behind which no column is captured."""
+    """Return whether a column is a SET, MULTISET or LIST, behind which no column is captured."""
     return type_text in _COLLECTIONS
 
 

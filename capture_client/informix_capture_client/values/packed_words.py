@@ -87,7 +87,7 @@ class Packing:
     pieces: tuple[tuple[tuple[str, np.uint64], ...], ...]
 
     def unpack(self, raw: NDArray[Any]) -> Number:
-        """Take values of `layout` apart.
+        """Split values of `layout`.
 
         Raises:
             BadValue: a digit is above 99, or the bytes are no number at all.

@@ -187,7 +187,7 @@ class FieldReader:
             refuse(surplus, f"has more than {self.qualifier.fraction_digits} decimals")
 
     def _is_outside(self, words: tuple[PackedWords, ...]) -> bool:
-        """Tell whether any digit is below or above what its place allows, eight places at once."""
+        """Return whether any digit is below or above what its place allows, eight places at once."""
         for word, low, room in zip(words, self._lowest, self._room, strict=True):
             above = np.bitwise_or.reduce(word + room)
             not_below = np.bitwise_and.reduce((word | TOP_BITS) - low)

@@ -31,7 +31,7 @@ from informix_capture_client.values.column_types import (
 from informix_capture_client.values.text import Bytes
 
 _COMPARED_BYTES = 256 * 1024  # at a time: a column of CHAR(32767) is not copied whole
-_STRETCH_BYTES = 128  # of all rows of a batch it stays in the cache of a core
+_PART_BYTES = 128  # of all rows of a batch it stays in the cache of a core
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,8 +60,8 @@ class TypedColumn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Stretch:
-    """Neighbouring fixed columns, read with one look at each row."""
+class _FixedColumns:
+    """Neighbouring fixed columns, read at once from each row."""
 
     begin: int
     layout: np.dtype
@@ -94,8 +94,8 @@ class TableDecoder:
         if sum(kind.layout.itemsize for _, kind in self._fixed) > MAX_PAYLOAD_BYTES:
             raise ProtocolViolation(f"the fixed columns of table {table} are wider than any record.")
         self.schema = pa.schema([pa.field(name, kind.arrow_type) for name, kind in named])
-        self._stretches = list(_stretches(self._fixed))
-        self.fixed_bytes = sum(stretch.layout.itemsize for stretch in self._stretches)
+        self._fixed_in_parts = list(_fixed_in_parts(self._fixed))
+        self.fixed_bytes = sum(part.layout.itemsize for part in self._fixed_in_parts)
         self.columns = list(_typed(declared, [kind for _, kind in named]))
 
     @property
@@ -175,9 +175,9 @@ class TableDecoder:
 
     def _decode_fixed(self, rows: Payloads, where: Callable[[int], str]) -> list[pa.Array]:
         columns: list[pa.Array] = []
-        for stretch in self._stretches:
-            values = gather(rows.data, stretch.layout, rows.starts + stretch.begin)
-            for place, (name, kind) in zip(stretch.layout.names or (), stretch.columns, strict=True):
+        for part in self._fixed_in_parts:
+            values = gather(rows.data, part.layout, rows.starts + part.begin)
+            for place, (name, kind) in zip(part.layout.names or (), part.columns, strict=True):
                 if _are_all(values[place], kind.null):
                     columns.append(pa.nulls(len(values), kind.arrow_type))
                 else:
@@ -237,25 +237,25 @@ def _typed(columns: Sequence[Column], kinds: Sequence[ColumnType]) -> Iterator[T
             number += 1
 
 
-def _stretches(columns: Sequence[tuple[str, FixedType]]) -> Iterator[_Stretch]:
+def _fixed_in_parts(columns: Sequence[tuple[str, FixedType]]) -> Iterator[_FixedColumns]:
     begin, chosen, width = 0, list[tuple[str, FixedType]](), 0
     for column in columns:
-        if chosen and width + column[1].layout.itemsize > _STRETCH_BYTES:
-            yield _stretch(begin, chosen)
+        if chosen and width + column[1].layout.itemsize > _PART_BYTES:
+            yield _fixed_part(begin, chosen)
             begin, chosen, width = begin + width, [], 0
         chosen.append(column)
         width += column[1].layout.itemsize
     if chosen:
-        yield _stretch(begin, chosen)
+        yield _fixed_part(begin, chosen)
 
 
-def _stretch(begin: int, columns: list[tuple[str, FixedType]]) -> _Stretch:
+def _fixed_part(begin: int, columns: list[tuple[str, FixedType]]) -> _FixedColumns:
     layout = np.dtype([(f"f{number}", kind.layout) for number, (_, kind) in enumerate(columns)])
-    return _Stretch(begin, layout, columns)
+    return _FixedColumns(begin, layout, columns)
 
 
 def _are_all(values: NDArray[Any], pattern: bytes) -> bool:
-    """Tell whether every value has these bytes; mostly the first value decides."""
+    """Return whether every value has these bytes; mostly the first value decides."""
     if values[:1].tobytes() != pattern:
         return False
     raw = values.view(f"V{len(pattern)}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from informix_capture_client.positions import RecordPlace
 from informix_capture_client.stream import Read
-from informix_capture_client.transactions import AssemblyCounters, FormerRows, StreamCounters
+from informix_capture_client.transactions import AssemblyCounters, PreviousRows, StreamCounters
 from informix_cdc.object_contents import ContentFigures
 from informix_cdc.snapshots import SnapshotFigures
 from informix_checkpoints.spool import Segment
@@ -122,10 +122,10 @@ class Counters:
         self._is_late_begin_logged |= late is not None
         return late
 
-    def newly_former(self) -> Iterator[FormerRows]:
+    def newly_former(self) -> Iterator[PreviousRows]:
         """Yield the rows of former tables that were left out since the last time."""
-        while self.received.former_rows:
-            yield self.received.former_rows.pop(0)
+        while self.received.previous_rows:
+            yield self.received.previous_rows.pop(0)
 
 
 @dataclass(slots=True)

@@ -87,7 +87,7 @@ class EndOfLogWatch(Companion):
 
     def _is_past_target(self, answer: Read) -> bool:
         # As long as the log may be another one, its positions say nothing.
-        return answer.assembler.awaited_witness is None and (
+        return answer.assembler.awaited_commit is None and (
             answer.reached >= self.target_position or any(map(self._is_past, answer.events))
         )
 
@@ -108,7 +108,7 @@ class EndOfLogWatch(Companion):
             return False
         space = self.log_space
         is_near = space is None or space.bytes_since(answer.reached) <= _NEAR_PAGES * space.page_bytes
-        if is_near and answer.assembler.awaited_witness is None:
+        if is_near and answer.assembler.awaited_commit is None:
             return True
         self._late_since = now if self._late_since is None else self._late_since
         self.is_late = now - self._late_since >= LATE_SECONDS

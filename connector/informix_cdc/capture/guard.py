@@ -141,7 +141,7 @@ class CaptureGuard:
         if isinstance(answer, Silence):
             self.liveness.require_contact(now, answer.empty_reads)
         else:
-            self._awaited = answer.assembler.awaited_witness
+            self._awaited = answer.assembler.awaited_commit
             self.liveness.on_read(now, answer.reached)
             self.state.gauges.stalled_since = self.liveness.stalled_since
 

@@ -90,8 +90,8 @@ class Pending:
         return is_due
 
     def _append_events(self, read: Read, encoder: ChangeEncoder) -> None:
-        if self._spool is None and read.events and read.assembler.anchor is not None:
-            self._spool = self._open_spool(read.assembler.anchor)
+        if self._spool is None and read.events and read.assembler.start_offset is not None:
+            self._spool = self._open_spool(read.assembler.start_offset)
         for event in read.events:
             if isinstance(event, TableSchema):
                 self.flush(encoder)  # rows that came before it have the layout before it

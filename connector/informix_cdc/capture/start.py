@@ -36,7 +36,7 @@ from informix_capture_client.shell_commands import command, command_for_log, tab
 from informix_capture_client.stream import (
     Begun,
     Creation,
-    FormerTables,
+    PreviousTables,
     transactions_older_than_start,
 )
 from informix_capture_client.transactions import (
@@ -97,7 +97,7 @@ class CaptureStart:
     receipt: Receipt | None = None  # what option schemaChange names
     joined_at: int = 0
     _connection: Transport | None = None
-    _former: FormerTables = field(default_factory=FormerTables)
+    _former: PreviousTables = field(default_factory=PreviousTables)
 
     def begin(self) -> Begun:
         """Connect, open, capture and activate.
@@ -135,13 +135,13 @@ class CaptureStart:
         heartbeat = len(self.source.tables) if self.source.heartbeat else None
         return Begun(session, assembler, heartbeat, self._former)
 
-    def _former_tables(self, catalog: Catalog) -> FormerTables:
+    def _former_tables(self, catalog: Catalog) -> PreviousTables:
         """Return what is to be left out: nothing where the stream began at the end of the log."""
         if not self.joined_at and (self.logged or (self.position is None and self._begins_now)):
-            return FormerTables()
+            return PreviousTables()
         tables = self.source.tables
         created = zip(tables, catalog.created(tables), strict=True)
-        return FormerTables([Creation(str(table.name), at) for table, at in created])
+        return PreviousTables([Creation(str(table.name), at) for table, at in created])
 
     @property
     def _begins_now(self) -> bool:
@@ -316,7 +316,7 @@ class CaptureStart:
             log_end=log_end or UNKNOWN_END,
             begins_at=place,
             expected_commit=self.expected_commit,
-            delivered_upto=self.joined_at,
+            delivered_up_to=self.joined_at,
             restart_bound=self._bound(position.restart),
         )
         return assembler, place
@@ -326,7 +326,7 @@ class CaptureStart:
             session.activate(place)
         except (DataLoss, ServerRefused):
             if self.position is not None and place < self.position.restart:
-                assembler.forget_witness()  # its log file was used again meanwhile
+                assembler.skip_continuity_check()  # its log file was used again meanwhile
                 session.activate(self.position.restart)
             elif self.position is None and self._begins_now:
                 # The guide knows only 0 and positions that a session has returned.

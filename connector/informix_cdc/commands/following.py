@@ -14,7 +14,13 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.records import TableSchema
-from informix_capture_client.shapes import ChangeEncoder, ChangeRow, changes_in, structs_of
+from informix_capture_client.shapes import (
+    ChangeEncoder,
+    ChangeRow,
+    changes_in,
+    make_encoder,
+    structs_of,
+)
 from informix_capture_client.stream import Answer, ChangeStream, Read, Silence, Starting
 from informix_capture_client.transactions import CommittedTransactions, PositionPassed, StreamEvent
 from informix_cdc.capture import UNSEEN_WAIT_SECONDS, CaptureStart, Liveness
@@ -149,7 +155,7 @@ def _follow(
     contact: _Contact,
 ) -> Generator[list[ChangeRow], None, None]:
     # A TRUNCATE ends a Spark query unless its user says otherwise; who only looks wants to see it.
-    encoder = ChangeEncoder(source.tables, source.rules, RowForm(truncate="emit"))
+    encoder = make_encoder(source.tables, source.rules, RowForm(truncate="emit"))
     structs = structs_of(source.tables)
     is_ready = False
     while True:

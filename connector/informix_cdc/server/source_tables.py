@@ -31,7 +31,13 @@ from informix_capture_client.dialects import Dialect
 from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
-from informix_capture_client.shapes import ChangeEncoder, KeyObserver, ObjectContents, row_schema
+from informix_capture_client.shapes import (
+    ChangeEncoder,
+    KeyObserver,
+    ObjectContents,
+    make_encoder,
+    row_schema,
+)
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.values import is_large_object
 from informix_cdc.options import SourceOptions
@@ -135,7 +141,7 @@ class SourceTables:
         contents: ObjectContents | None = None,
     ) -> ChangeEncoder:
         """Return what makes rows of transactions; with `since`, of tables that have joined."""
-        return ChangeEncoder(
+        return make_encoder(
             self.tables,
             self.rules,
             self.row_form,

@@ -147,7 +147,7 @@ class Snapshots(NoSnapshots):
         with self._sharing:
             if self._slots is None:  # the session is active: who is open now, or shows a beginning
                 self._slots = Slots(self._ask().still_open)
-            self._slots.note(block)
+            self._slots.add(block)
 
     def may_leave_out_older(self, answer: Answer) -> bool:
         """Tell whether a stream may begin though older transactions have shown no end.
@@ -195,8 +195,8 @@ class Snapshots(NoSnapshots):
     def _record_place(self, commit: int) -> None:
         now = self._clock()
         with self._sharing:
-            self._aged.note(commit, now)
-            self._older.note(commit, now)
+            self._aged.record(commit, now)
+            self._older.record(commit, now)
             forgettable = self._older.place(now)
         if forgettable is not None:
             for snapshot in self._reading:

@@ -137,7 +137,7 @@ class TableSnapshot:
     def on_read(self, proof: Proof) -> bool:
         """Take in what the latest records prove; tell whether something is due."""
         with self._lock:
-            return self.chunks.hear(proof)
+            return self.chunks.on_proof(proof)
 
     def forget(self, commit: int) -> None:
         """Forget touched keys that no chunk needs."""

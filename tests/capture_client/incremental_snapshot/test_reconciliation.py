@@ -65,7 +65,7 @@ def test_a_chunk_is_emitted_without_what_was_touched_above_its_low_watermark() -
     touch(touched, 21, 2)
     assert chunk == Collecting(low=20, after=None, most_rows=3)
     assert offer(chunks, chunk, 1, 2, 3)
-    assert chunks.hear(LATER)
+    assert chunks.on_proof(LATER)
     (emitted,) = chunks.emit(30)
     assert ids_of(emitted) == [1, 3]
     assert isinstance(emitted, Emitted)
@@ -81,9 +81,9 @@ def test_a_chunk_is_emitted_without_what_was_touched_above_its_low_watermark() -
 def test_a_barrier_is_passed_by_a_record_of_a_later_second_only() -> None:
     chunks = Reconciliation(touched_keys(), most_rows=3)
     offer(chunks, begun(chunks, 10), 1)
-    assert not chunks.hear(SAME_SECOND)
+    assert not chunks.on_proof(SAME_SECOND)
     assert not list(chunks.emit(30))
-    assert chunks.hear(LATER)
+    assert chunks.on_proof(LATER)
     assert len(list(chunks.emit(30))) == 1
 
 
@@ -91,16 +91,16 @@ def test_what_was_shown_before_the_rows_were_read_passes_no_barrier() -> None:
     """After the server's clock was set back, older records bear later times."""
     chunks = Reconciliation(touched_keys(), most_rows=3)
     chunk = begun(chunks, 10)
-    assert not chunks.hear(Proof(9_999_999, 1 << 60))
+    assert not chunks.on_proof(Proof(9_999_999, 1 << 60))
     offer(chunks, chunk, 1)
-    assert not chunks.hear(SAME_SECOND)
+    assert not chunks.on_proof(SAME_SECOND)
 
 
 def test_what_comes_between_the_barrier_and_the_spool_is_touched_too() -> None:
     touched = touched_keys()
     chunks = Reconciliation(touched, most_rows=3)
     offer(chunks, begun(chunks, 10), 1, 2)
-    assert chunks.hear(LATER)
+    assert chunks.on_proof(LATER)
     touch(touched, 29, 2)  # by the flush
     (emitted,) = chunks.emit(30)
     assert ids_of(emitted) == [1]
@@ -111,7 +111,7 @@ def test_a_truncate_alone_leaves_nothing_of_a_chunk() -> None:
     chunks = Reconciliation(touched, most_rows=3)
     offer(chunks, begun(chunks, 10), 1, 2)
     touched.truncate(11)
-    chunks.hear(LATER)
+    chunks.on_proof(LATER)
     assert list(map(ids_of, chunks.emit(30))) == [[]]
 
 
@@ -141,9 +141,9 @@ def test_chunks_are_emitted_in_the_order_of_their_keys() -> None:
     chunks = Reconciliation(touched_keys(), most_rows=2)
     offer(chunks, begun(chunks, 10), 1, 2, barrier=Barrier(clock=2000))
     offer(chunks, begun(chunks, 10), 3, is_last=True, barrier=Barrier(clock=1000))
-    assert not chunks.hear(LATER)
+    assert not chunks.on_proof(LATER)
     assert not list(chunks.emit(30))
-    assert chunks.hear(Proof(2001, 1))
+    assert chunks.on_proof(Proof(2001, 1))
     assert list(map(ids_of, chunks.emit(31))) == [[1, 2], [3]]
 
 
@@ -151,7 +151,7 @@ def test_one_chunk_goes_out_while_the_next_still_waits() -> None:
     chunks = Reconciliation(touched_keys(), most_rows=2)
     offer(chunks, begun(chunks, 10), 1, 2)
     offer(chunks, begun(chunks, 10), 3, barrier=Barrier(clock=5000))
-    assert chunks.hear(LATER)
+    assert chunks.on_proof(LATER)
     assert list(map(ids_of, chunks.emit(30))) == [[1, 2]]
     assert chunks.waiting == 1
 
@@ -167,7 +167,7 @@ def test_a_chunk_whose_rows_are_all_dropped_moves_the_snapshot_on() -> None:
     chunk = begun(chunks, 10)
     touch(touched, 20, 1, 2)
     offer(chunks, chunk, 1, 2)
-    chunks.hear(LATER)
+    chunks.on_proof(LATER)
     (emitted,) = chunks.emit(30)
     assert isinstance(emitted, Emitted)
     assert (len(emitted.rows), emitted.dropped, emitted.last_key) == (0, 2, ("2",))
@@ -178,7 +178,7 @@ def test_an_empty_table_is_done_by_a_chunk_without_rows() -> None:
     chunks = Reconciliation(touched_keys(), most_rows=2)
     offer(chunks, begun(chunks, 10), is_last=True)
     assert chunks.is_read
-    chunks.hear(LATER)
+    chunks.on_proof(LATER)
     (emitted,) = chunks.emit(30)
     assert isinstance(emitted, Emitted)
     assert (len(emitted.rows), emitted.last_key, emitted.is_last) == (0, None, True)
@@ -217,7 +217,7 @@ def test_chunks_whose_touched_keys_were_forgotten_are_read_again_with_half_the_r
     offer(chunks, begun(chunks, 10), 3, 4)
     third = begun(chunks, 10)
     overflow(touched, 25)
-    assert chunks.hear(SAME_SECOND)  # there is no use in waiting for the barrier
+    assert chunks.on_proof(SAME_SECOND)  # there is no use in waiting for the barrier
     assert list(chunks.emit(30)) == [ThrownAway(chunks=3, after=None, most_rows=4)]
     assert not offer(chunks, third, 5)
     assert chunks.begin(24) is None
@@ -227,11 +227,11 @@ def test_chunks_whose_touched_keys_were_forgotten_are_read_again_with_half_the_r
 def test_what_is_in_the_stream_is_not_read_again() -> None:
     chunks, touched = overflowing()
     offer(chunks, begun(chunks, 10), 1, 2)
-    chunks.hear(LATER)
+    chunks.on_proof(LATER)
     list(chunks.emit(20))
     offer(chunks, begun(chunks, 20), 3, is_last=True)
     overflow(touched, 25)
-    chunks.hear(LATER)
+    chunks.on_proof(LATER)
     assert list(chunks.emit(30)) == [ThrownAway(chunks=1, after=("2",), most_rows=4)]
     assert not chunks.is_read
 
@@ -239,7 +239,7 @@ def test_what_is_in_the_stream_is_not_read_again() -> None:
 def test_an_overflow_while_the_stream_is_flushed_is_no_emission() -> None:
     chunks, touched = overflowing()
     offer(chunks, begun(chunks, 10), 1, 2)
-    assert chunks.hear(LATER)
+    assert chunks.on_proof(LATER)
     overflow(touched, 25)
     assert list(chunks.emit(30)) == [ThrownAway(chunks=1, after=None, most_rows=4)]
 
@@ -249,7 +249,7 @@ def test_an_overflow_while_a_chunk_is_read_is_noticed_once_it_is_offered() -> No
     chunk = begun(chunks, 10)
     overflow(touched, 25)
     offer(chunks, chunk, 1, 2)
-    assert chunks.hear(SAME_SECOND)
+    assert chunks.on_proof(SAME_SECOND)
     assert isinstance(next(chunks.emit(30)), ThrownAway)
 
 
@@ -275,7 +275,7 @@ def test_keys_are_forgotten_below_the_lowest_watermark_that_is_wanted() -> None:
     begun(chunks, 18)
     chunks.forget(21)
     assert touched.complete_above == 12
-    chunks.hear(LATER)
+    chunks.on_proof(LATER)
     list(chunks.emit(30))
     chunks.forget(22)
     assert touched.complete_above == 18
@@ -298,7 +298,7 @@ def test_room_is_made_below_the_lowest_watermark_before_a_chunk_is_thrown_away()
     chunks.forget(20)
     touch(touched, 21, 4, 5, 6)
     offer(chunks, chunk, 4, 7)
-    chunks.hear(LATER)
+    chunks.on_proof(LATER)
     (emitted,) = chunks.emit(30)
     assert ids_of(emitted) == [7]
 
@@ -312,7 +312,7 @@ def test_a_low_watermark_far_below_is_held_while_its_chunk_is_read() -> None:
     chunks.forget(50)
     touch(touched, 51, 1)
     offer(chunks, chunk, 1, 2)
-    chunks.hear(LATER)
+    chunks.on_proof(LATER)
     assert list(map(ids_of, chunks.emit(60))) == [[2]]
 
 
@@ -320,14 +320,14 @@ def test_a_table_that_is_locked_loses_no_row_and_is_never_thrown_away() -> None:
     chunks = Reconciliation(None, most_rows=1)
     offer(chunks, begun(chunks, 10), 1, 1, 2, is_last=True)
     chunks.forget(99)
-    assert not chunks.hear(SAME_SECOND)
-    assert chunks.hear(LATER)
+    assert not chunks.on_proof(SAME_SECOND)
+    assert chunks.on_proof(LATER)
     assert list(map(ids_of, chunks.emit(30))) == [[1, 1, 2]]
 
 
 def test_a_chunk_is_never_put_below_its_low_watermark() -> None:
     chunks = Reconciliation(touched_keys(), most_rows=2)
     offer(chunks, begun(chunks, 20), 1)
-    chunks.hear(LATER)
+    chunks.on_proof(LATER)
     with pytest.raises(ValueError, match="a chunk read above 20 cannot stand at 19"):
         list(chunks.emit(19))

@@ -19,7 +19,7 @@ from harness.runs.examples import examples
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
 from informix_capture_client.incremental_snapshot import SnapshotKey, TouchedKeys, TouchedTables
-from informix_capture_client.shapes.captured_tables import table_schema
+from informix_capture_client.shapes.announced_tables import table_schema
 
 Row = tuple[Any, ...]
 REPLACED = "\N{REPLACEMENT CHARACTER}"
@@ -110,7 +110,7 @@ def test_nothing_is_said_of_what_was_before_or_is_forgotten() -> None:
     with pytest.raises(ValueError, match="known above 10, not above 9"):
         left(keys, [(1,)], 9)
     touch(keys, 20, (1,))
-    keys.forget_upto(15)
+    keys.forget_up_to(15)
     assert left(keys, [(1,)], 15) == []
     with pytest.raises(ValueError, match="known above 15, not above 14"):
         left(keys, [(1,)], 14)
@@ -120,9 +120,9 @@ def test_what_is_forgotten_takes_no_room() -> None:
     keys = TouchedKeys(ONE, 10)
     touch(keys, 20, (1,), (2,))
     touch(keys, 30, (2,), (3,))
-    keys.forget_upto(20)
+    keys.forget_up_to(20)
     assert len(keys) == 2
-    keys.forget_upto(19)  # an older place brings nothing back
+    keys.forget_up_to(19)  # an older place brings nothing back
     assert keys.complete_above == 20
 
 

@@ -47,7 +47,7 @@ def start() -> Iterator[Start]:
 
 
 def joined(reader: ReadAhead, timeout_seconds: float) -> bytes:
-    return b"".join(reader.take(timeout_seconds) or [])
+    return b"".join(reader.read(timeout_seconds) or [])
 
 
 def reads_of(transport: ScriptedTransport) -> int:
@@ -67,15 +67,15 @@ def test_bytes_come_in_their_order_and_are_copies(start: Start) -> None:
     wait_until(transport.closed.is_set)
     assert joined(reader, patiently(5)) == b"abcdef"
     with pytest.raises(ConnectionLost):
-        reader.take(patiently(5))
+        reader.read(patiently(5))
 
 
 def test_nothing_in_time_is_none(start: Start) -> None:
     gate = threading.Event()
     late: list[bytes | BaseException] = [b"late", ConnectionLost("gone")]
     reader = start(ScriptedTransport(reads=late, on_read=lambda: _wait(gate)))
-    assert reader.take(0.01) is None
-    assert reader.take(-1) is None
+    assert reader.read(0.01) is None
+    assert reader.read(-1) is None
     gate.set()
     assert joined(reader, patiently(5)) == b"late"
 
@@ -86,7 +86,7 @@ def test_what_waits_is_handed_on_joined(start: Start) -> None:
     wait_until(transport.closed.is_set)
     assert joined(reader, patiently(5)) == b"abcdefg"
     with pytest.raises(ConnectionLost):
-        reader.take(patiently(5))
+        reader.read(patiently(5))
 
 
 _HALF = JOINED_BYTES // 2
@@ -157,14 +157,14 @@ def test_an_error_of_the_thread_is_raised_where_bytes_are_taken_and_again(start:
     assert joined(reader, patiently(5)) == b"abc"
     for _ in range(3):
         with pytest.raises(ConnectionLost, match="the line broke"):
-            reader.take(patiently(5))
+            reader.read(patiently(5))
 
 
 def test_an_error_of_opening_is_raised_and_the_connection_closed(start: Start) -> None:
     transport = ScriptedTransport(answers={"cdc_opensess": -83715})
     reader = start(transport)
     with pytest.raises(ServerRefused, match="CDC_E_DUPLSESS"):
-        reader.take(patiently(5))
+        reader.read(patiently(5))
     assert transport.closed.is_set()
 
 
@@ -175,7 +175,7 @@ def test_an_error_while_closing_does_not_hide_why_it_ended() -> None:
     transport = ScriptedTransport(reads=[ConnectionLost("the line broke")])
     reader = ReadAhead(lambda: session_on(transport), refuse)
     with pytest.raises(ConnectionLost, match="the line broke"):
-        reader.take(patiently(5))
+        reader.read(patiently(5))
     assert reader.stop(patiently(5))
 
 
@@ -187,7 +187,7 @@ def test_a_mistake_of_ours_ends_the_stream_instead_of_hanging_it(
     transport = ScriptedTransport(reads=[ZeroDivisionError("a bug")])
     reader = ReadAhead(lambda: session_on(transport), transport.close)
     with pytest.raises(ZeroDivisionError):
-        reader.take(patiently(5))
+        reader.read(patiently(5))
     assert reader.stop(patiently(5))
     assert transport.closed.is_set()
     assert len(seen) == 1
@@ -230,7 +230,7 @@ def test_only_one_thread_ever_uses_the_connection(start: Start) -> None:
     transport = ScriptedTransport(reads=[b"x"], on_read=lambda: threads.add(threading.get_ident()))
     reader = start(transport)
     for _ in range(20):
-        reader.take(patiently(5))
+        reader.read(patiently(5))
     assert reader.stop(patiently(5))
     assert len(threads) == 1
     assert threading.get_ident() not in threads

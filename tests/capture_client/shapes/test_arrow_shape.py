@@ -26,7 +26,7 @@ from harness.runs.examples import examples
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes import ChunkRows, grouped_form
-from informix_capture_client.shapes.encoder import row_schema
+from informix_capture_client.shapes.row_forms import row_schema
 from informix_checkpoints.spool import arrow_pieces as pieces
 from informix_checkpoints.spool import delivered
 from informix_checkpoints.spool.stored_rows import part, row_count

@@ -20,7 +20,7 @@ from harness.runs.examples import examples
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption
 from informix_capture_client.records import RecordKind
-from informix_capture_client.shapes import ChangeEncoder, ChunkRows, json_rows
+from informix_capture_client.shapes import ChangeEncoder, ChunkRows, json_rows, make_encoder
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
 from informix_capture_client.shapes.encoder import EncodedRows
 from informix_checkpoints.spool import delivered, in_row_form
@@ -65,7 +65,7 @@ class World:
 
     def stranger(self, form: RowForm, **others: Any) -> ChangeEncoder:
         """Return an encoder to which the stream has announced no table."""
-        return ChangeEncoder(self.known.tables, DecodeRules(), form, **others)
+        return make_encoder(self.known.tables, DecodeRules(), form, **others)
 
     def inserted(self, form: RowForm) -> pa.Table:
         """Return the rows of a transaction that inserts them."""
@@ -294,7 +294,7 @@ def test_a_chunk_shows_no_keys_and_stands_behind_where_its_table_joined() -> Non
 
 def test_a_table_that_shares_its_name_is_stored_under_its_own() -> None:
     tables = [make_table("t", NARROW, owner) for owner in ("ann", "bob")]
-    encoder = ChangeEncoder(tables, DecodeRules())
+    encoder = make_encoder(tables, DecodeRules())
     encoded = encoder.encode_chunk(ChunkRows(1, narrow(2).chunk().rows, COMMIT, 0, READ_AT))
     assert encoded.schema.names[2:] == ["bob_t"]
     found = as_delivered(encoder, encoded)

@@ -26,8 +26,9 @@ from informix_capture_client.errors import (
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
-from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.shapes.metadata import METADATA
+from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 from informix_capture_client.shapes.row_shape import struct_names
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
@@ -40,14 +41,14 @@ OTHER = TableSchema(1, 2, 1, 0, "size smallint")
 
 
 def orders(policy: Policy = "fail") -> ChangeEncoder:
-    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), RowForm(truncate=policy))
+    encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules(), RowForm(truncate=policy))
     encoder.announce(ANNOUNCED)
     return encoder
 
 
 def both(policy: Policy = "fail") -> ChangeEncoder:
     tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    encoder = ChangeEncoder(tables, DecodeRules(), RowForm(truncate=policy))
+    encoder = make_encoder(tables, DecodeRules(), RowForm(truncate=policy))
     encoder.announce(ANNOUNCED)
     encoder.announce(OTHER)
     return encoder
@@ -111,8 +112,8 @@ def test_a_change_carries_its_row_and_what_is_known_about_it() -> None:
 
 def test_minimal_metadata_is_what_an_upsert_and_a_watermark_need() -> None:
     minimal = RowForm(metadata="minimal")
-    full = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules())
-    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), minimal)
+    full = make_encoder([make_table("orders", COLUMNS)], DecodeRules())
+    encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules(), minimal)
     for each in (full, encoder):
         each.announce(ANNOUNCED)
     (change,) = delivered(encoder, order(7, 42), end(9))
@@ -327,13 +328,13 @@ ANNOUNCEMENTS = [
     ("announced", "why"), [a[1:] for a in ANNOUNCEMENTS], ids=[a[0] for a in ANNOUNCEMENTS]
 )
 def test_an_announcement_that_is_not_the_catalogs_is_refused(announced: TableSchema, why: str) -> None:
-    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules())
+    encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules())
     with pytest.raises(ProtocolViolation, match=why):
         encoder.announce(announced)
 
 
 def test_a_row_before_its_table_is_described_is_refused() -> None:
-    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules())
+    encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules())
     with pytest.raises(ProtocolViolation, match="orders at 0:0x2 came before the table was described"):
         delivered(encoder, order(2, 1), end())
 
@@ -377,4 +378,4 @@ def test_tables_of_one_name_get_their_owner_in_front() -> None:
 
 def test_a_column_that_cannot_be_captured_is_refused_before_anything_is_read() -> None:
     with pytest.raises(UnsupportedColumn, match=r"column body of .*mails has type TEXT"):
-        ChangeEncoder([make_table("mails", "id serial, body text")], DecodeRules())
+        make_encoder([make_table("mails", "id serial, body text")], DecodeRules())

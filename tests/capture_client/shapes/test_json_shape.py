@@ -27,7 +27,8 @@ from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes import json_rows
-from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.values.table_decoder import TableDecoder
@@ -79,7 +80,7 @@ class Tables:
         self.described = [encode_rows(text, [])[0] for text in columns]
 
     def encoder(self, row_form: RowForm) -> ChangeEncoder:
-        made = ChangeEncoder(self.tables, DecodeRules(), row_form)
+        made = make_encoder(self.tables, DecodeRules(), row_form)
         for number, described in enumerate(self.described):
             decoder = TableDecoder(described)
             made.announce(

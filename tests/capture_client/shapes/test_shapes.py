@@ -23,7 +23,8 @@ from informix_capture_client.errors import BadOption, DataLoss, ProtocolViolatio
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
-from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from informix_checkpoints.spool import stored_rows
@@ -55,7 +56,7 @@ def update(sequence: int, old: int, new: int, transaction: int = 1) -> bytes:
 
 def encoder(row_form: RowForm, tables: int = 1) -> ChangeEncoder:
     known = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    made = ChangeEncoder(known[:tables], DecodeRules(), row_form)
+    made = make_encoder(known[:tables], DecodeRules(), row_form)
     made.announce(TableSchema(0, 4, 1, 1, COLUMNS))
     if tables > 1:
         made.announce(TableSchema(1, 2, 1, 0, "size smallint"))

@@ -20,7 +20,7 @@ from harness.capture.streams import begin, discard, row, truncate
 from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records.records import RecordKind, TableSchema
-from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 
 
 class Keys:
@@ -45,7 +45,7 @@ class Keys:
 
 def observed(keys: Keys, row_form: RowForm, *records: bytes) -> Keys:
     tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    encoder = ChangeEncoder(tables, DecodeRules(), row_form, observer=keys)
+    encoder = make_encoder(tables, DecodeRules(), row_form, observer=keys)
     encoder.announce(ANNOUNCED)
     encoder.announce(OTHER)
     for _ in encoder.encode(transactions(*records)):
@@ -102,7 +102,7 @@ def test_the_raw_shape_has_no_images_to_show() -> None:
 def test_a_key_is_read_where_it_lies_in_the_row() -> None:
     """Behind another column of fixed length; `size` is two bytes, and what is read is not the first."""
     keys = Keys(_0=("number", "size"))
-    encoder = ChangeEncoder(
+    encoder = make_encoder(
         [make_table("parts", "size smallint, number integer")],
         DecodeRules(),
         RowForm(),

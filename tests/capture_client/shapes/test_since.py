@@ -19,13 +19,14 @@ from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.transactions import CommittedTransactions, TransactionAssembler
 
 
 def both(since: dict[int, int], shape: str = "rows") -> ChangeEncoder:
     tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
     form = RowForm(shape=shape)  # type: ignore[arg-type]
-    encoder = ChangeEncoder(tables, DecodeRules(), form, since)
+    encoder = make_encoder(tables, DecodeRules(), form, since)
     encoder.announce(ANNOUNCED)
     encoder.announce(OTHER)
     return encoder

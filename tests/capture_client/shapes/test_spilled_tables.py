@@ -11,7 +11,7 @@ from harness.capture.changed_tables import Change, ChangedTables, plain_rows
 from informix_capture_client.choices import RowForm
 from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes import change_columns, grouped_form
-from informix_capture_client.transactions import long_records, short_transactions
+from informix_capture_client.transactions import pieces, short_transactions
 from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.transactions.spilling import MemoryLimit
 from informix_checkpoints.spool import delivered
@@ -47,7 +47,7 @@ IDS = ["rows", "rows, minimal, no before", "envelope", "json"]
 def store(monkeypatch: pytest.MonkeyPatch) -> FakeStore:
     """Nothing stays in memory, and each piece that is put aside holds some ten records."""
     monkeypatch.setattr(short_transactions, "MOST_RECORDS", 0)
-    monkeypatch.setattr(long_records, "PORTION_BYTES", 1500)
+    monkeypatch.setattr(pieces, "PORTION_BYTES", 1500)
     monkeypatch.setattr(grouped_form, "_ROWS_A_TABLE", 7)
     monkeypatch.setattr(grouped_form, "BATCH_ROWS", 1)
     monkeypatch.setattr(change_columns, "BATCH_ROWS", 16)

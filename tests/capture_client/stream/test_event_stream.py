@@ -48,7 +48,7 @@ def stream_of(
     transport = ScriptedTransport(reads=list(reads))
     session = CaptureSession(transport, SessionSettings(server="informix"))
     begun = Begun(session, TransactionAssembler(Position(0, 0)), heartbeat)
-    return ChangeStream(lambda: begun, transport.close, watch=watch)
+    return ChangeStream(lambda: begun, transport.close, on_block=watch)
 
 
 def events_of(answer: Answer) -> Sequence[StreamEvent]:

@@ -17,7 +17,7 @@ from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records import RecordBlock, RecordKind
-from informix_capture_client.stream import Creation, FormerTables
+from informix_capture_client.stream import Creation, PreviousTables
 from informix_capture_client.transactions import (
     CommittedTransactions,
     PositionPassed,
@@ -53,7 +53,7 @@ def transactions_with(frame: dict[str, Any], begun: int) -> list[Any]:
         commit(number + 200, transaction, begun + 1),
     ]
     assembler = TransactionAssembler(Position(0, 0))
-    former = FormerTables([Creation("other", 0), Creation("stores:informix.ours", CREATED)])
+    former = PreviousTables([Creation("other", 0), Creation("stores:informix.ours", CREATED)])
     (block,) = blocks([b"".join(stream)])
     return [
         kept

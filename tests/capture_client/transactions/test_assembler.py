@@ -259,10 +259,10 @@ def witnessed(restart: int = 8) -> TransactionAssembler:
 def test_nothing_moves_before_the_last_delivered_transaction_has_come_by() -> None:
     assembler = witnessed()
     assert positions(feed(assembler, timeout(50))) == [Position(10, 8)]
-    assert assembler.awaited_witness == Witness(8, 10, 5)
+    assert assembler.awaited_commit == Witness(8, 10, 5)
     events = feed(assembler, b(8), row(9), c(10, time=5), timeout(50))
     assert positions(events)[-1] == Position(10, 50)
-    assert assembler.awaited_witness is None
+    assert assembler.awaited_commit is None
 
 
 @pytest.mark.parametrize(("number", "time"), [(10, 6), (11, 5)])
@@ -274,8 +274,8 @@ def test_another_transaction_in_its_place_is_another_log(number: int, time: int)
 
 def test_a_session_that_begins_behind_its_last_transaction_does_not_ask_for_it() -> None:
     position = Position(10, 9, (), Witness(8, 10, 5))
-    assert TransactionAssembler(position).awaited_witness is None
-    assert TransactionAssembler(position, begins_at=8).awaited_witness == Witness(8, 10, 5)
+    assert TransactionAssembler(position).awaited_commit is None
+    assert TransactionAssembler(position, begins_at=8).awaited_commit == Witness(8, 10, 5)
 
 
 def test_no_end_moves_a_position_before_the_last_delivered_transaction_has_come_by() -> None:
@@ -308,9 +308,9 @@ def test_a_timeout_before_anything_was_read_of_the_page_before_the_end_is_no_anc
 def test_the_anchor_is_the_first_timeout() -> None:
     assembler = first_start(clock=5000)
     assert feed(assembler, b(1), row(2), c(3), rollback(4, 9)) == []
-    assert assembler.anchor is None
+    assert assembler.start_offset is None
     assert feed(assembler, timeout(4)) == [PositionPassed(Position(4, 4), is_timeout=False)]
-    assert assembler.anchor == Position(4, 4)
+    assert assembler.start_offset == Position(4, 4)
 
 
 def test_the_anchor_is_the_first_commit_after_the_servers_clock() -> None:

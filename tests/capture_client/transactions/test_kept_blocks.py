@@ -74,7 +74,7 @@ def test_a_transaction_that_stays_open_keeps_little_more_than_its_rows() -> None
     for n in range(10, 20_010, 10):
         others = [b(n, 1), row(n + 1, 1, bytes(300)), row(n + 2, 7), c(n + 3, 1)]
         feed(assembler, *others)
-    kept = {id(rows.block): rows.block for rows in assembler._open[7].rows}
+    kept = {id(rows.block): rows.block for rows in assembler._long[7].rows}
     assert sum(block.raw.size_bytes for block in kept.values()) < 1.2 * 2000 * len(row(2, 7))
     (rows,) = delivered(feed(assembler, c(90_000, 7)))
     assert rows == list(range(12, 20_012, 10))

@@ -28,7 +28,7 @@ def test_a_thousand_open_transactions_become_no_objects_and_are_delivered_whole(
     feed(assembler, *(b(n, n) for n in range(1, count + 1)))
     for turn in range(1, 11):
         feed(assembler, *(row(turn * 10_000 + n, n) for n in range(1, count + 1)))
-    assert (len(assembler._open), assembler.open_count) == (0, count)
+    assert (len(assembler._long), assembler.open_count) == (0, count)
     assert assembler.lowest_open() == 1
     events = feed(assembler, *(c(200_000 + n, n) for n in range(1, count + 1)))
     rows = [[turn * 10_000 + n for turn in range(1, 11)] for n in range(1, count + 1)]
@@ -42,7 +42,7 @@ def test_a_long_transaction_is_an_object_with_pieces_of_many_rows() -> None:
     feed(assembler, b(1))
     for n in range(2, 1002):
         feed(assembler, row(n))
-    pieces = [len(piece) for piece in assembler._open[1].rows]
+    pieces = [len(piece) for piece in assembler._long[1].rows]
     assert len(pieces) <= 1000 // MOST_RECORDS + 1
     assert sequence_numbers(feed(assembler, c(2000))) == [list(range(2, 1002))]
 
@@ -50,7 +50,7 @@ def test_a_long_transaction_is_an_object_with_pieces_of_many_rows() -> None:
 def test_a_savepoint_undoes_rows_of_object_and_tail_alike() -> None:
     assembler = resumed()
     feed(assembler, b(1), *(row(n) for n in range(2, 80)))
-    assert 1 in assembler._open
+    assert 1 in assembler._long
     feed(assembler, row(80))
     feed(assembler, row(81))
     feed(assembler, discard(70, 1))
@@ -105,7 +105,7 @@ def test_a_record_below_its_begintx_is_refused_when_it_comes_and_what_ended_befo
 def test_the_first_record_of_a_tail_is_refused_if_it_lies_below_the_begintx_of_its_object() -> None:
     assembler = resumed()
     feed(assembler, b(10), *(row(n) for n in range(11, 91)))
-    assert 1 in assembler._open
+    assert 1 in assembler._long
     with pytest.raises(ProtocolViolation, match="BEGINTX"):
         feed(assembler, row(9))
 
@@ -141,7 +141,7 @@ def test_what_has_ended_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     feed(assembler, b(1, 1), row(2, 1))
     for n in range(10, 20_000, 10):
         feed_chunks(assembler, [b(n, 2) + row(n + 1, 2), row(n + 2, 2, bytes(100)), c(n + 3, 2)])
-        assert assembler._carried.size_bytes < 20_000
+        assert assembler._short.size_bytes < 20_000
     assert sequence_numbers(feed(assembler, c(30_000, 1))) == [[2]]
 
 
@@ -159,10 +159,10 @@ def test_what_is_carried_takes_an_eighth_of_the_limit_beside_it_and_the_largest_
         for block in blocks([b"".join(rows[:250]), b"".join(rows[250:])]):
             deque(assembler.feed(block), maxlen=0)
             block_bytes = max(block_bytes, block.raw.size_bytes + 104 * len(block))
-            assert assembler._carried._open_bytes <= 100_000 // 2 + block_bytes
-            assert assembler._carried.size_bytes <= 2 * (100_000 + block_bytes)
+            assert assembler._short._open_bytes <= 100_000 // 2 + block_bytes
+            assert assembler._short.size_bytes <= 2 * (100_000 + block_bytes)
         if turn == 2:
-            assert large in assembler._open
+            assert large in assembler._long
     events = feed(assembler, *(c(90_000 + n, n) for n in range(1, 500)))
     wanted = [[turn * 1000 + n for turn in range(1, 30)] for n in range(1, 500)]
     assert sequence_numbers(events) == wanted

@@ -38,11 +38,11 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records.records import RecordKind
 from informix_capture_client.shapes import change_columns as changes
 from informix_capture_client.shapes.change_columns import lined_up
-from informix_capture_client.transactions import long_records as rows
+from informix_capture_client.transactions import pieces as rows
 from informix_capture_client.transactions import short_transactions
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
-from informix_capture_client.transactions.long_records import SpilledRows
+from informix_capture_client.transactions.pieces import SpilledRecords
 from informix_capture_client.transactions.spilling import MemoryLimit
 
 START = Position(0, 0)
@@ -85,9 +85,9 @@ def test_after_every_chunk_memory_and_store_hold_what_the_account_says(
     stream = b"".join(entry.record() for entry in entries)
     for block in blocks(cut_at(stream, cuts)):
         deque(assembler.feed(block), maxlen=0)  # keeps no event, so no rows that have been handed on
-        opened = list(assembler._open.values())
+        opened = list(assembler._long.values())
         pieces = [piece for open_ in opened for piece in open_.rows]
-        in_memory = sum(piece.size_bytes for piece in pieces if not isinstance(piece, SpilledRows))
+        in_memory = sum(piece.size_bytes for piece in pieces if not isinstance(piece, SpilledRecords))
         assert assembler.open_bytes[0] == in_memory <= limit_bytes
         assert assembler.open_bytes[1] == store.size_bytes
 

@@ -177,7 +177,7 @@ def test_a_first_start_among_open_transactions_finds_its_anchor_and_can_be_resum
     assembler = TransactionAssembler(None, unseen=unseen, log_end=LogEnd(0, now))
     whole = observe(assembler, seen, cuts)
     assert_agree(whole, model.observed())
-    assert (assembler.anchor is not None) == model.is_started
+    assert (assembler.start_offset is not None) == model.is_started
     assert assembler.counters == model.counters
     for position in positions_in(whole):
         rest = observe(TransactionAssembler(position), from_place(seen, position.restart), cuts)

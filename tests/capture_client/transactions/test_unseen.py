@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from harness.capture.streams import begin, blocks, commit, row
 from informix_capture_client.positions import LogEnd
+from informix_capture_client.transactions.spans import Run
 from informix_capture_client.transactions.unseen import UnseenTransactions
 
 IDS = st.integers(0, 12)
@@ -36,9 +37,9 @@ def test_the_first_bound_on_one_of_them_is_found() -> None:
 def test_a_begin_below_the_log_end_on_a_listed_id_is_of_an_older_transaction() -> None:
     (block,) = blocks([begin(1, 5, 0, 0) + begin(2, 7, 0, 0) + row(3, 7)])
     unseen = UnseenTransactions({7}, log_end=LogEnd(3, 0))
-    kept, first, end = unseen.without_begins_before_the_stream(block, 0, 3)
+    kept, first, end = unseen.without_begins_before_the_stream(Run(block, 0, 3))
     assert kept.sequence_numbers[first:end].tolist() == [1, 3]
     assert unseen.is_in_doubt
     (later,) = blocks([begin(4, 7, 0, 0)])
-    assert unseen.without_begins_before_the_stream(later, 0, 1) == (later, 0, 1)
+    assert unseen.without_begins_before_the_stream(Run(later, 0, 1)) == (later, 0, 1)
     assert not unseen.is_in_doubt

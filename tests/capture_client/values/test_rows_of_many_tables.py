@@ -14,13 +14,8 @@ from capture_client.values.test_round_trips import TYPES, has_nulls, with_null
 from harness.capture.decoding import EncodedRow, encode_rows
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.values import (
-    MixedRows,
-    Payloads,
-    TableDecoder,
-    TablesDecoder,
-    tables_decoder,
-)
+from informix_capture_client.values import MixedRows, MixedRowsDecoder, TableDecoder, mixed_rows
+from informix_capture_client.values.table_decoder import Payloads
 
 Rows = Sequence[tuple[int, EncodedRow]]
 MARGIN = b"\xee" * 3
@@ -44,7 +39,7 @@ def by_their_own(decoders: Mapping[int, TableDecoder], rows: Rows) -> dict[int, 
     for number, decoder in decoders.items():
         mine = mixed([row for row in rows if row[0] == number])
         if len(mine.tables):
-            payloads = tables_decoder.payloads(mine, decoder, str)
+            payloads = mixed_rows.payloads(mine, decoder, str)
             found[number] = decoder.decode(payloads).columns
     return found
 
@@ -78,9 +73,9 @@ def test_rows_of_any_tables_are_what_each_tables_decoder_makes_of_them(
 ) -> None:
     decoders, rows = drawn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables_decoder, "_AT_ONCE", at_once)
-        patch.setattr(tables_decoder, "_WORTH_A_CALL", alone)
-        found = TablesDecoder(decoders).by_table(mixed(rows), str)
+        patch.setattr(mixed_rows, "_AT_ONCE", at_once)
+        patch.setattr(mixed_rows, "_WORTH_A_CALL", alone)
+        found = MixedRowsDecoder(decoders).by_table(mixed(rows), str)
     assert found == by_their_own(decoders, rows)
     for columns in found.values():
         for column in columns:
@@ -96,7 +91,7 @@ def test_each_cell_names_its_row_its_table_and_its_column(
     expected = by_their_own(decoders, rows)
     places = {number: [at for at, row in enumerate(rows) if row[0] == number] for number in decoders}
     seen = 0
-    for cells in TablesDecoder(decoders).cells(mixed(rows), str):
+    for cells in MixedRowsDecoder(decoders).cells(mixed(rows), str):
         for slot, (table, column) in enumerate(zip(cells.tables, cells.columns, strict=True)):
             begin, end = cells.bounds[slot : slot + 2]
             assert cells.rows[begin:end].tolist() == places[table]
@@ -115,7 +110,7 @@ GOOD = {
 def decoded(*rows: tuple[int, EncodedRow]) -> dict[int, list[pa.Array]]:
     decoders = {0: TableDecoder(WIDE, "wide"), 1: TableDecoder(NARROW, "narrow")}
     mixture = [(0, GOOD[0]), (1, GOOD[1]), *rows]
-    return TablesDecoder(decoders).by_table(mixed(mixture), "row {}".format)
+    return MixedRowsDecoder(decoders).by_table(mixed(mixture), "row {}".format)
 
 
 BAD = [
@@ -144,11 +139,11 @@ def test_what_is_wrong_is_named_by_table_column_and_row(table: int, row: Encoded
 def test_columns_of_one_type_are_decoded_by_one_call_whatever_their_tables() -> None:
     decoders = {number: TableDecoder(f"a integer, c{number} date") for number in range(20)}
     rows = [(number, ([], bytes(8))) for number in range(20)]
-    assert len(list(TablesDecoder(decoders).cells(mixed(rows), str))) == 2
+    assert len(list(MixedRowsDecoder(decoders).cells(mixed(rows), str))) == 2
 
 
 def test_no_rows_are_no_columns() -> None:
-    assert TablesDecoder({0: TableDecoder(WIDE)}).by_table(mixed([]), str) == {}
+    assert MixedRowsDecoder({0: TableDecoder(WIDE)}).by_table(mixed([]), str) == {}
 
 
 @pytest.mark.parametrize(("table", "row", "told"), BAD)
@@ -158,14 +153,14 @@ def test_a_cell_that_is_wrong_is_named_by_its_place_among_rows_in_no_order(
     decoders = {0: TableDecoder(WIDE, "wide"), 1: TableDecoder(NARROW, "narrow")}
     mixture = [(1, GOOD[1]), (0, GOOD[0]), (table, row), (1, GOOD[1]), (0, GOOD[0])]
     with pytest.raises(ProtocolViolation, match=told):
-        list(TablesDecoder(decoders).cells(mixed(mixture), "row {}".format))
+        list(MixedRowsDecoder(decoders).cells(mixed(mixture), "row {}".format))
 
 
 def test_rows_of_one_table_are_decoded_so_many_at_once_and_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tables_decoder, "_AT_ONCE", 3)
-    monkeypatch.setattr(tables_decoder, "_WORTH_A_CALL", 2)
+    monkeypatch.setattr(mixed_rows, "_AT_ONCE", 3)
+    monkeypatch.setattr(mixed_rows, "_WORTH_A_CALL", 2)
     decoder, sizes = TableDecoder("a integer"), list[int]()
     decode = decoder.decode
 
@@ -175,5 +170,5 @@ def test_rows_of_one_table_are_decoded_so_many_at_once_and_no_more(
 
     monkeypatch.setattr(decoder, "decode", counted)
     rows = [(0, ([], number.to_bytes(4))) for number in range(8)]
-    (columns,) = TablesDecoder({0: decoder}).by_table(mixed(rows), str).values()
+    (columns,) = MixedRowsDecoder({0: decoder}).by_table(mixed(rows), str).values()
     assert (sizes, columns[0].to_pylist()) == ([3, 3, 2], list(range(8)))

@@ -22,7 +22,8 @@ from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
-from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_encoder import RowEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.stream import Answer, Read, Silence
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_cdc.capture.guard import Unguarded
@@ -91,7 +92,7 @@ class Stream:
 def captured(*answers: list[Any], row_form: RowForm | None = None) -> tuple[Spool, Exception | None]:
     """Run the loop over answers; return the spool, and the error that ended it."""
     stop, spool = Event(), Spool()
-    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules(), row_form or RowForm())
+    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules(), row_form or RowForm())
     stream: Any = Stream(stop, *answers)
     kept: Any = spool
     try:
@@ -131,7 +132,7 @@ class Listener(Unguarded):
             raise
 
 
-class Unanswered(ChangeEncoder):
+class Unanswered(RowEncoder):
     """Meets a connection for large objects that does not answer."""
 
     def encode(self, _transactions: Any) -> Any:
@@ -145,7 +146,7 @@ def test_a_connection_for_large_objects_that_is_silent_is_no_silence_of_the_sess
     stop, kept, guard = Event(), Spool(), Listener()
     spool: Any = kept
     pending = Pending(spool, lambda _: spool)
-    encoder = Unanswered([make_table("t", COLUMNS)], DecodeRules())
+    encoder = Unanswered([make_table("t", COLUMNS)], DecodeRules(), RowForm())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
     with pytest.raises(ConnectionLost):
         capture(stream, encoder, pending, CaptureState(), stop, guard)
@@ -164,7 +165,7 @@ def test_what_waits_for_its_segment_is_written_before_an_error_goes_on() -> None
     spool: Any = kept
     stream: Any = Breaking(stop, [ANNOUNCED, *transaction(1, 1, 2)], transaction(10, 3, 4))
     pending = Pending(spool, lambda _: spool, latency_seconds=3600)
-    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
+    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
     with pytest.raises(ConnectionLost):
         capture(stream, encoder, pending, CaptureState(), stop)
     assert kept.rows == [(1, 2), (3, 4)]
@@ -183,7 +184,7 @@ def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough(
     now = [100.0]
     kept: Any = Spool()
     pending = Pending(kept, lambda _: kept, lambda: now[0], latency_seconds=0.05, segment_bytes=2000)
-    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
+    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
     assert isinstance(ANNOUNCED, TableSchema)
     encoder.announce(ANNOUNCED)
     for event in transaction(1, 1, 2):
@@ -226,21 +227,21 @@ class CalledSnapshots(Calls, Companion):
         return False
 
 
-class Asking(ChangeEncoder):
+class Asking(RowEncoder):
     """Asks for an object with all that it encodes."""
 
     def encode(self, transactions: Any) -> Any:
-        self.objects_asked_for += 1
+        self._contents.asked_for += 1
         return super().encode(transactions)
 
 
-@pytest.mark.parametrize("kind", [Asking, ChangeEncoder])
+@pytest.mark.parametrize("kind", [Asking, RowEncoder])
 def test_deadlines_of_chunks_are_reset_before_they_are_checked_if_objects_were_read(kind: Any) -> None:
     """Reading them took time in which the stream could show nothing."""
     stop, kept, guard, snapshots = Event(), Spool(), CalledGuard(), CalledSnapshots()
     spool: Any = kept
     pending = Pending(spool, lambda _: spool, latency_seconds=0)
-    encoder = kind([make_table("t", COLUMNS)], DecodeRules())
+    encoder = kind([make_table("t", COLUMNS)], DecodeRules(), RowForm())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
     capture(stream, encoder, pending, CaptureState(), stop, guard, [snapshots])
     is_asked = kind is Asking
@@ -260,7 +261,7 @@ def test_deadlines_of_chunks_are_reset_while_reading_is_paused() -> None:
 
     spool: Any = kept
     pending = Full(spool, lambda _: spool)
-    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
+    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
     stream: Any = Stream(stop)
     capture(stream, encoder, pending, CaptureState(), stop, guard, [snapshots])
     assert (snapshots.calls, guard.calls[:1]) == (["reset", "due"], ["reset"])
@@ -279,7 +280,7 @@ def test_what_has_come_is_in_the_spool_before_a_chunk_is_put_behind_it() -> None
 
     spool: Any = kept
     pending = Pending(spool, lambda _: spool, lambda: 0.0, latency_seconds=60)  # it would wait
-    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
+    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
     capture(stream, encoder, pending, CaptureState(), stop, companions=[Due()])
     assert there == [[(1, 2)]]

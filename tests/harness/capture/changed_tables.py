@@ -13,7 +13,7 @@ from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.records import RecordKind, TableSchema
-from informix_capture_client.shapes import ChangeEncoder
+from informix_capture_client.shapes import ChangeEncoder, make_encoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.transactions.spilling import MemoryLimit
@@ -40,7 +40,7 @@ class ChangedTables:
 
     def encoder(self, form: RowForm) -> ChangeEncoder:
         """Return an encoder that has heard of all tables."""
-        made = ChangeEncoder(self.tables, DecodeRules(), form)
+        made = make_encoder(self.tables, DecodeRules(), form)
         for place, text in enumerate(self._columns):
             decoder = TableDecoder(text)
             layout = (decoder.fixed_bytes, len(decoder.columns), decoder.variable_count)

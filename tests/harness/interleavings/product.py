@@ -28,7 +28,7 @@ from informix_capture_client.incremental_snapshot import (
 )
 from informix_capture_client.positions import Position
 from informix_capture_client.records import RecordBlock, RecordKind, TableSchema
-from informix_capture_client.shapes import ChangeEncoder
+from informix_capture_client.shapes import make_encoder
 from informix_capture_client.transactions import CommittedTransactions, TransactionAssembler
 
 TABLE = make_table("t", "id integer")
@@ -106,7 +106,7 @@ class Product:
         records = [self._records(*each) for each in shown]
         records += [begin(place_of(last) + 50, slot, _EPOCH, 501) for slot in running]
         for block in blocks(records):
-            slots.note(block)
+            slots.add(block)
         return slots.settled(low, open_ids)
 
     def emitted(self, waiting: Waiting, shown: History, news: News) -> list[int] | None:
@@ -142,7 +142,7 @@ class Product:
             stream.take(block)
         rows = pa.table({"id": pa.array(waiting.keys, pa.int32())})
         chunks.offer(chunk, rows, ("9",), is_last=True, barrier=_barrier(waiting))
-        assert chunks.hear(Proof.of(self._block(news)))
+        assert chunks.on_proof(Proof.of(self._block(news)))
         for block in self._blocks(news.delivered):
             stream.take(block)
         (emitted,) = chunks.emit(place_of(news.reached))
@@ -178,7 +178,7 @@ class _Stream:
 
     def __init__(self) -> None:
         self._tables = TouchedTables()
-        self._encoder = ChangeEncoder([TABLE], DecodeRules(), ROW_FORM, observer=self._tables)
+        self._encoder = make_encoder([TABLE], DecodeRules(), ROW_FORM, observer=self._tables)
         self._encoder.announce(TableSchema(0, 4, 1, 0, "id integer"))
 
     def begin(self, touched: TouchedKeys) -> None:

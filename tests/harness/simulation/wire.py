@@ -118,7 +118,7 @@ class InlineReader:
         self._session: CaptureSession | None = None
         self._failure: InformixCdcError | None = None
 
-    def take(self, timeout_seconds: float) -> list[bytes] | None:
+    def read(self, timeout_seconds: float) -> list[bytes] | None:
         if self._failure is not None:
             raise self._failure
         if self._session is None:

@@ -15,6 +15,7 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import RecordKind, TableSchema, parse_block
 from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions, StreamEvent
@@ -37,7 +38,7 @@ def events_of(reads: Sequence[bytes]) -> Iterator[StreamEvent]:
 
 def prepared(source: CapturedBytes) -> tuple[ChangeEncoder, TableSchema, list[CommittedTransactions]]:
     """Return an encoder that knows the table, what announced it, and all transactions."""
-    encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules())
+    encoder = make_encoder([catalog_table(source.columns)], DecodeRules())
     events = list(events_of(source.reads))
     [announced] = [event for event in events if isinstance(event, TableSchema)]
     encoder.announce(announced)
@@ -61,7 +62,7 @@ def fill_spool(
     spool = open_spool(folder, durable=durable)
     session: Any = _PreparedSession(source.reads)
     stream = ChangeStream(lambda: Begun(session, TransactionAssembler(START)), lambda: None)
-    encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules(), row_form)
+    encoder = make_encoder([catalog_table(source.columns)], DecodeRules(), row_form)
     is_full = _StopFlag(spool, source.rows)
     capture(stream, encoder, Pending(spool, lambda _: spool), CaptureState(spool=spool), is_full)
     stream.stop(5)

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
-from informix_capture_client.shapes.encoder import row_schema
+from informix_capture_client.shapes.row_forms import row_schema
 from informix_cdc.capture import Gauges
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options.source import SourceOptions

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import TableSchema
-from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.transactions.events import CommittedTransactions
 from lab.benchmarks.measuring import Report, one_core
 from lab.benchmarks.pipeline import events_of
@@ -74,7 +74,7 @@ def assembled_rows(blocks: Sequence[bytes]) -> int:
 
 def encoded_rows(blocks: Sequence[bytes]) -> int:
     """Encode everything, a segment at a time; return how many rows that were."""
-    encoder = ChangeEncoder([catalog_table()], DecodeRules())
+    encoder = make_encoder([catalog_table()], DecodeRules())
     waiting, size_bytes, rows = list[CommittedTransactions](), 0, 0
     for event in events_of(blocks):
         if isinstance(event, TableSchema):

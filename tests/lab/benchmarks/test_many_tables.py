@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.session.read_ahead import JOINED_BYTES
-from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 from informix_cdc.capture.pending import Pending
 from informix_cdc.executors.places import SegmentPlaces
 from lab.benchmarks.measuring import Report, one_core
@@ -96,7 +97,7 @@ def measured(tables: int, form: RowForm, tmp_path: Path) -> Cost:
 
 def told(source: CapturedBytes, tables: int, form: RowForm) -> ChangeEncoder:
     """Return an encoder that has heard of all tables: once in a stream, a millisecond each."""
-    encoder = ChangeEncoder(catalog_tables(tables), DecodeRules(), form)
+    encoder = make_encoder(catalog_tables(tables), DecodeRules(), form)
     for event in events_of(source.reads):
         if isinstance(event, TableSchema):
             encoder.announce(event)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.positions import Position
-from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_cdc.capture.loop import capture
@@ -67,7 +67,7 @@ def decode_all(source: EmulatedSource, driver: str) -> float:
     sink: Any = _Sink()
     with closing(connect(source, driver)) as transport:
         begun = Begun(begin_session(transport), TransactionAssembler(START))
-        encoder = ChangeEncoder([catalog_table()], DecodeRules())
+        encoder = make_encoder([catalog_table()], DecodeRules())
         pending = Pending(sink, lambda _: sink)
         begun_at = time.perf_counter()
         stream = ChangeStream(lambda: begun, lambda: None)

@@ -8,6 +8,7 @@ from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import TableSchema, parse_block
 from informix_capture_client.session.read_ahead import JOINED_BYTES
 from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from lab.benchmarks.measuring import Report, one_core, repeated
@@ -60,7 +61,7 @@ def committed(
     reads: list[bytes], row_form: RowForm, observer: TouchedTables | None = None
 ) -> tuple[ChangeEncoder, list[CommittedTransactions]]:
     """Return an encoder that knows the table, and what it is to encode."""
-    encoder = ChangeEncoder([catalog_table()], DecodeRules(), row_form, observer=observer)
+    encoder = make_encoder([catalog_table()], DecodeRules(), row_form, observer=observer)
     cutter, assembler = RecordCutter(), TransactionAssembler(START)
     assembler.with_bounds = row_form.shape == "raw"
     found: list[CommittedTransactions] = []

@@ -33,7 +33,7 @@ from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.positions import Position, parse
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.session.error_codes import ErrorCodes
-from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
@@ -88,7 +88,7 @@ class _InLine:
         open_session()
         self._chunks = chunks
 
-    def take(self, _timeout_seconds: float) -> list[bytes] | None:
+    def read(self, _timeout_seconds: float) -> list[bytes] | None:
         chunk = next(self._chunks, None)
         return None if chunk is None else [chunk]
 
@@ -118,7 +118,7 @@ def _stream(shape: str) -> Callable[[bytes], None]:
         stream = ChangeStream(
             lambda: begun, lambda: None, lambda opened, _: _InLine(_chunks(data), opened)
         )
-        encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), row_form)
+        encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules(), row_form)
         while isinstance(answer := stream.next(0), Read):
             for event in answer.events:
                 if isinstance(event, TableSchema):

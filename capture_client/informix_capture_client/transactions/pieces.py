@@ -1,4 +1,4 @@
-"""Rows of one transaction: in memory, named by block and place, or spilled to a store.
+"""Pieces of a transaction's records: in memory, by block and place, or spilled to a store.
 
 Rule: a store keeps bytes and knows nothing of records; this module turns them into records again.
 Bytes that come back are cut and checked like those that a server sends (decision 0009).
@@ -18,11 +18,11 @@ import numpy as np
 
 from informix_capture_client.records import MARGIN_BYTES, Integers, RawRecords, RecordBlock, parse_block
 
-# The most bytes, beside one record, that are written to a store or read back at once.
+# The most bytes, but for one record, that are written to a store or read back at once.
 PORTION_BYTES = 4 << 20
-# Memory of a record beside its bytes: its entries in the columns of a block, and its place.
+# Memory of a record in addition to its bytes: its entries in the columns of a block, and its place.
 COLUMN_BYTES = 96
-# Memory of a piece beside its records: arrays and objects, however few rows they name.
+# Memory of a piece in addition to its records: arrays and objects, however few rows they name.
 PIECE_BYTES = 512
 
 _SIZE = np.dtype("<u4")
@@ -30,8 +30,8 @@ _KIND = np.dtype("u1")
 _STORED_COLUMN_BYTES = 2 * _SIZE.itemsize + _KIND.itemsize
 
 
-class Kept(Protocol):
-    """Bytes in a store, which may delete them when nothing refers to this value any more."""
+class StoredBytes(Protocol):
+    """Bytes in a store, which deletes them when nothing refers to this value any more."""
 
     @property
     def size_bytes(self) -> int:
@@ -44,20 +44,22 @@ class Kept(Protocol):
 class RowStore(Protocol):
     """A store for rows that have no room in memory."""
 
-    def keep(self, parts: Sequence[memoryview]) -> Kept:
+    def keep(self, parts: Sequence[memoryview]) -> StoredBytes:
         """Write bytes, one part after the other."""
 
 
 @dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much
-class RowRecords:
+class BlockRecords:
     """Records of one block, by their places, in the order of their transaction.
 
-    `held_bytes` is the `size_bytes` that `HeldRows` has counted for them, 0 until it has.
+    Of one long transaction, or of several short ones that follow each other.
+
+    `buffered_bytes` is the `size_bytes` that `BufferedRows` has counted for them, 0 until it has.
     """
 
     block: RecordBlock
     places: Integers
-    held_bytes: int = 0
+    buffered_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self.places)
@@ -94,28 +96,29 @@ class RowRecords:
 
     @property
     def record_bytes(self) -> int:
-        """How many bytes of records they are; not summed up again if they are in an account."""
-        if self.held_bytes:
-            return self.held_bytes - COLUMN_BYTES * len(self.places) - PIECE_BYTES
+        """How many bytes of records they are; not summed up again if that is known."""
+        if self.buffered_bytes:
+            return self.buffered_bytes - COLUMN_BYTES * len(self.places) - PIECE_BYTES
         return self.block.bytes_of(self.places)
 
-    def part(self, first: int, end: int) -> RowRecords:
+    def part(self, first: int, end: int) -> BlockRecords:
         """Return some of them."""
-        return RowRecords(self.block, self.places[first:end])
+        return BlockRecords(self.block, self.places[first:end])
 
-    def loaded(self) -> RowRecords:
+    def loaded(self) -> BlockRecords:
         """Return them as they are."""
         return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SpilledRows:
-    """Records in a store: `first` to `end` (exclusive) of the `count` that are kept there together.
+class SpilledRecords:
+    """Records of one long transaction, as bytes in a store.
 
+    They are `first` to `end` (exclusive) of the `count` that lie there together in `stored`.
     Sequence numbers and tables are those of all of them; `origin` is the stream byte where they began.
     """
 
-    kept: Kept
+    stored: StoredBytes
     count: int
     origin: int
     first_number: int
@@ -128,18 +131,18 @@ class SpilledRows:
     def __len__(self) -> int:
         return self.end - self.first
 
-    def part(self, first: int, end: int) -> SpilledRows:
+    def part(self, first: int, end: int) -> SpilledRecords:
         """Return some of them; nothing is read."""
         return replace(self, first=self.first + first, end=min(self.first + end, self.end))
 
-    def loaded(self) -> RowRecords:
+    def loaded(self) -> BlockRecords:
         """Read them back; nothing here keeps what is returned.
 
         Raises:
             AccessRefused: the store cannot read them.
             ProtocolViolation: what it has read are not the records that were kept.
         """
-        stored = self.kept.load()
+        stored = self.stored.load()
         columns = len(stored) - _STORED_COLUMN_BYTES * self.count
         sizes = np.frombuffer(stored, _SIZE, 2 * self.count, columns).astype(np.int64)
         kinds = np.frombuffer(stored, _KIND, self.count, len(stored) - self.count).astype(np.int64)
@@ -147,21 +150,21 @@ class SpilledRows:
         ends = np.cumsum(headers + payloads)
         data = b"".join([memoryview(stored)[:columns], bytes(MARGIN_BYTES)])
         raw = RawRecords(data, self.origin, ends - headers - payloads, headers, payloads, kinds)
-        return RowRecords(parse_block(raw), np.arange(self.first, self.end))
+        return BlockRecords(parse_block(raw), np.arange(self.first, self.end))
 
 
-Piece = RowRecords | SpilledRows
+Piece = BlockRecords | SpilledRecords
 
 
-def spilled(pieces: Sequence[RowRecords], store: RowStore) -> list[SpilledRows]:
+def spill(pieces: Sequence[BlockRecords], store: RowStore) -> list[SpilledRecords]:
     """Write rows of one transaction to a store, in portions that are each worth a read."""
     return [_stored(portion, store) for portion in portions(pieces)]
 
 
-def _stored(portion: Sequence[RowRecords], store: RowStore) -> SpilledRows:
+def _stored(portion: Sequence[BlockRecords], store: RowStore) -> SpilledRecords:
     picked = [(rows.block.raw, rows.places) for rows in portion]
     sequence_numbers = np.concatenate([rows.sequence_numbers for rows in portion])
-    kept = store.keep(
+    stored = store.keep(
         [
             *[memoryview(rows.block.bytes_at(rows.places)) for rows in portion],
             np.concatenate([raw.header_sizes[places] for raw, places in picked]).astype(_SIZE).data,
@@ -174,24 +177,24 @@ def _stored(portion: Sequence[RowRecords], store: RowStore) -> SpilledRows:
     raw, places = picked[0]
     origin = raw.origin + int(raw.starts[places[0]])
     tables = np.unique(np.concatenate([rows.tables for rows in portion]))
-    return SpilledRows(kept, count, origin, first, last, rises, tables, 0, count)
+    return SpilledRecords(stored, count, origin, first, last, rises, tables, 0, count)
 
 
 def _rise(sequence_numbers: Integers) -> bool:
     return not bool((sequence_numbers[1:] < sequence_numbers[:-1]).any())
 
 
-def portions(pieces: Sequence[RowRecords]) -> Iterator[list[RowRecords]]:
+def portions(pieces: Sequence[BlockRecords]) -> Iterator[list[BlockRecords]]:
     """Yield rows of one transaction, as many at a time as are worth a block, or a read.
 
-    Their `held_bytes` are known, so that small pieces need not be measured again.
+    Their `buffered_bytes` are known, so that small pieces need not be measured again.
     """
-    portion: list[RowRecords] = []
+    portion: list[BlockRecords] = []
     size_bytes = 0
     for piece in pieces:
-        is_large = piece.held_bytes > PORTION_BYTES
+        is_large = piece.buffered_bytes > PORTION_BYTES
         for rows in _cut(piece) if is_large else (piece,):
-            added = rows.size_bytes if is_large else rows.held_bytes
+            added = rows.size_bytes if is_large else rows.buffered_bytes
             if portion and size_bytes + added > PORTION_BYTES:
                 yield portion
                 portion, size_bytes = [], 0
@@ -201,7 +204,7 @@ def portions(pieces: Sequence[RowRecords]) -> Iterator[list[RowRecords]]:
         yield portion
 
 
-def _cut(rows: RowRecords) -> Iterator[RowRecords]:
+def _cut(rows: BlockRecords) -> Iterator[BlockRecords]:
     """Cut rows where their bytes reach a portion."""
     raw, places = rows.block.raw, rows.places
     sizes = raw.header_sizes[places] + raw.payload_sizes[places]
@@ -211,10 +214,10 @@ def _cut(rows: RowRecords) -> Iterator[RowRecords]:
         yield rows.part(first, end)
 
 
-def share_a_block(pieces: Sequence[RowRecords]) -> None:
+def share_a_block(pieces: Sequence[BlockRecords]) -> None:
     """Copy rows of one block out of it, all into one, if they are less than half of it.
 
-    The `held_bytes` of each piece are set on the way, since the sizes are at hand.
+    The `buffered_bytes` of each piece are set on the way, since the sizes are at hand.
     """
     block = pieces[0].block
     places = np.concatenate([rows.places for rows in pieces])
@@ -223,21 +226,21 @@ def share_a_block(pieces: Sequence[RowRecords]) -> None:
     held = np.add.reduceat(sizes, np.cumsum(counts) - counts) + COLUMN_BYTES * counts + PIECE_BYTES
     is_shared = not _is_most(block, int(sizes.sum()))
     shared, at = block.only(places) if is_shared else block, 0
-    for rows, held_bytes in zip(pieces, held.tolist(), strict=True):
-        rows.held_bytes = held_bytes
+    for rows, buffered_bytes in zip(pieces, held.tolist(), strict=True):
+        rows.buffered_bytes = buffered_bytes
         if is_shared:
             rows.block, rows.places = shared, np.arange(at, at + len(rows))
             at += len(rows)
 
 
-def on_their_own(pieces: Sequence[RowRecords]) -> RowRecords:
+def in_a_block_of_their_own(pieces: Sequence[BlockRecords]) -> BlockRecords:
     """Return rows in a block of their own, or as they are if they are most of theirs."""
     first = pieces[0]
     if len(pieces) == 1 and _is_most(first.block, first.block.bytes_of(first.places)):
         return first
     parts = [rows.block.only(rows.places) for rows in pieces]
     block = parts[0] if len(parts) == 1 else RecordBlock.joined(parts)
-    return RowRecords(block, np.arange(len(block)))
+    return BlockRecords(block, np.arange(len(block)))
 
 
 def _is_most(block: RecordBlock, size_bytes: int) -> bool:

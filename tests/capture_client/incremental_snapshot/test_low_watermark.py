@@ -26,7 +26,7 @@ def shown(*records: bytes, open_at_start: frozenset[int] = frozenset()) -> Slots
     slots = Slots(open_at_start)
     for record in records:
         (block,) = blocks([record])
-        slots.note(block)
+        slots.add(block)
     return slots
 
 
@@ -74,7 +74,7 @@ def test_what_a_new_session_shows_again_takes_nothing_back() -> None:
     slots = shown(begin(10, 1), commit(20, 1), begin(30, 1), commit(40, 1))
     for record in (begin(10, 1), commit(20, 1), begin(30, 1)):
         (block,) = blocks([record])
-        slots.note(block)
+        slots.add(block)
     assert slots.settled(LOW, [1]) == 39
 
 
@@ -117,7 +117,7 @@ def test_it_is_what_two_dictionaries_say(
     slots = Slots()
     for chunk in (records[:cut], records[cut:]):
         for block in blocks([b"".join(chunk)]):
-            slots.note(block)
+            slots.add(block)
     held = [commits[s] - 1 for s in open_ids if commits.get(s, -1) > begins.get(s, -1)]
     assert slots.settled(low, open_ids) == min([low, *held])
 
@@ -125,7 +125,7 @@ def test_it_is_what_two_dictionaries_say(
 def test_a_place_is_known_once_it_is_old_enough() -> None:
     places = AgedPlaces(age_seconds=1.0)
     assert places.place(0.0) is None
-    places.note(10, 0.0)
+    places.record(10, 0.0)
     assert places.place(0.9) is None
     assert places.place(1.0) == 10
 
@@ -133,7 +133,7 @@ def test_a_place_is_known_once_it_is_old_enough() -> None:
 def test_the_newest_place_that_is_old_enough_is_given() -> None:
     places = AgedPlaces(age_seconds=1.0)
     for step in range(50):
-        places.note(100 + step, step * 0.1)
+        places.record(100 + step, step * 0.1)
     assert places.place(4.95) == 139
     assert places.place(99.0) == 149
 
@@ -141,7 +141,7 @@ def test_the_newest_place_that_is_old_enough_is_given() -> None:
 def test_places_in_quick_succession_are_taken_for_older_and_few_are_kept() -> None:
     places = AgedPlaces(age_seconds=1.0)
     for step in range(10_000):
-        places.note(step, step * 0.001)
+        places.record(step, step * 0.001)
     place = places.place(9.999)
     assert place is not None
     assert 8_900 <= place <= 8_999

@@ -89,7 +89,7 @@ class _Slots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sorted:
-    """Rows in the order of their tables, `order` being their former places.
+    """Rows in the order of their tables, `order` being their previous places.
 
     The sizes of variable values lie one row after the other: those of a row from `first_size` on.
     """
@@ -103,7 +103,7 @@ class _Sorted:
     offsets: Integers
 
 
-class TablesDecoder:
+class MixedRowsDecoder:
     """Reads rows of several tables.
 
     Args:
@@ -141,19 +141,21 @@ class TablesDecoder:
 
         A table with few rows is not cut; one with many is by itself, in parts that are not too large.
         """
+        # Tables in their order. Rows up to `at` are cut but for the last `gathered` of them: those of
+        # tables with few rows, which stay together until they are too many or a table comes by itself.
         counts = np.bincount(rows.tables, minlength=len(self._fixed_bytes))
         mean_bytes = max(int(rows.lengths.sum()) // max(len(order), 1), 1)
         most = max(min(_AT_ONCE, _BYTES_AT_ONCE // mean_bytes), 1)
-        bounds, at, taken = [0], 0, 0
+        bounds, at, gathered = [0], 0, 0
         for count in counts[counts > 0].tolist():
             is_alone = count >= min(_WORTH_A_CALL, most)
-            if taken and (is_alone or taken + count > most):
+            if gathered and (is_alone or gathered + count > most):
                 bounds.append(at)
-                taken = 0
+                gathered = 0
             if is_alone:
                 bounds += [*range(at + most, at + count, most), at + count]
-            at, taken = at + count, 0 if is_alone else taken + count
-        return [*bounds, at] if taken else bounds
+            at, gathered = at + count, 0 if is_alone else gathered + count
+        return [*bounds, at] if gathered else bounds
 
     def _columns(self, rows: MixedRows, where: _Where) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield each table with its columns; the rows are not too many, in the order of tables."""
@@ -190,12 +192,12 @@ class TablesDecoder:
             ProtocolViolation: a row is not what the schema says; names table, column and `where(row)`.
         """
         self._require_room(rows, where)
-        lying = self._sorted(rows, where)
+        in_order = self._sorted(rows, where)
         for slots in self._slots:
-            counts = lying.counts[slots.tables]
+            counts = in_order.counts[slots.tables]
             present = np.flatnonzero(counts)
             if len(present):
-                yield self._cells(rows, slots, present, counts[present], lying, where)
+                yield self._cells(rows, slots, present, counts[present], in_order, where)
 
     def _cells(
         self,
@@ -203,22 +205,22 @@ class TablesDecoder:
         slots: _Slots,
         present: Integers,
         counts: Integers,
-        lying: _Sorted,
+        in_order: _Sorted,
         where: _Where,
     ) -> TypedCells:
         tables, columns = slots.tables[present], slots.columns[present]
-        at = ragged_places(lying.begins[tables], counts)
+        at = ragged_places(in_order.begins[tables], counts)
         begins = np.repeat(slots.begins[present], counts)
         bounds = np.append(0, np.cumsum(counts))
         try:
-            values = _decoded(rows.data, slots.kind, at, begins, lying)
+            values = _decoded(rows.data, slots.kind, at, begins, in_order)
         except BadValue as bad:
             slot = int(np.searchsorted(bounds, bad.row, side="right")) - 1
             decoder = self._decoders[int(tables[slot])]
-            row = int(lying.order[at[bad.row]])
+            row = int(in_order.order[at[bad.row]])
             name = decoder.columns[int(columns[slot])].name
             raise decoder.bad_value(name, where(row), bad) from None
-        return TypedCells(values, lying.order[at], tables, columns, bounds)
+        return TypedCells(values, in_order.order[at], tables, columns, bounds)
 
     def _sorted(self, rows: MixedRows, where: _Where) -> _Sorted:
         order = _by_table(rows.tables)
@@ -242,13 +244,15 @@ class TablesDecoder:
         return _Sorted(order, starts, counts, np.cumsum(counts) - counts, first_size, sizes, offsets)
 
 
-def _decoded(data: bytes, kind: ColumnType, at: Integers, begins: Integers, lying: _Sorted) -> pa.Array:
+def _decoded(
+    data: bytes, kind: ColumnType, at: Integers, begins: Integers, in_order: _Sorted
+) -> pa.Array:
     """Return the values of cells: of the rows `at`, each of the column that `begins` says."""
     if isinstance(kind, FixedType):
-        return kind.decode(gather(data, kind.layout, lying.starts[at] + begins))
-    which = lying.first_size[at] + begins
-    starts = lying.starts[at] + lying.offsets[which]
-    return kind.decode(np.frombuffer(data, np.uint8), starts, lying.sizes[which])
+        return kind.decode(gather(data, kind.layout, in_order.starts[at] + begins))
+    which = in_order.first_size[at] + begins
+    starts = in_order.starts[at] + in_order.offsets[which]
+    return kind.decode(np.frombuffer(data, np.uint8), starts, in_order.sizes[which])
 
 
 def _slots(decoders: Mapping[int, TableDecoder]) -> Iterator[_Slots]:

@@ -17,11 +17,11 @@ import numpy as np
 
 from informix_capture_client.records import OF_A_TABLE
 from informix_capture_client.transactions import (
+    BlockRecords,
     CommittedTransactions,
-    FormerRows,
     Piece,
     PositionPassed,
-    RowRecords,
+    PreviousRows,
     StreamCounters,
 )
 
@@ -34,7 +34,7 @@ class Creation(NamedTuple):
 
 
 @dataclass(slots=True)
-class FormerTables:
+class PreviousTables:
     """Knows when the captured tables were created, in the order of their numbers."""
 
     tables: Sequence[Creation] = ()
@@ -43,7 +43,7 @@ class FormerTables:
     def without_their_rows(
         self, event: CommittedTransactions, counters: StreamCounters
     ) -> Iterator[CommittedTransactions | PositionPassed]:
-        """Yield an event without rows of former tables; a pair alone where nothing else is left.
+        """Yield an event without rows of previous tables; a pair alone where nothing else is left.
 
         The first rows that are left out of each table are noted in `counters`.
         """
@@ -58,25 +58,27 @@ class FormerTables:
         self, one: CommittedTransactions, counters: StreamCounters
     ) -> CommittedTransactions | PositionPassed:
         begun = int(one.begin_times[0])
-        former = [number for number, created in enumerate(self.tables) if begun <= created.time]
+        previous = [number for number, created in enumerate(self.tables) if begun <= created.time]
         kept, rows_left = list[Piece](), 0
         for piece in one.rows:
             rows = piece.loaded()  # what is spilled, portion by portion
             is_row = OF_A_TABLE[rows.block.raw.kinds[rows.places]]
             labels = rows.block.table_ids[rows.places]
-            is_former = is_row & np.isin(labels, former)
-            for number in set(np.unique(labels[is_former]).tolist()) - self._noted:
+            is_previous = is_row & np.isin(labels, previous)
+            for number in set(np.unique(labels[is_previous]).tolist()) - self._noted:
                 self._noted.add(number)
-                counters.former_rows.append(
-                    FormerRows(
+                counters.previous_rows.append(
+                    PreviousRows(
                         self.tables[number].table,
                         self.tables[number].time,
                         begun,
                         int(one.commit_sequence_numbers[0]),
                     )
                 )
-            rows_left += int(np.count_nonzero(is_row & ~is_former))
-            kept.append(RowRecords(rows.block, rows.places[~is_former]) if is_former.any() else piece)
+            rows_left += int(np.count_nonzero(is_row & ~is_previous))
+            kept.append(
+                BlockRecords(rows.block, rows.places[~is_previous]) if is_previous.any() else piece
+            )
         if not rows_left:
             return PositionPassed(one.position, is_timeout=False)
         pieces = tuple(rows for rows in kept if len(rows))

@@ -1,0 +1,207 @@
+"""Columns of large objects: where the objects of rows are, and their contents in place of the handles.
+
+Rule: what has been read travels with the changes that it belongs to (`Changes.objects`), and is
+forgotten with them. A row whose object was not read has its status instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from informix_capture_client.choices import DecodeRules
+from informix_capture_client.object_readers import (
+    LOCATOR_BYTES,
+    NOWHERE,
+    Contents,
+    FoundContents,
+    ObjectPlace,
+    Reselecting,
+    contents_of,
+    delivered_schema,
+    is_content_type,
+)
+from informix_capture_client.records import RecordKind, is_one_of
+from informix_capture_client.shapes.announced_tables import AnnouncedTables
+from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.transactions import CommittedTransactions
+from informix_capture_client.values import BadValue, bad_value
+
+_WITH_CONTENTS = is_one_of(
+    RecordKind.INSERT, RecordKind.UPDAFT
+)  # rows whose objects may be there still
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectContents:
+    """How large objects are read.
+
+    Attributes:
+        skips_unchanged: whether an update that keeps an object's handle leaves it unread.
+        reselecting: by table id, how objects are found by the keys of their rows instead.
+    """
+
+    reader: Contents
+    skips_unchanged: bool = False
+    reselecting: Mapping[int, Reselecting] = field(default_factory=dict)
+
+
+class ContentColumns:
+    """Knows the columns of contents of a fixed list of tables.
+
+    Args:
+        announced: the tables, as they are captured.
+        rules: which columns become contents.
+        reselecting: by table id, how objects are found by the keys of their rows.
+
+    Attributes:
+        schemas: of each table, as it is delivered.
+    """
+
+    def __init__(
+        self, announced: AnnouncedTables, rules: DecodeRules, reselecting: Mapping[int, Reselecting]
+    ) -> None:
+        self._announced = announced
+        self._rules = rules
+        self._reselecting = reselecting
+        self.schemas = [
+            delivered_schema(table, captured, rules)
+            for table, captured in zip(announced.tables, announced.captured, strict=True)
+        ]
+        names = ([one.name for one in schema if is_content_type(one.type)] for schema in self.schemas)
+        self._names = {number: found for number, found in enumerate(names) if found}
+
+    def has(self, number: int) -> bool:
+        """Return whether a table has such columns."""
+        return number in self._names
+
+    def filled(self, number: int, captured: list[pa.Array], rows: Changes) -> list[pa.Array]:
+        """Return a table's captured columns with contents in the place of handles, and of no handle."""
+        columns: list[pa.Array | None] = list(captured)
+        for place, _ in self._announced.tables[number].reselected:
+            columns.insert(place, None)
+        for place, declared in enumerate(self.schemas[number]):
+            if is_content_type(declared.type):
+                columns[place] = self.contents(number, declared, columns[place], rows)
+        return columns
+
+    def contents(
+        self, number: int, declared: pa.Field, handles: pa.Array | None, rows: Changes
+    ) -> pa.StructArray:
+        """Return one such column, given its handles; a TEXT or BYTE has none.
+
+        Raises:
+            ProtocolViolation: a content is no text.
+        """
+        objects = rows.objects or FoundContents()
+        unchanged = objects.unchanged.get((number, declared.name), ())
+        wanted = _WITH_CONTENTS[rows.kinds] & ~np.isin(rows.sequence_numbers, unchanged)
+        places = self._places(number, declared.name, handles, rows)
+        try:
+            return contents_of(places, wanted, objects.found, declared.type, self._rules)
+        except BadValue as bad:
+            name = str(self._announced.tables[number].name)
+            raise bad_value(name, declared.name, rows.where(bad.row), bad) from None
+
+    def to_read(
+        self, changes: Changes, *, skips_unchanged: bool
+    ) -> tuple[list[list[ObjectPlace]], dict[tuple[int, str], Sequence[int]]]:
+        """Return which objects are to be read for each record, and which records are left unread.
+
+        The latter by table and column, as `FoundContents.unchanged` has them.
+
+        Raises:
+            ProtocolViolation: a row cannot be decoded.
+        """
+        wanted: list[list[ObjectPlace]] = [[] for _ in range(len(changes))]
+        left_unread: dict[tuple[int, str], Sequence[int]] = {}
+        for number, names in self._names.items():
+            if not len(where := np.flatnonzero(changes.rows_of(number))):
+                continue
+            rows = changes.only(where)
+            for name, handles in self._handles(number, names, rows):
+                places = self._places(number, name, handles, rows)
+                known = handles.to_pylist() if handles is not None and skips_unchanged else []
+                unchanged = _unchanged(known, rows) if known else set()
+                sequences = rows.sequence_numbers.tolist()
+                left_unread[number, name] = [sequences[row] for row in unchanged]
+                for row in np.flatnonzero(_WITH_CONTENTS[rows.kinds]).tolist():
+                    if (place := places[row]) and row not in unchanged:  # neither NULL nor NOWHERE
+                        wanted[where[row]].append(place)
+        return wanted, left_unread
+
+    def _places(
+        self, number: int, name: str, handles: pa.Array | None, rows: Changes
+    ) -> Sequence[ObjectPlace | None]:
+        """Return where the objects of rows are: behind their handles, or in the rows of their keys."""
+        by_key = self._reselecting.get(number)
+        if handles is None:
+            if by_key is None:
+                return [NOWHERE] * len(rows)
+            return by_key.of_rows(name, self._announced.captured_columns(number, by_key.key, rows))
+        found = handles.to_pylist()
+        if by_key is None or name not in by_key.statements:
+            return [handle and handle[-LOCATOR_BYTES:] for handle in found]
+        places = by_key.of_rows(name, self._announced.captured_columns(number, by_key.key, rows))
+        return [handle and place for handle, place in zip(found, places, strict=True)]
+
+    def _handles(
+        self, number: int, names: Sequence[str], rows: Changes
+    ) -> Iterator[tuple[str, pa.Array | None]]:
+        """Yield columns of contents with their handles; a TEXT or BYTE has none."""
+        if captured := [name for name in names if name in self._announced.captured[number].names]:
+            columns = self._announced.captured_columns(number, captured, rows)
+            yield from zip(captured, columns, strict=True)
+        yield from ((column.name, None) for _, column in self._announced.tables[number].reselected)
+
+
+class ContentReading:
+    """Reads the large objects of changes; without a reader, changes stay as they are.
+
+    Attributes:
+        asked_for: how many objects so far.
+    """
+
+    def __init__(self, columns: ContentColumns, contents: ObjectContents | None) -> None:
+        self._columns = columns
+        self._contents = contents
+        self.asked_for = 0
+
+    def begin(self, transactions: Sequence[CommittedTransactions] = ()) -> None:
+        """Begin with the changes of these transactions; of none if a snapshot has read the rows."""
+        if self._contents is not None:
+            ids = [number for each in transactions for number in each.transaction_ids.tolist()]
+            self._contents.reader.begin(frozenset(ids))
+
+    def parts(self, changes: Iterator[Changes]) -> Iterator[Changes]:
+        """Yield changes in parts whose large objects have been read; an update is never in two."""
+        if self._contents is None:
+            yield from changes
+            return
+        for each in changes:
+            wanted, unchanged = self._columns.to_read(
+                each, skips_unchanged=self._contents.skips_unchanged
+            )
+            begins = np.flatnonzero(each.kinds != RecordKind.UPDAFT).tolist()
+            begins[:1] = [0]  # an update without its first image is refused later
+            bounds = [*begins, len(each)]
+            units = [
+                [place for row in wanted[first:end] for place in row] for first, end in pairwise(bounds)
+            ]
+            self.asked_for += sum(map(len, units))
+            done = 0
+            for count, found in self._contents.reader.pieces(units):
+                part = slice(bounds[done], bounds[count])
+                yield replace(each.only(part), objects=FoundContents(found, unchanged))
+                del found  # not in memory together with the next ones, nor until they come
+                done = count
+
+
+def _unchanged(handles: Sequence[bytes | None], rows: Changes) -> set[int]:
+    """Return which rows are images after an update that have the handle of the image before."""
+    after = np.flatnonzero(rows.kinds == RecordKind.UPDAFT).tolist()
+    return {row for row in after if row and handles[row] == handles[row - 1]}
