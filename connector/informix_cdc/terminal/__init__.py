@@ -14,10 +14,10 @@ from informix_cdc.terminal.help_pages import Command, Commands
 from informix_cdc.terminal.options import (
     PASSWORD_HINT,
     OneLineError,
-    connection_options,
     one_line_errors,
     options_without_tables,
     parse_options,
+    source_options,
 )
 from informix_cdc.terminal.screen import (
     answers,
@@ -59,7 +59,6 @@ __all__ = [
     "answers",
     "arguments_for",
     "as_lines",
-    "connection_options",
     "counted",
     "distance_text",
     "echo_exactly",
@@ -83,6 +82,7 @@ __all__ = [
     "shown_progress",
     "snapshot_text",
     "snapshots_of",
+    "source_options",
     "table_of",
     "table_progress",
     "time_of",
