@@ -52,7 +52,7 @@ def main() -> None:
     """
 
 
-@main.command(short_help="Print committed changes as they happen, without Spark.")
+@main.command(epilog=PASSWORD_HINT, short_help="Print committed changes as they happen, without Spark.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING),
     also=["snapshotKey", "snapshotWithoutKey", "snapshotChunkRows", "restartBound"],
@@ -106,9 +106,6 @@ def tail(
     may_switch = permission(may_switch=not no_switch, is_sure=is_sure)
     with one_line_errors(), with_spool(given, snapshot=snapshot) as said:
         print_changes(parse_options(said), output_format, limit, may_switch)
-
-
-tail.epilog = PASSWORD_HINT
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Check all that a stream needs, and name the remedies.")

@@ -68,7 +68,10 @@ def print_status(
         def ask() -> Status:
             return status_of(read_server_log(connection, options.dialect), places)
 
-        _PRINTERS[as_json](ask, watch_seconds)
+        if as_json:
+            _print_json(ask, watch_seconds)
+        else:
+            _print_text(ask, watch_seconds)
 
 
 def status_of(log: ServerLog, places: Sequence[str]) -> Status:
@@ -108,12 +111,6 @@ def _print_text(ask: Callable[[], Status], watch_seconds: float | None) -> None:
         console.print()
         console.file.flush()  # whoever reads a pipe or a file sees each look when it is taken
         sleep(watch_seconds)
-
-
-_PRINTERS: dict[bool, Callable[[Callable[[], Status], float | None], None]] = {
-    True: _print_json,
-    False: _print_text,
-}
 
 
 # for machines

@@ -22,8 +22,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.log_events import CAPTURE_FAILED
 from informix_capture_client.shapes import ChangeRow
-from informix_cdc.commands.following import OnRowLoggingOff, TailFigures, follow
-from informix_cdc.commands.following_with_rows import follow_with_rows
+from informix_cdc.commands.following import OnRowLoggingOff, TailFigures, follow, follow_with_rows
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import (
     answers,

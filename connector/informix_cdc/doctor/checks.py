@@ -43,11 +43,11 @@ from informix_cdc.doctor.facts import (
     TableFacts,
     why_no_table,
 )
-from informix_cdc.doctor.large_object_checks import ObjectColumn, check_objects
+from informix_cdc.doctor.large_objects import ObjectColumn, check_objects
 from informix_cdc.doctor.log_checks import check_log_space, check_long_transactions
-from informix_cdc.doctor.row_logging_check import check_row_logging
-from informix_cdc.doctor.security_checks import SecurityFacts, check_security
-from informix_cdc.doctor.snapshot_checks import SnapshotFacts, check_snapshots
+from informix_cdc.doctor.row_logging import check_row_logging
+from informix_cdc.doctor.security import SecurityFacts, check_security
+from informix_cdc.doctor.snapshots import SnapshotFacts, check_snapshots
 
 _Part = TypeVar("_Part")
 _Fact = TypeVar("_Fact")
@@ -77,11 +77,6 @@ class SetUp:
     snapshots: SnapshotFacts | Unanswered | None = None
     objects: tuple[ObjectColumn, ...] | Unanswered | None = None
     connection_arguments: tuple[str, ...] = ()
-
-
-def examine(set_up: SetUp) -> list[Finding]:
-    """Run every check; each leaves at least one finding, if it is asked for."""
-    return [finding for check in CHECKS for finding in check(set_up)]
 
 
 def _driver(set_up: SetUp) -> Iterator[Finding]:
@@ -123,31 +118,31 @@ def _reported(name: str, version: str) -> str:
 def _database(set_up: SetUp) -> Iterator[Finding]:
     logging = _of_server(set_up, lambda server: server.database_logging)
     owner = set_up.dialect.owner
-    yield _judged("database", logging, lambda it: check_database_logging(set_up.database, it, owner))
+    yield _checked("database", logging, lambda it: check_database_logging(set_up.database, it, owner))
 
 
 def _locale(set_up: SetUp) -> Iterator[Finding]:
     locale = _of_server(set_up, lambda server: server.database_locale)
     if _of_server(set_up, lambda server: server.database_logging) is None:
         locale = Unanswered("there is no such database", was_asked=False)
-    yield _judged("locale", locale, lambda it: check_locale(set_up.database, it, set_up.db_locale))
+    yield _checked("locale", locale, lambda it: check_locale(set_up.database, it, set_up.db_locale))
 
 
 def _cdc_database(set_up: SetUp) -> Iterator[Finding]:
     is_there = _of_server(set_up, lambda server: server.has_cdc_database)
-    yield _judged("syscdcv1", is_there, lambda it: check_cdc_database(it, set_up.dialect))
+    yield _checked("syscdcv1", is_there, lambda it: check_cdc_database(it, set_up.dialect))
 
 
 def _api_version(set_up: SetUp) -> Iterator[Finding]:
     version = _of_cdc(set_up, lambda cdc: cdc.api_version)
-    yield _judged("api version", version, lambda it: check_api_version(it, set_up.dialect))
+    yield _checked("api version", version, lambda it: check_api_version(it, set_up.dialect))
 
 
 def _rights(set_up: SetUp) -> Iterator[Finding]:
     found = f"user {set_up.user} may connect to database {set_up.database!r}."
-    yield _judged("rights", set_up.tables, lambda _: ok("rights", found), State.FAILURE)
+    yield _checked("rights", set_up.tables, lambda _: ok("rights", found), State.FAILURE)
     runs = set_up.cdc if isinstance(set_up.cdc, Unanswered) else set_up.cdc.runs_routines
-    yield _judged("rights", runs, lambda _: _right_to_capture(set_up), State.FAILURE)
+    yield _checked("rights", runs, lambda _: _right_to_capture(set_up), State.FAILURE)
 
 
 def _right_to_capture(set_up: SetUp) -> Finding:
@@ -179,7 +174,7 @@ def _cdc_locale(set_up: SetUp) -> Iterator[Finding]:
     cdc_locale = _of_server(set_up, lambda server: server.cdc_locale)
     if _of_server(set_up, lambda server: server.has_cdc_database) is False:
         cdc_locale = Unanswered(f"there is no database {CDC_DATABASE}", was_asked=False)
-    yield _judged(
+    yield _checked(
         "locale of syscdcv1",
         cdc_locale,
         lambda it: check_cdc_locale(it, set_up.database, locale, set_up.dialect),
@@ -188,7 +183,7 @@ def _cdc_locale(set_up: SetUp) -> Iterator[Finding]:
 
 def _tables(set_up: SetUp) -> Iterator[Finding]:
     def judge(table: TableFacts) -> Finding:
-        return _judged("table", table.found, FoundTable.finding, table=str(table.name))
+        return _checked("table", table.found, FoundTable.finding, table=str(table.name))
 
     yield from _each_table(set_up, "table", judge)
 
@@ -197,7 +192,7 @@ def _primary_keys(set_up: SetUp) -> Iterator[Finding]:
     def judge(table: TableFacts) -> Finding:
         name = str(table.name)
         has_key = table.has_primary_key
-        return _judged("primary key", has_key, lambda it: _primary_key(name, it), table=name)
+        return _checked("primary key", has_key, lambda it: _primary_key(name, it), table=name)
 
     yield from _each_table(set_up, "primary key", judge)
 
@@ -239,7 +234,7 @@ def _in_place_alters(set_up: SetUp) -> Iterator[Finding]:
     def judge(table: TableFacts) -> Finding:
         name = str(table.name)
         pending = table.has_pending_alter
-        return _judged(check, pending, lambda it: _in_place_alter(check, name, it), table=name)
+        return _checked(check, pending, lambda it: _in_place_alter(check, name, it), table=name)
 
     yield from _each_table(set_up, check, judge)
 
@@ -262,7 +257,7 @@ def _row_logging(set_up: SetUp) -> Iterator[Finding]:
 
     def judge(table: TableFacts) -> Finding:
         user, owner, flags = set_up.user, set_up.dialect.owner, set_up.connection_arguments
-        return _judged(
+        return _checked(
             check,
             table.logs_full_rows,
             lambda is_on: check_row_logging(table.name, is_on, user, owner, role, flags),
@@ -276,14 +271,14 @@ def _log_space(set_up: SetUp) -> Iterator[Finding]:
     space = _of_server(set_up, lambda server: server.log_space)
     clock = _of_server(set_up, lambda server: server.clock)
     now = None if isinstance(clock, Unanswered) else clock
-    yield _judged("log space", space, lambda it: check_log_space(it, now, set_up.dialect.owner))
+    yield _checked("log space", space, lambda it: check_log_space(it, now, set_up.dialect.owner))
 
 
 def _long_transactions(set_up: SetUp) -> Iterator[Finding]:
     parameters = _of_server(set_up, lambda server: server.parameters)
     space = _of_server(set_up, lambda server: server.log_space)
     total = space.total_bytes if isinstance(space, LogSpace) else None
-    yield _judged("long transactions", parameters, lambda it: check_long_transactions(it, total))
+    yield _checked("long transactions", parameters, lambda it: check_long_transactions(it, total))
 
 
 def _sessions(set_up: SetUp) -> Iterator[Finding]:
@@ -314,7 +309,7 @@ def _high_availability(set_up: SetUp) -> Iterator[Finding]:
     role = _of_server(set_up, lambda server: server.ha_role)
     version = _of_server(set_up, lambda server: server.version)
     known = "" if isinstance(version, Unanswered) else version
-    yield _judged("high availability", role, lambda it: check_ha_role(it, known, set_up.dialect))
+    yield _checked("high availability", role, lambda it: check_ha_role(it, known, set_up.dialect))
 
 
 CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
@@ -341,18 +336,18 @@ CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
 )
 
 
-def _judged(
+def _checked(
     check: str,
     fact: _Fact | Unanswered,
-    judge: Callable[[_Fact], Finding],
+    check_fact: Callable[[_Fact], Finding],
     if_unanswered: State = State.WARNING,
     *,
     table: str = "",
 ) -> Finding:
-    """Judge a fact, if it is known."""
+    """Check a fact, if it is known."""
     if isinstance(fact, Unanswered):
         return _unknown(check, fact, if_unanswered, table=table)
-    return judge(fact)
+    return check_fact(fact)
 
 
 def _unknown(check: str, fact: Unanswered, state: State, *, table: str = "") -> Finding:
@@ -378,12 +373,14 @@ def _of_cdc(set_up: SetUp, get: Callable[[CdcFacts], _Fact]) -> _Fact | Unanswer
     return get(set_up.cdc)
 
 
-def _each_table(set_up: SetUp, check: str, judge: Callable[[TableFacts], Finding]) -> Iterator[Finding]:
+def _each_table(
+    set_up: SetUp, check: str, check_table: Callable[[TableFacts], Finding]
+) -> Iterator[Finding]:
     if isinstance(set_up.tables, Unanswered):
         reason = _in_the_way(set_up.tables, "the database cannot be opened").reason
         yield _not_checked(check, reason)
     else:
-        yield from map(judge, set_up.tables)
+        yield from map(check_table, set_up.tables)
 
 
 def _in_the_way(part: Unanswered, what: str) -> Unanswered:

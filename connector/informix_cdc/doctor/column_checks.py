@@ -40,11 +40,11 @@ def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Fin
             yield ok(_CHECK, "has only columns that can be captured.", table=name)
             continue
         value = "omit-following" if own & columns_behind_a_collection(table) else "omit"
+        has_simple_objects = any(is_simple_object(c.type_text) for c in table.columns if c.name in own)
         yield failure(
             _CHECK,
             f"has {len(own)} that cannot be captured: {refused}.",
-            _RESELECT
-            * any(is_simple_object(c.type_text) for c in table.columns if c.name in own)
+            (_RESELECT if has_simple_objects else "")
             + f"--unsupported-columns={value} leaves them out (option unsupportedColumns); --columns"
             " names the others (option columns).",
             table=name,

@@ -149,11 +149,7 @@ class Mirror:
         _, committed_at = max((last for _, last in done), default=(0, None))
         failpoint("mirror.before_control")
         changed = [each for each in records if self._known.get(each.table) != each]
-        changed += [
-            TableRecord(**{**_facts(known), "status": LEFT})
-            for name, known in self._known.items()
-            if known.status != LEFT and end.is_started and name not in (end.tables or {})
-        ]
+        changed += self._tables_that_left(end)
         loading = [name for name, snapshot in snapshots.items() if not snapshot.is_done]
         versions = {
             each.target: self._tables[each.table].target.version()
@@ -179,6 +175,14 @@ class Mirror:
                 snapshots,
             )
         )
+
+    def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
+        """Return the tables that have left the stream since the batch before."""
+        return [
+            TableRecord(**{**_facts(known), "status": LEFT})
+            for name, known in self._known.items()
+            if known.status != LEFT and end.is_started and name not in (end.tables or {})
+        ]
 
     def close(self) -> None:
         """End the threads."""

@@ -21,12 +21,13 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 from informix_capture_client.errors import BadOption
 from informix_cdc import __version__
 from informix_cdc.capture import CaptureState
-from informix_cdc.monitoring.figure import COUNTER, Figure
 from informix_cdc.monitoring.figures import (
     ABOUT,
+    COUNTER,
     FIGURES,
     INFO,
     START_TIME,
+    Figure,
     FigureValue,
     read_figures,
 )
