@@ -27,8 +27,8 @@ from informix_cdc.commands import doctor, offsets, status, tail
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import say, say_unbroken, screen
 from informix_cdc.terminal.change_text import as_lines, to_json
-from informix_cdc.terminal.console import plain_console
 from informix_cdc.terminal.options import one_line_errors
+from informix_cdc.terminal.screen import plain_console
 
 COMMANDS = Path(doctor.__file__).parent
 HOSTILE = "\x1b]0;mine\x07\x1b[2J\x9b31m\x7f\u202egnp\u2028[red]ok[/red]"
