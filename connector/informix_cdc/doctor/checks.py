@@ -6,24 +6,29 @@ dropped. What the source refuses too is judged in `catalog/set_up.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from informix_capture_client.catalog import (
     API_VERSION,
     FoundTable,
+    HaRole,
     LogSpace,
+    Table,
     check_api_version,
     check_cdc_database,
     check_cdc_locale,
     check_database_logging,
     check_ha_role,
     check_locale,
+    choose_columns,
+    columns_behind_a_collection,
     unqualified,
 )
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.dialects import INFORMIX, Dialect
+from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.findings import (
     Finding,
     State,
@@ -33,9 +38,10 @@ from informix_capture_client.findings import (
     warning,
 )
 from informix_capture_client.session import OpenSession, finish_alter
-from informix_capture_client.shell_commands import command_granting_capture
+from informix_capture_client.shell_commands import command_granting_capture, table_argument
+from informix_capture_client.sql_names import TableName, quoted
 from informix_capture_client.statements import CDC_DATABASE
-from informix_cdc.doctor.column_checks import check_columns
+from informix_capture_client.values import Column, is_simple_object
 from informix_cdc.doctor.facts import (
     CdcFacts,
     DriverFacts,
@@ -45,7 +51,6 @@ from informix_cdc.doctor.facts import (
 )
 from informix_cdc.doctor.large_objects import ObjectColumn, check_objects
 from informix_cdc.doctor.log_checks import check_log_space, check_long_transactions
-from informix_cdc.doctor.row_logging import check_row_logging
 from informix_cdc.doctor.security import SecurityFacts, check_security
 from informix_cdc.doctor.snapshots import SnapshotFacts, check_snapshots
 
@@ -386,3 +391,108 @@ def _each_table(
 def _in_the_way(part: Unanswered, what: str) -> Unanswered:
     """Return why a question was not asked: what failed when it was tried, or what came before."""
     return Unanswered(what if part.was_asked else part.reason, was_asked=False)
+
+
+_ROW_LOGGING = "full row logging"
+_OF_USER = ("--user", "--password-file", "--password-command")
+
+
+def check_row_logging(
+    name: TableName,
+    is_on: bool,
+    user: str,
+    owner: str,
+    role: HaRole | Unanswered,
+    connection: Sequence[str] = (),
+) -> Finding:
+    """Judge one table; only `owner`, by the guide, and only on a primary, can switch it on.
+
+    `connection` has the flags that name the server in the commands that are shown, each with a value.
+    """
+    table = str(name)
+    if is_on:
+        return ok(_ROW_LOGGING, "logs full rows.", table=table)
+    acquire = ("acquire", table_argument(name), *connection)
+    if isinstance(role, HaRole) and role.is_secondary:
+        found = "does not log full rows, and a secondary cannot switch that on."
+        return warning(_ROW_LOGGING, found, "Connect to the primary:", table=table, command=acquire)
+    if user != owner:
+        found = f"does not log full rows; the guide lets only user {owner} switch that on."
+        acquire = ("acquire", table_argument(name), *_as_owner(connection, owner))
+        return warning(_ROW_LOGGING, found, f"As user {owner}:", table=table, command=acquire)
+    found = "does not log full rows; the first start of a capture switches it on for good"
+    if isinstance(role, Unanswered):
+        found += ", unless this server is a secondary, which could not be checked"
+    return warning(
+        _ROW_LOGGING,
+        f"{found}. From then on the server refuses ALTER TABLE.",
+        "Alter it before that; or later, after:",
+        table=table,
+        command=("release", table_argument(name), *connection, "--checkpoint", "PLACE"),
+    )
+
+
+def _as_owner(connection: Sequence[str], owner: str) -> tuple[str, ...]:
+    """Return the flags for the owner: the user and the password of somebody else do not serve.
+
+    The owner is named, since a profile or the environment may name the other user.
+    """
+    pairs = zip(connection[::2], connection[1::2], strict=True)
+    kept = (pair for pair in pairs if pair[0] not in _OF_USER)
+    return (*(word for pair in kept for word in pair), "--user", owner)
+
+
+_COLUMNS = "columns"
+_RESELECT = "--simple-lobs=reselect reads what TEXT and BYTE columns hold (option simpleLobs); "
+
+
+def check_columns(tables: Sequence[Table], choice: ColumnChoice) -> Iterator[Finding]:
+    """Judge all tables at once, as the include list names columns of any of them."""
+    try:
+        chosen = choose_columns(tables, choice)
+    except UnsupportedColumn as refused:
+        yield from _refused(tables, refused)
+    except BadOption as mistake:
+        yield failure(_COLUMNS, mistake.message, mistake.remedy)
+    else:
+        for table, kept in zip(tables, chosen, strict=True):
+            yield _captured(table, kept.delivered)
+
+
+def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Finding]:
+    for table in tables:
+        name = str(table.name)
+        own = {column for of_table, column, _ in reason.columns if of_table == name}
+        refused = _listed(table, [column for column in table.columns if column.name in own])
+        if not refused:
+            yield ok(_COLUMNS, "has only columns that can be captured.", table=name)
+            continue
+        value = "omit-following" if own & columns_behind_a_collection(table) else "omit"
+        has_simple_objects = any(is_simple_object(c.type_text) for c in table.columns if c.name in own)
+        yield failure(
+            _COLUMNS,
+            f"has {len(own)} that cannot be captured: {refused}.",
+            (_RESELECT if has_simple_objects else "")
+            + f"--unsupported-columns={value} leaves them out (option unsupportedColumns); --columns"
+            " names the others (option columns).",
+            table=name,
+            kind=UnsupportedColumn,
+        )
+
+
+def _captured(table: Table, kept: Sequence[Column]) -> Finding:
+    left_out = _listed(table, [column for column in table.columns if column not in kept])
+    found = f"is captured with {len(kept)} of {len(table.columns)} columns"
+    return ok(
+        _COLUMNS, found + (f"; left out: {left_out}." if left_out else "."), table=str(table.name)
+    )
+
+
+def _listed(table: Table, columns: Sequence[Column]) -> str:
+    """Return columns with their types; those that no server captures where they stand say so."""
+    behind = columns_behind_a_collection(table)
+    return ", ".join(
+        f"{quoted(column.name)} ({column.type_text.upper()}"
+        f"{', behind a SET, MULTISET or LIST' if column.name in behind else ''})"
+        for column in columns
+    )

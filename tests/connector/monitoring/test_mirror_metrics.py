@@ -10,7 +10,7 @@ import pytest
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.monitoring import mirror_metrics, prometheus
-from informix_cdc.monitoring.mirror_metrics import OF_MIRRORS, MirrorMetrics
+from informix_cdc.monitoring.prometheus import OF_MIRRORS, MirrorMetrics
 
 LABELS = {"server": "ol_stores", "database": "stores"}
 
