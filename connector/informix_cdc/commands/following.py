@@ -46,19 +46,19 @@ _STOP_MARGIN_SECONDS = 2.0
 class TailFigures:
     """What was shown; rows of a transaction that was read with them, and not shown, do not count.
 
-    `rows_there` are those of a snapshot, which are of no transaction.
+    `existing_rows` are those of a snapshot, which are of no transaction.
     """
 
     transactions: int = 0
     rows: int = 0
-    rows_there: int = 0
+    existing_rows: int = 0
     latest_commit: int = -1
     begun_at: float = field(default_factory=time.monotonic)
 
-    def count(self, commit: int, *, was_there: bool = False) -> None:
+    def count(self, commit: int, *, is_existing: bool = False) -> None:
         """Count a row that was shown; those of one commit come one after another."""
-        if was_there:
-            self.rows_there += 1
+        if is_existing:
+            self.existing_rows += 1
             return
         self.rows += 1
         self.transactions += commit != self.latest_commit
@@ -91,7 +91,7 @@ def follow(
     """
     source = look_up_tables(options)
     if on_row_logging_off is not None:
-        look_at_row_logging(options, source, on_row_logging_off)
+        report_row_logging_off(options, source, on_row_logging_off)
     start = CaptureStart(options, source, None, on_switched_on=on_switched_on)
     stream = ChangeStream(start.begin, start.close)
     contact = _Contact(2 * silent_seconds(options))  # the transport gives up first, if it can
@@ -109,7 +109,9 @@ def follow(
         stream.stop(options.read_timeout_seconds + _STOP_MARGIN_SECONDS)
 
 
-def look_at_row_logging(options: SourceOptions, source: SourceTables, on_off: OnRowLoggingOff) -> None:
+def report_row_logging_off(
+    options: SourceOptions, source: SourceTables, on_off: OnRowLoggingOff
+) -> None:
     """Call `on_off` if a capture would have to switch full row logging of a table on.
 
     Raises:
@@ -213,7 +215,7 @@ def follow_with_rows(
     """
     source = look_up_tables(options)
     if on_row_logging_off is not None:
-        look_at_row_logging(options, source, on_row_logging_off)
+        report_row_logging_off(options, source, on_row_logging_off)
     capture = CaptureThread(options, NOT_STARTED, on_switched_on=on_switched_on)
     capture.start()
     try:

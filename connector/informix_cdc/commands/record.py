@@ -97,11 +97,11 @@ def _read(
 ) -> None:
     switched_on: list[Table] = []
 
-    def tell_the_switch(table: Table) -> None:
+    def on_switched_on(table: Table) -> None:
         switched_on.append(table)
         say_switched_on(table)
 
-    start = CaptureStart(options, source, None, on_switched_on=tell_the_switch)
+    start = CaptureStart(options, source, None, on_switched_on=on_switched_on)
     with (
         contextlib.closing(start),
         _until_interrupted() as stop,
@@ -124,10 +124,10 @@ def _until_interrupted() -> Iterator[threading.Event]:
     """Yield what is set by Ctrl-C or SIGTERM: a read is never torn off in the middle."""
     stop = threading.Event()
 
-    def note(_number: int, _frame: FrameType | None) -> None:
+    def stop_reading(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop_reading) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
@@ -180,7 +180,7 @@ class RecordingFile:
     Args:
         path: must not exist; with the suffix .gz it is compressed.
         header: more facts for the first line.
-        clock: seconds from anywhere; events carry those since the beginning.
+        clock: a monotonic clock; events carry those since the beginning.
 
     Raises:
         BadOption: there is a file of that name.

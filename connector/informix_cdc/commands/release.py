@@ -130,12 +130,12 @@ def _read_to_end(
 def _shown_reading(most_quiet_seconds: float) -> Iterator[OnRead]:
     with shown_progress("Reading the log", total=1.0) as show:
 
-        def note(read_bytes: int, total_bytes: int, quiet_seconds: float) -> None:
+        def show_reading(read_bytes: int, total_bytes: int, quiet_seconds: float) -> None:
             quiet = f"quiet for {quiet_seconds:.0f} of {most_quiet_seconds:g} s"
             size = f"{shown_bytes(read_bytes)} of {shown_bytes(total_bytes)}, " if total_bytes else ""
             show(read_bytes / total_bytes if total_bytes else 0, size + quiet)
 
-        yield note
+        yield show_reading
 
 
 def _say_what_is_waited_for(captured: str, seconds: float) -> None:

@@ -151,7 +151,7 @@ def _rights(set_up: SetUp) -> Iterator[Finding]:
 
 
 def _right_to_capture(set_up: SetUp) -> Finding:
-    """Judge a user who can call `cdc_` functions; by chapter 1 of the guide only the owner can."""
+    """Check a user who can call `cdc_` functions; by chapter 1 of the guide only the owner can."""
     owner, user = set_up.dialect.owner, set_up.user
     if user == owner:
         return ok("rights", f"user {user} may run the cdc_ functions, as the guide demands.")
@@ -187,19 +187,19 @@ def _cdc_locale(set_up: SetUp) -> Iterator[Finding]:
 
 
 def _tables(set_up: SetUp) -> Iterator[Finding]:
-    def judge(table: TableFacts) -> Finding:
+    def check_table(table: TableFacts) -> Finding:
         return _checked("table", table.found, FoundTable.finding, table=str(table.name))
 
-    yield from _each_table(set_up, "table", judge)
+    yield from _each_table(set_up, "table", check_table)
 
 
 def _primary_keys(set_up: SetUp) -> Iterator[Finding]:
-    def judge(table: TableFacts) -> Finding:
+    def check_table(table: TableFacts) -> Finding:
         name = str(table.name)
         has_key = table.has_primary_key
         return _checked("primary key", has_key, lambda it: _primary_key(name, it), table=name)
 
-    yield from _each_table(set_up, "primary key", judge)
+    yield from _each_table(set_up, "primary key", check_table)
 
 
 def _primary_key(table: str, has_key: bool) -> Finding:
@@ -236,16 +236,16 @@ def _columns(set_up: SetUp) -> Iterator[Finding]:
 def _in_place_alters(set_up: SetUp) -> Iterator[Finding]:
     check = "in-place alter"
 
-    def judge(table: TableFacts) -> Finding:
+    def check_table(table: TableFacts) -> Finding:
         name = str(table.name)
         pending = table.has_pending_alter
         return _checked(check, pending, lambda it: _in_place_alter(check, name, it), table=name)
 
-    yield from _each_table(set_up, check, judge)
+    yield from _each_table(set_up, check, check_table)
 
 
 def _in_place_alter(check: str, table: str, is_pending: bool) -> Finding:
-    """Judge by the layouts that the table's header names; it hides whether old rows are left."""
+    """Check by the layouts that the table's header names; it hides whether old rows are left."""
     if not is_pending:
         return ok(check, "has rows of one layout.", table=table)
     return warning(
@@ -260,7 +260,7 @@ def _in_place_alter(check: str, table: str, is_pending: bool) -> Finding:
 def _row_logging(set_up: SetUp) -> Iterator[Finding]:
     check, role = "full row logging", _of_server(set_up, lambda server: server.ha_role)
 
-    def judge(table: TableFacts) -> Finding:
+    def check_table(table: TableFacts) -> Finding:
         user, owner, flags = set_up.user, set_up.dialect.owner, set_up.connection_arguments
         return _checked(
             check,
@@ -269,7 +269,7 @@ def _row_logging(set_up: SetUp) -> Iterator[Finding]:
             table=str(table.name),
         )
 
-    yield from _each_table(set_up, check, judge)
+    yield from _each_table(set_up, check, check_table)
 
 
 def _log_space(set_up: SetUp) -> Iterator[Finding]:
@@ -297,16 +297,16 @@ def _sessions(set_up: SetUp) -> Iterator[Finding]:
 
 
 def _session(session: OpenSession) -> Finding:
-    check, look = "open sessions", f"onstat -g cdc {session.session_id}"
+    check, remedy = "open sessions", f"onstat -g cdc {session.session_id}"
     tables = ", ".join(map(str, session.tables)) or "no table"
     found = f"session {session.session_id} captures {tables}"
     if session.error_code:
-        return warning(check, f"{found}; its latest error is {session.error_code}.", look)
+        return warning(check, f"{found}; its latest error is {session.error_code}.", remedy)
     if session.api_version != API_VERSION:
         # GBase 8s guide, cdc_opensess: all applications of a server must use the same version
         major, minor = session.api_version
         found = f"{found} by API version {major}.{minor}; all captures of a server must use the same."
-        return warning(check, found, look)
+        return warning(check, found, remedy)
     return ok(check, f"{found}.")
 
 
@@ -405,7 +405,7 @@ def check_row_logging(
     role: HaRole | Unanswered,
     connection: Sequence[str] = (),
 ) -> Finding:
-    """Judge one table; only `owner`, by the guide, and only on a primary, can switch it on.
+    """Check one table; only `owner`, by the guide, and only on a primary, can switch it on.
 
     `connection` has the flags that name the server in the commands that are shown, each with a value.
     """
@@ -447,7 +447,7 @@ _RESELECT = "--simple-lobs=reselect reads what TEXT and BYTE columns hold (optio
 
 
 def check_columns(tables: Sequence[Table], choice: ColumnChoice) -> Iterator[Finding]:
-    """Judge all tables at once, as the include list names columns of any of them."""
+    """Check all tables at once, as the include list names columns of any of them."""
     try:
         chosen = choose_columns(tables, choice)
     except UnsupportedColumn as refused:

@@ -133,13 +133,13 @@ def _driver(options: SourceOptions) -> DriverFacts | Unanswered | None:
 def _ask_the_server(options: SourceOptions, set_up: SetUp) -> SetUp:
     def ask(transport: Transport) -> SetUp:
         server = read_server_facts(transport, options.database)
-        return replace(set_up, server=server, driver=_told_by_driver(transport, set_up.driver))
+        return replace(set_up, server=server, driver=_reported_by_driver(transport, set_up.driver))
 
     found = _asked(lambda: open_connection(options, SYSTEM_DATABASE), ask)
     return replace(set_up, server=found) if isinstance(found, Unanswered) else found
 
 
-def _told_by_driver(
+def _reported_by_driver(
     transport: Transport, driver: DriverFacts | Unanswered | None
 ) -> DriverFacts | Unanswered | None:
     from informix_capture_client.transport import OdbcTransport

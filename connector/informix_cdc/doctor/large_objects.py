@@ -47,7 +47,7 @@ class ObjectColumn:
 
 
 def check_objects(facts: tuple[ObjectColumn, ...] | Unanswered | None) -> Iterator[Finding]:
-    """Judge whether contents can be read; None: none are asked for, and nothing is said."""
+    """Check whether contents can be read; None: none are asked for, and nothing is said."""
     if isinstance(facts, Unanswered):
         state = State.FAILURE if facts.was_asked else State.NOT_CHECKED
         yield Finding(OBJECTS, state, facts.reason, facts.remedy)
@@ -77,7 +77,7 @@ def _column(column: ObjectColumn) -> Finding:
 
 
 def _no_right(column: ObjectColumn, refusal: Unanswered) -> Finding:
-    """Judge a user who may not SELECT; who opens what the log names needs not."""
+    """Check a user who may not SELECT; who opens what the log names needs not."""
     grant = f"as its owner: GRANT SELECT ON {unqualified(column.table)} TO the user"
     found = f"column {quoted(column.name)}: its table may not be read"
     if column.is_selected:

@@ -59,7 +59,7 @@ class SecurityFacts:
 
 
 def check_security(facts: SecurityFacts | Unanswered) -> Iterator[Finding]:
-    """Judge the connection's encryption, and where the password and a TLS key lie."""
+    """Check the connection's encryption, and where the password and a TLS key lie."""
     if isinstance(facts, Unanswered):
         for check in ("encryption", "password"):
             yield Finding(check, State.NOT_CHECKED, facts.reason)
@@ -84,7 +84,7 @@ def _encryption(facts: SecurityFacts) -> Finding:
 
 
 def _tls(tls: TlsFacts) -> Finding:
-    """Judge the client's settings; whether a connection is made with them is another check's."""
+    """Check the client's settings; whether a connection is made with them is another check's."""
     check = "encryption"
     if tls.authorities and tls.missing_files:
         names = ", ".join(tls.missing_files)

@@ -26,7 +26,7 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
-    """Judge the place of the spool, and what is free there."""
+    """Check the place of the spool, and what is free there."""
     folder = Path(options.spool_path or tempfile.gettempdir())
     place = folder
     while not place.exists() and place != place.parent:
@@ -54,7 +54,7 @@ def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Find
 
 
 def check_flight_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
-    """Judge whether rows can be served to executors from there."""
+    """Check whether rows can be served to executors from there."""
     if not options.has_flight_server:
         return ok(
             _FLIGHT,
@@ -88,7 +88,7 @@ def check_open_files(options: SourceOptions, _environment: Mapping[str, str]) ->
 
 
 def check_metrics_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
-    """Judge whether metrics can be served from there."""
+    """Check whether metrics can be served from there."""
     host, port = options.metrics_host, options.metrics_port
     if not port:
         return ok(_METRICS, "no metrics are served: metricsPort is 0.")

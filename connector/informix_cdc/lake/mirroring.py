@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 # A query that was stopped may still write its last batch when the next one begins, in one process.
-_turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 logger = logging.getLogger("informix_cdc.connector.mirror")  # a name in logs, not a module
 
 
@@ -125,7 +125,7 @@ class Mirror:
             batch: the number of the batch.
             end: where the batch ends in the stream.
         """
-        with _turns[self._settings.into]:
+        with _locks[self._settings.into]:
             self._apply_all(rows, batch, end)
 
     def _apply_all(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
@@ -378,11 +378,11 @@ class _Sink:
         if self._mirror is None:
             query = query_id(settings.checkpoint)
             lake = Lake(settings, query, self._spark)
-            self._mirror = Mirror(settings, lake, query, self._tell)
+            self._mirror = Mirror(settings, lake, query, self._report)
         end = planned_offset(settings.checkpoint, number)
         self._mirror.apply(delivered_rows(batch.toArrow()), number, end)
 
-    def _tell(self, batch: MirroredBatch) -> None:
+    def _report(self, batch: MirroredBatch) -> None:
         if self._metrics is not None:
             changes = sum(batch.changes.values())
             self._metrics.batch(len(batch.stopped), changes, batch.seconds, batch.committed_at)

@@ -378,7 +378,7 @@ def _lag(state: CaptureState, now: float, monotonic: float) -> Lag:
         restart=state.spark.restart,
         delivered=state.taken_upto,
         reached=state.gauges.reached,
-        read_upto=_read_upto(state, now, monotonic, server_now),
+        read_up_to=_read_up_to(state, now, monotonic, server_now),
         asked_at=server_now - (monotonic - facts.asked_at) if facts else None,
         waits=waits,
         waiting_since=waiting_since,
@@ -387,7 +387,7 @@ def _lag(state: CaptureState, now: float, monotonic: float) -> Lag:
     return lag_of(progress, facts.space if facts else None)
 
 
-def _read_upto(state: CaptureState, now: float, monotonic: float, server_now: float) -> float | None:
+def _read_up_to(state: CaptureState, now: float, monotonic: float, server_now: float) -> float | None:
     """Return the server's time up to which the log is read: TIMEOUTs of a stalled one say nothing."""
     stalled_since, heard_at = state.gauges.stalled_since, state.gauges.heard_at
     if stalled_since is not None:

@@ -75,7 +75,7 @@ def require_access(options: DeclaredOptions, environment: Mapping[str, str]) -> 
     """
     ways = _ways(options)
     if options.authentication == TRUSTED:
-        _refuse_beside_trust(options)
+        _refuse_with_trust(options)
     elif len(ways) > 1:
         raise _two_ways(*ways)
     elif options.password_command:
@@ -91,7 +91,7 @@ def user_to_connect_as(options: DeclaredOptions) -> str:
     return options.user or DIALECTS[options.dialect_name].owner
 
 
-def _refuse_beside_trust(options: DeclaredOptions) -> None:
+def _refuse_with_trust(options: DeclaredOptions) -> None:
     if given := [*(["user"] if options.user else []), *_ways(options)]:
         raise BadOption(
             f"option {given[0]!r} means nothing with authentication=trusted, where the server takes the"
@@ -249,23 +249,25 @@ class _Signals:
         self._program: subprocess.Popen[bytes] | None = None
         self._came: list[int] = []
         is_main = threading.current_thread() is threading.main_thread()
-        self._taken = [each for each in _ENDING if is_main and signal.getsignal(each) is signal.SIG_DFL]
+        self._handled = [
+            each for each in _ENDING if is_main and signal.getsignal(each) is signal.SIG_DFL
+        ]
 
     def has_started(self, program: subprocess.Popen[bytes]) -> None:
         self._program = program
         self._end_if_due()
 
     def __enter__(self) -> _Signals:
-        for number in self._taken:
-            signal.signal(number, self._take)
+        for number in self._handled:
+            signal.signal(number, self._receive)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number in self._taken:
+        for number in self._handled:
             signal.signal(number, signal.SIG_DFL)
         self._end_if_due()  # a program that could not be started
 
-    def _take(self, number: int, _frame: FrameType | None) -> None:
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
         self._came.append(number)
         if self._program is not None:
             self._end_if_due()

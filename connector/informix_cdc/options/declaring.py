@@ -86,8 +86,8 @@ def whole_number(lowest: int, highest: int) -> IntegerRange:
 
     def read(text: str) -> int:
         if not (text.isascii() and text.strip().isdigit()) or not lowest <= int(text) <= highest:
-            upto = f"from {lowest} to {highest}" if highest < _NO_LIMIT else f"of {lowest} or more"
-            raise ValueError(f"must be a whole number {upto}")
+            bounds = f"from {lowest} to {highest}" if highest < _NO_LIMIT else f"of {lowest} or more"
+            raise ValueError(f"must be a whole number {bounds}")
         return int(text)
 
     return IntegerRange(lowest, highest, read)
