@@ -49,11 +49,6 @@ _IN_STREAM = (
 WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 
-_DONE = {
-    False: "full row logging is on",
-    True: "full row logging was on already; whether it was off in between cannot be seen",
-}
-
 
 def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
     """Switch full row logging on for the tables and print from where a new stream can begin.
@@ -90,7 +85,13 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
 
 
 def _say_switched(table: Table, was_on: bool) -> None:
-    say(f"{table.name}: {_DONE[was_on]}.")
+    if was_on:
+        say(
+            f"{table.name}: full row logging was on already; whether it was off in between cannot be"
+            " seen."
+        )
+    else:
+        say(f"{table.name}: full row logging is on.")
 
 
 def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:

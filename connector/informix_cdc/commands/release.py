@@ -223,18 +223,14 @@ def _ask(
 ) -> None:
     shown = ", ".join(str(table.name) for table in tables)
     say(_WARNING.format(tables=shown, server=options.server))
-    if others := _other_tables(tables, streams):
+    captured = {str(table.name) for stream in streams for table in stream.tables}
+    if others := sorted(captured - {str(table.name) for table in tables}):
         say(
             f"Its streams end with it, for {', '.join(others)} too: do not change their rows either,"
             " until the new stream's position is known."
         )
     if not is_sure:
         require_yes("Switch it off?")
-
-
-def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) -> list[str]:
-    captured = {str(table.name) for stream in streams for table in stream.tables}
-    return sorted(captured - {str(table.name) for table in tables})
 
 
 def _say_what_is_delivered(reached: int, switched: int) -> None:

@@ -179,11 +179,7 @@ class _Line:
 def _json_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:
     for changes in batches:
         for change in changes:
-            yield _Line(change.commit, partial(_print_json, change), _is_existing(change))
-
-
-def _print_json(change: ChangeRow) -> None:
-    echo_json(to_json(change))
+            yield _Line(change.commit, partial(echo_json, to_json(change)), _is_existing(change))
 
 
 def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:

@@ -142,8 +142,12 @@ class MetricsServer:
             found = state()
             return found.server_version if found else ""
 
+        def samples() -> list[Sample]:
+            found = state()
+            return [(labels, read_figures(found))] if found else []
+
         registry.register(AboutCollector(labels, dialect, time.time(), version))
-        registry.register(FigureCollector(lambda: _samples(labels, state())))
+        registry.register(FigureCollector(samples))
         self._server, self._thread = serve(host, port, registry)
 
     def close(self) -> None:
@@ -163,10 +167,6 @@ def serve(host: str, port: int, registry: CollectorRegistry) -> tuple[MetricsPor
         return _patiently()(open_port, host, port, registry)
     except (OSError, OverflowError) as reason:
         raise _refused(host, port, reason) from None
-
-
-def _samples(labels: Labels, state: CaptureState | None) -> list[Sample]:
-    return [] if state is None else [(labels, read_figures(state))]
 
 
 def _refused(host: str, port: int, reason: OSError | OverflowError) -> BadOption:

@@ -141,15 +141,11 @@ def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport
     return _connect(options, options.dialect.capture_database or options.database, db_locale)
 
 
-def _as_it_is(settings: ConnectionSettings) -> ConnectionSettings:
-    return settings
-
-
 def _connect(
     options: SourceOptions,
     database: str,
     db_locale: str,
-    prepared: Callable[[ConnectionSettings], ConnectionSettings] = _as_it_is,
+    prepared: Callable[[ConnectionSettings], ConnectionSettings] = lambda settings: settings,
     most_seconds: float | None = None,
 ) -> Transport:
     wanted = prepared(options.connection(database, db_locale))
