@@ -26,8 +26,8 @@ from informix_cdc.options.transports import (
     has_client_locale,
 )
 
-# Keywords of a connection string that name a library.
-_LIBRARIES = ("driver", "translationdll", "translationlibrary")
+# Keywords of a connection string that name a library; TDLL is short for TRANSLATIONDLL.
+_LIBRARIES = ("driver", "translationdll", "tdll", "translationlibrary")
 _SHAPES_OF_THEIR_OWN = ("envelope", "raw")  # whose columns about a change are others
 
 

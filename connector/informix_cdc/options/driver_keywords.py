@@ -10,16 +10,15 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.transport import PROTOCOLS, Keyword, read_keywords
 from informix_cdc.options.declaring import PASSWORD_VARIABLE
 
+# With their short versions (HCL, ids_odbc_076, "Connection string keywords that make a connection").
 _OPTIONS = {
     "host": "host",
-    "service": "port",
-    "server": "server",
-    "database": "database",
-    "uid": "user",
-    "user": "user",
-    "logonid": "user",
-    "db_locale": "dbLocale",
-    "client_locale": "clientLocale",
+    **dict.fromkeys(("service", "serv"), "port"),
+    **dict.fromkeys(("server", "srvr"), "server"),
+    **dict.fromkeys(("database", "db"), "database"),
+    **dict.fromkeys(("uid", "user", "logonid"), "user"),
+    **dict.fromkeys(("db_locale", "dloc"), "dbLocale"),
+    **dict.fromkeys(("client_locale", "cloc"), "clientLocale"),
 }
 
 

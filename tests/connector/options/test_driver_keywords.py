@@ -89,6 +89,11 @@ OF_OPTIONS = {
     "LogonID": "user",
     "DB_LOCALE": "dbLocale",
     "CLIENT_LOCALE": "clientLocale",
+    "SERV": "port",
+    "SRVR": "server",
+    "DB": "database",
+    "DLOC": "dbLocale",
+    "CLOC": "clientLocale",
 }
 
 
