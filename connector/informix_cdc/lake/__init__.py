@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from informix_cdc.lake.places import Lake
     from informix_cdc.lake.plan import (
         MirrorPlan,
-        PlanProblem,
         checked_settings,
         plan_mirror,
         stream_options,
@@ -40,7 +39,6 @@ __all__ = [
     "MirrorPlan",
     "MirrorSettings",
     "MirroredBatch",
-    "PlanProblem",
     "TablesAsOf",
     "TargetColumn",
     "TargetTable",
@@ -61,7 +59,7 @@ __all__ = [
 _HOMES = {
     "tables_as_of": ("TablesAsOf", "as_of"),
     "mirroring": ("Mirror", "MirroredBatch", "delivered_rows", "mirror", "start_mirror"),
-    "plan": ("MirrorPlan", "PlanProblem", "checked_settings", "plan_mirror", "stream_options"),
+    "plan": ("MirrorPlan", "checked_settings", "plan_mirror", "stream_options"),
     "places": ("Lake",),
     "sessions": ("start_session", "submitted_session"),
     "settings": ("MirrorSettings",),

@@ -1,5 +1,10 @@
 """Every option of the source: declared once, read and checked before anything is opened.
 
+    declared.py     all options, in the order of the manual; declaring.py has how their texts are read
+    parsing.py      texts into values, and all that is wrong in one error
+    checks.py       what options may not be together, as one table of rules
+    source.py       `SourceOptions`: the values, and what other rooms ask of them
+
 Rule: light to import: neither NumPy nor Arrow nor Spark.
 """
 

@@ -55,6 +55,7 @@ CONNECTION = (
 class DeclaredOptions:
     """What a user may set; each field is an option, by default of the same name in camel case."""
 
+    # where to connect, which tables, and as whom
     host: str = option(
         "Host name or IP address of the Informix server; with transport=sqli also a list, such as"
         " db1:9088,db2:9088, tried in its order.",
@@ -156,6 +157,8 @@ class DeclaredOptions:
         driver_keywords,
         default="",
     )
+
+    # where rows are stored, and how executors get them
     spool_path: str = option(
         "Folder of the spool, which keeps captured rows until Spark has committed them; default: a"
         " private temporary folder.",
@@ -196,6 +199,8 @@ class DeclaredOptions:
         size(1 << 16),
         default=64 << 20,
     )
+
+    # initial snapshots
     initial_snapshot: tuple[str, ...] = option(
         "Tables whose rows that were there before the stream are delivered too, as inserts with"
         " _snapshot=true: none (the default), all, or names and patterns as in option table; needs"
@@ -255,6 +260,8 @@ class DeclaredOptions:
         whole_number(1, 100_000_000),
         default=1_000_000,
     )
+
+    # contents of large objects
     lobs: Literal["handle", "content", "reselect", "omit"] = option(
         "What BLOB and CLOB columns become: handle (the 76-byte handle as BINARY), content (a struct of"
         " what the object holds when it is read, its size and a status; needs spoolPath), reselect (the"
@@ -292,6 +299,8 @@ class DeclaredOptions:
         one_of("read", "skip"),
         default="read",
     )
+
+    # reading the log, and what values become
     starting_position: str = option(
         "Where a new stream begins: latest (now), earliest (the oldest log file), or a sequence"
         " number (`log:0xpos`).",
@@ -340,6 +349,8 @@ class DeclaredOptions:
         one_of("fail", "replace"),
         default="fail",
     )
+
+    # columns, and the form of a row
     columns: tuple[NamePath, ...] = option(
         "Columns to capture, separated by commas, as table.column where several tables are captured;"
         " unusual names in double quotes; default: all.",
@@ -368,6 +379,8 @@ class DeclaredOptions:
         one_of("full", "minimal"),
         default="full",
     )
+
+    # limits of a batch, of buffers and of the spool
     max_rows_per_trigger: int = option(
         "Maximum number of rows in a micro-batch; a larger transaction is a batch of its own; 0 means"
         " no limit.",
@@ -410,6 +423,8 @@ class DeclaredOptions:
         size(1 << 20),
         default=128 << 20,
     )
+
+    # losses, lost connections and stalls
     fail_on_data_loss: bool = option(
         "Whether a loss of changes fails the query; if false, the stream goes on at the oldest"
         " position left and logs the loss.",
@@ -466,6 +481,8 @@ class DeclaredOptions:
     before_image: bool = option(
         "Whether an update also delivers the row before it, as update_preimage.", flag, default=True
     )
+
+    # figures and logs
     metrics_port: int = option(
         "TCP port on which the driver serves Prometheus metrics; 0 means none are served.",
         whole_number(0, 65535),

@@ -28,13 +28,11 @@ from informix_cdc.server.source_tables import (
     version_told,
 )
 from informix_cdc.server.table_definitions import (
-    DeclaredColumn,
     TableDefinition,
     table_definitions,
 )
 
 __all__ = [
-    "DeclaredColumn",
     "ServerLog",
     "SourceTables",
     "TableDefinition",
