@@ -17,7 +17,7 @@ from harness.runs.patience import patiently
 from harness.servers.stores import PASSWORD
 from harness.spark.starting import is_late_worker
 from informix_capture_client.failpoints import EXIT_CODE, VARIABLE
-from informix_cdc.options.source import PASSWORD_VARIABLE
+from informix_cdc.options import PASSWORD_VARIABLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

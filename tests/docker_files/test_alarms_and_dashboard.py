@@ -19,7 +19,7 @@ import pytest
 
 from docker_files.docker_folder import DOCKER, ROOT, settings
 from informix_cdc.monitoring.figures import ABOUT, FIGURES
-from informix_cdc.monitoring.mirror_metrics import OF_MIRRORS
+from informix_cdc.monitoring.prometheus import OF_MIRRORS
 
 Figures = Mapping[str, float | Sequence[float]]
 

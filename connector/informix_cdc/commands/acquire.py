@@ -49,11 +49,6 @@ _IN_STREAM = (
 WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 
-_DONE = {
-    False: "full row logging is on",
-    True: "full row logging was on already; whether it was off in between cannot be seen",
-}
-
 
 def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
     """Switch full row logging on for the tables and print from where a new stream can begin.
@@ -77,20 +72,26 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             settings = SessionSettings(server=options.server, dialect=options.dialect)
-            switch_on_for_capture(connection, catalog, tables, settings, _tell_of_switch)
+            switch_on_for_capture(connection, catalog, tables, settings, _say_switched)
         if known is None or receipt is None:
             position, still_open = _position_behind_the_switch(catalog)
-            _tell(show(position), still_open)
+            _say_position(show(position), still_open)
             return
         with contextlib.closing(open_connection(options, options.database)) as marking:
-            found = acquired(options, catalog, marking, _tell_who_is_waited_for)
+            found = acquired(options, catalog, marking, _say_who_is_waited_for)
         save_receipt(replace(known, acquired=found), receipt, is_new=False)
         say(_IN_STREAM.format(receipt=json.dumps(str(receipt.absolute()))))
         click.echo(show(found.since))
 
 
-def _tell_of_switch(table: Table, was_on: bool) -> None:
-    say(f"{table.name}: {_DONE[was_on]}.")
+def _say_switched(table: Table, was_on: bool) -> None:
+    if was_on:
+        say(
+            f"{table.name}: full row logging was on already; whether it was off in between cannot be"
+            " seen."
+        )
+    else:
+        say(f"{table.name}: full row logging is on.")
 
 
 def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:
@@ -120,12 +121,12 @@ def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:
         time.sleep(_POLL_SECONDS)
 
 
-def _tell_who_is_waited_for(still_open: Collection[int]) -> None:
+def _say_who_is_waited_for(still_open: Collection[int]) -> None:
     ids = ", ".join(map(str, sorted(still_open)))
     say(f"Waiting for transactions that were open before the switch to end: {ids}.")
 
 
-def _tell(position: str, open_transactions: Collection[int]) -> None:
+def _say_position(position: str, open_transactions: Collection[int]) -> None:
     say(_NEXT.format(position=position))
     if open_transactions:
         ids = ", ".join(map(str, sorted(open_transactions)))

@@ -27,7 +27,7 @@ from informix_cdc.options import SourceOptions
 from informix_checkpoints.receipts import Acquired, Receipt
 
 POLL_SECONDS = 0.1
-TELL_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 MOVE_SECONDS = 60.0  # in which a log that is written to moves on by a page, however slow the server
 _NOTHING_DONE = "Nothing was switched off."
 
@@ -129,7 +129,7 @@ def acquired(
     options: SourceOptions,
     catalog: Catalog,
     marking: Transport,
-    tell: Callable[[frozenset[int]], None],
+    report: Callable[[frozenset[int]], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> Acquired:
     """Return from where the tables are whole in the log, and from where on they are delivered.
@@ -142,8 +142,8 @@ def acquired(
         options: which columns are captured, as the query has it.
         catalog: of the captured database; full row logging is on.
         marking: a connection to it that may make temporary tables.
-        tell: is told now and then who is waited for.
-        clock: seconds from anywhere.
+        report: called now and then with who is waited for.
+        clock: a monotonic clock, in seconds.
 
     Raises:
         ServerRefused: the log does not move on.
@@ -152,7 +152,7 @@ def acquired(
     _await_later_second(catalog, catalog.created(catalog.tables(names)))
     _move_log(catalog, marking, page_after(catalog.current_position()), clock)
     place, still_open = catalog.next_position(), catalog.open_transactions()
-    _await_ends(catalog, still_open, tell, clock)
+    _await_ends(catalog, still_open, report, clock)
     since = page_after(catalog.current_position())
     _move_log(catalog, marking, since, clock)
     tables = choose_columns(catalog.tables(names), options.column_choice())
@@ -174,22 +174,22 @@ def _await_later_second(catalog: Catalog, created: Iterable[int]) -> None:
 def _await_ends(
     catalog: Catalog,
     waited_for: frozenset[int],
-    tell: Callable[[frozenset[int]], None],
+    report: Callable[[frozenset[int]], None],
     clock: Callable[[], float],
 ) -> None:
     """Wait until each was seen to be gone once: an id is a slot, and may be taken again."""
-    told_at = clock()
+    reported_at = clock()
     while waited_for := waited_for & catalog.open_transactions():
-        if clock() - told_at >= TELL_SECONDS:
-            told_at = clock()
-            tell(waited_for)
+        if clock() - reported_at >= REPORT_SECONDS:
+            reported_at = clock()
+            report(waited_for)
         time.sleep(POLL_SECONDS)
 
 
-def _move_log(catalog: Catalog, marking: Transport, upto: int, clock: Callable[[], float]) -> None:
+def _move_log(catalog: Catalog, marking: Transport, up_to: int, clock: Callable[[], float]) -> None:
     """Write into the log until every record yet to be written lies behind a place."""
     deadline = clock() + MOVE_SECONDS
-    while catalog.next_position() < upto:
+    while catalog.next_position() < up_to:
         if clock() >= deadline:
             raise ServerRefused(
                 "full row logging is on, but the log does not move on by a page, so that it is not"

@@ -5,10 +5,8 @@ Rule: quick to start. A command imports what it needs when it runs; Spark is loa
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -16,41 +14,31 @@ from click.core import ParameterSource
 from informix_cdc import __version__
 from informix_cdc.commands.db2 import db2
 from informix_cdc.commands.playground import demo, emulator
+from informix_cdc.options import CONNECTION, SourceOptions
 from informix_cdc.terminal import (
     PASSWORD_HINT,
     Commands,
     OneLineError,
-    connection_options,
     one_line_errors,
     parse_options,
+    source_options,
 )
 
-if TYPE_CHECKING:
-    from informix_cdc.options import SourceOptions
-
-# What a table's rows become means nothing to a command that reads none.
-_OF_VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
-_OF_READING = (
-    "readTimeoutSeconds",
-    "maxRecordsPerRead",
-    "readBufferBytes",
-    "maxTransactionMemoryBytes",
+_TABLES = ("database", "table", "tableExclude")
+_COLUMNS = ("columns", "unsupportedColumns", "lobs", "simpleLobs")
+_LARGE_OBJECTS = ("lobMaxBytes", "lobConnections", "lobReadSeconds", "lobUnchanged")
+_VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
+_LOG_READING = ("readTimeoutSeconds", "maxTransactionMemoryBytes")
+_SNAPSHOTS = (
+    *("initialSnapshot", "snapshotKey", "snapshotWithoutKey"),
+    *("snapshotMarker", "heartbeatTable"),
 )
-_OF_ROWS = ("columns", "unsupportedColumns", "lobs", "simpleLobs", *_OF_VALUES)
-
-_OF_HOST = (
+_DRIVER_HOST = (
     *("spoolPath", "maxSpoolBytes", "delivery"),
     *("flightHost", "flightPort", "metricsHost", "metricsPort"),
 )
-_DOCTOR_ON_SNAPSHOTS = (
-    "initialSnapshot",
-    "snapshotKey",
-    "snapshotWithoutKey",
-    "snapshotMarker",
-    "heartbeatTable",
-)
-_OF_SNAPSHOTS = ("snapshotKey", "snapshotWithoutKey", "snapshotChunkRows")
-_OF_TABLES = ("database", "table", *_OF_READING, *_OF_ROWS)
+# Whose row logging is switched: the tables themselves are arguments.
+_ALTERED_TABLES = ("database", "tableExclude", "columns", "lobs", "simpleLobs")
 
 
 @click.group(
@@ -64,8 +52,11 @@ def main() -> None:
     """
 
 
-@main.command(short_help="Print committed changes as they happen, without Spark.")
-@connection_options("maxRecordsPerRead", "readBufferBytes", also=_OF_SNAPSHOTS)
+@main.command(epilog=PASSWORD_HINT, short_help="Print committed changes as they happen, without Spark.")
+@source_options(
+    *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING),
+    also=["snapshotKey", "snapshotWithoutKey", "snapshotChunkRows", "restartBound"],
+)
 @click.option(
     "--format",
     "output_format",
@@ -117,11 +108,10 @@ def tail(
         print_changes(parse_options(said), output_format, limit, may_switch)
 
 
-tail.epilog = PASSWORD_HINT
-
-
 @main.command(epilog=PASSWORD_HINT, short_help="Check all that a stream needs, and name the remedies.")
-@connection_options(*_OF_VALUES, *_OF_READING, also=(*_OF_HOST, *_DOCTOR_ON_SNAPSHOTS))
+@source_options(
+    *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _SNAPSHOTS, _DRIVER_HOST), also=["restartBound"]
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool, **given: str | None) -> None:
     """Check driver, server, tables and this host, and name the remedy for what is wrong.
@@ -140,7 +130,7 @@ def doctor(as_json: bool, **given: str | None) -> None:
 @main.command(
     epilog=PASSWORD_HINT, short_help="Switch full row logging off, so that tables can be altered."
 )
-@connection_options(*_OF_VALUES, "unsupportedColumns", "table", "maxRecordsPerRead", "readBufferBytes")
+@source_options(CONNECTION, _ALTERED_TABLES, _LARGE_OBJECTS, _LOG_READING, also=["restartBound"])
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option(
     "--checkpoint",
@@ -201,7 +191,7 @@ def release(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging on again, after an ALTER.")
-@connection_options(*_OF_VALUES, "unsupportedColumns", "table", *_OF_READING)
+@source_options(CONNECTION, _ALTERED_TABLES, _LARGE_OBJECTS, also=["restartBound"])
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option(
     "--receipt",
@@ -223,21 +213,13 @@ def acquire(tables: tuple[str, ...], receipt: Path | None, **given: str | None) 
 def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:
     # A table may have columns that cannot be captured: its row logging is switched all the same.
     of_switches = {"table": ",".join(tables), "unsupportedColumns": "omit-following"}
-    return parse_options({**given, **of_switches, **_without_contents()})
-
-
-def _without_contents() -> dict[str, str]:
-    """Return the options of a command that reads no large objects: it needs no spool for them.
-
-    Its flags on large objects only say which columns a query has.
-    """
-    return {"spoolPath": tempfile.gettempdir()}
+    return parse_options({**given, **of_switches}, is_stream=False)
 
 
 @main.command(
     epilog=PASSWORD_HINT, short_help="Show capture sessions, the log, and the lag of checkpoints."
 )
-@connection_options(*_OF_TABLES)
+@source_options(CONNECTION, _LARGE_OBJECTS, also=["tableExclude", "restartBound"])
 @click.option(
     "--checkpoint",
     "checkpoints",
@@ -270,7 +252,9 @@ def status(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Print columns, keys and DDL for tables of a lake.")
-@connection_options(*_OF_READING, also=("snapshotKey",))
+@source_options(
+    *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES), also=["snapshotKey", "restartBound"]
+)
 @click.option(
     "--format",
     "output_format",
@@ -292,10 +276,11 @@ def schema(output_format: str, into: str, **given: str | None) -> None:
     For sinks that you write yourself. Changes nothing, and needs no Spark. Key columns are NOT NULL in
     the DDL, all others may be NULL. INTERVAL DAY TO SECOND is a BIGINT of microseconds there.
     """
-    from informix_cdc.commands.schema import OF_ANY_STREAM, print_schema
+    from informix_cdc.commands.schema import COLUMNS_OF_ANY_SHAPE, print_schema
 
     with one_line_errors():
-        print_schema(parse_options({**given, **OF_ANY_STREAM}), output_format, into)
+        options = parse_options({**given, "shape": COLUMNS_OF_ANY_SHAPE}, is_stream=False)
+        print_schema(options, output_format, into)
 
 
 @main.command(short_help="Keep tables of a lake equal to Informix tables.")
@@ -331,7 +316,7 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
 
 @main.command(epilog=PASSWORD_HINT, short_help="Show where a query's checkpoint stands in the log.")
 @click.argument("checkpoint")
-@connection_options(*_OF_TABLES)
+@source_options(CONNECTION, _LARGE_OBJECTS, also=["tableExclude", "restartBound"])
 @click.option(
     "--spool-path",
     default="",
@@ -364,7 +349,9 @@ def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Record a server's answers, to replay them elsewhere.")
-@connection_options("maxRecordsPerRead", "readBufferBytes")
+@source_options(
+    *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING), also=["restartBound"]
+)
 @click.option(
     "--to",
     "path",
@@ -388,9 +375,8 @@ def record(
 
     with one_line_errors():
         limits = RecordLimits(seconds, reads)
-        record_to(
-            parse_options({**given, **_without_contents()}), path, limits, catalog_only=catalog_only
-        )
+        options = parse_options(given, is_stream=False)
+        record_to(options, path, limits, catalog_only=catalog_only)
 
 
 @main.command(short_help="Print where the jar lies that reads rows in Spark's JVM.")

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from informix_capture_client.findings import Finding, State
 from informix_capture_client.printable import printable
-from informix_cdc.doctor import diagnose_as_known
+from informix_cdc.doctor import diagnose
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import (
     arguments_for,
@@ -47,7 +47,7 @@ def print_findings(options: SourceOptions, *, as_json: bool) -> int:
     Raises:
         BadOption: an option is malformed.
     """
-    checks = diagnose_as_known(options, arguments_for("acquire", options))
+    checks = diagnose(options, arguments_for("acquire", options))
     if as_json:
         findings = [finding for of_check in checks for finding in of_check]
         echo_json(to_json(findings))

@@ -15,8 +15,8 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.shell_commands import command
 from informix_capture_client.transport import TLS
 from informix_cdc.demo import DATABASE, LOCALE, PASSWORD, TABLE_NAMES, Workload
-from informix_cdc.options import PASSWORD_VARIABLE, SQLI, option_rows
-from informix_cdc.terminal import flag_of, say, say_unbroken
+from informix_cdc.options import PASSWORD_VARIABLE, SQLI, flag_of, option_rows
+from informix_cdc.terminal import say, say_unbroken
 from informix_emulator import (
     BadRecording,
     EmulatedServer,

@@ -272,12 +272,12 @@ def _batch_text(batch: MirroredBatch) -> str:
 def _stopped_by_signals() -> Iterator[Any]:
     """Take SIGINT and SIGTERM; what is yielded tells whether one has come."""
     came: list[int] = []
-    former = {
+    previous = {
         number: signal.signal(number, lambda got, _: came.append(got))
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         yield lambda: bool(came)
     finally:
-        for number, handler in former.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)

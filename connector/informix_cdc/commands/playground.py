@@ -154,7 +154,7 @@ def emulator(
     from informix_emulator import keep_rows
 
     if replay is not None:
-        _refuse_beside_replay(context)
+        _refuse_with_replay(context)
         from informix_cdc.commands.emulator import serve_replay
 
         with one_line_errors(), _named_address(host, port):
@@ -202,7 +202,7 @@ def _tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext |
     return context
 
 
-def _refuse_beside_replay(context: click.Context) -> None:
+def _refuse_with_replay(context: click.Context) -> None:
     """Refuse what a recording decides itself."""
     for name in _DECIDED_BY_A_RECORDING:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:

@@ -95,7 +95,7 @@ def release(
             return
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            require_not_captured(connection, tables, options.dialect, _tell_what_is_waited_for)
+            require_not_captured(connection, tables, options.dialect, _say_what_is_waited_for)
         streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
         if checkpoints:
             _require_streams_cover(streams, tables)
@@ -103,33 +103,42 @@ def release(
             streams = only_released(streams, tables, catalog)
         _warn_of_buffered_logging(options, catalog)
         _ask(options, tables, streams, is_sure)
-        if streams:
-            say(_READING.format(seconds=quiet_seconds))
-        with _shown_reading(quiet_seconds) as on_read:
-            reached = require_all_delivered(
-                streams, options, catalog, db_locale, quiet_seconds, on_read
-            )
+        reached = _read_to_end(streams, options, catalog, db_locale, quiet_seconds)
         if receipt is not None:  # before the switch: where it cannot be written, nothing is done
             save_receipt(receipt_of(streams, tables), receipt, is_new=True)
         _switch_all_off(tables, options, catalog, db_locale)
         if reached is not None:
-            _tell_what_is_delivered(reached, catalog.current_position())
-        _tell_what_comes_next(options, _to_acquire(options, named, tables), receipt)
+            _say_what_is_delivered(reached, catalog.current_position())
+        _say_what_comes_next(options, _to_acquire(options, named, tables), receipt)
+
+
+def _read_to_end(
+    streams: Sequence[StreamOfTables],
+    options: SourceOptions,
+    catalog: Catalog,
+    db_locale: str,
+    quiet_seconds: float,
+) -> int | None:
+    """Require that everything is delivered, and return the position up to which the log was read."""
+    if streams:
+        say(_READING.format(seconds=quiet_seconds))
+    with _shown_reading(quiet_seconds) as on_read:
+        return require_all_delivered(streams, options, catalog, db_locale, quiet_seconds, on_read)
 
 
 @contextlib.contextmanager
 def _shown_reading(most_quiet_seconds: float) -> Iterator[OnRead]:
     with shown_progress("Reading the log", total=1.0) as show:
 
-        def note(read_bytes: int, total_bytes: int, quiet_seconds: float) -> None:
+        def show_reading(read_bytes: int, total_bytes: int, quiet_seconds: float) -> None:
             quiet = f"quiet for {quiet_seconds:.0f} of {most_quiet_seconds:g} s"
             size = f"{shown_bytes(read_bytes)} of {shown_bytes(total_bytes)}, " if total_bytes else ""
             show(read_bytes / total_bytes if total_bytes else 0, size + quiet)
 
-        yield note
+        yield show_reading
 
 
-def _tell_what_is_waited_for(captured: str, seconds: float) -> None:
+def _say_what_is_waited_for(captured: str, seconds: float) -> None:
     say(f"{captured}. If its query was stopped just now, it ends soon: waiting up to {seconds:g} s.")
 
 
@@ -214,7 +223,8 @@ def _ask(
 ) -> None:
     shown = ", ".join(str(table.name) for table in tables)
     say(_WARNING.format(tables=shown, server=options.server))
-    if others := _other_tables(tables, streams):
+    captured = {str(table.name) for stream in streams for table in stream.tables}
+    if others := sorted(captured - {str(table.name) for table in tables}):
         say(
             f"Its streams end with it, for {', '.join(others)} too: do not change their rows either,"
             " until the new stream's position is known."
@@ -223,12 +233,7 @@ def _ask(
         require_yes("Switch it off?")
 
 
-def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) -> list[str]:
-    captured = {str(table.name) for stream in streams for table in stream.tables}
-    return sorted(captured - {str(table.name) for table in tables})
-
-
-def _tell_what_is_delivered(reached: int, switched: int) -> None:
+def _say_what_is_delivered(reached: int, switched: int) -> None:
     say(
         f"Everything up to {show(reached)} is delivered; row logging went off before"
         f" {show(switched)}. What was changed in between is lost to the streams."
@@ -243,7 +248,7 @@ def _to_acquire(
     return [name for name in options.table_names() if name in off or name in named]
 
 
-def _tell_what_comes_next(
+def _say_what_comes_next(
     options: SourceOptions, names: Sequence[TableName], receipt: Path | None
 ) -> None:
     alter, query = (_ALTER, _NEW_QUERY) if receipt is None else (_ALTER_IN_STREAM, _QUERY_IN_STREAM)

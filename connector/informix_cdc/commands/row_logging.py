@@ -38,7 +38,7 @@ def require_not_captured(
     connection: Transport,
     tables: Sequence[Table],
     dialect: Dialect,
-    tell: Callable[[str, float], None] = lambda _captured, _seconds: None,
+    report: Callable[[str, float], None] = lambda _captured, _seconds: None,
 ) -> None:
     """Refuse tables that a session captures; one may still be closing, and is waited for.
 
@@ -46,7 +46,7 @@ def require_not_captured(
         connection: to the CDC database.
         tables: the ones that are to be released.
         dialect: which product the server is.
-        tell: is told what captures the tables, and for how many seconds it is waited for.
+        report: called with what captures the tables, and for how many seconds it is waited for.
 
     Raises:
         AccessRefused: the user may not see the sessions.
@@ -57,7 +57,7 @@ def require_not_captured(
         if not captured:
             return
         if attempt == 0:
-            tell(captured, (ATTEMPTS - 1) * PAUSE_SECONDS)
+            report(captured, (ATTEMPTS - 1) * PAUSE_SECONDS)
         if attempt < ATTEMPTS - 1:
             time.sleep(PAUSE_SECONDS)
     raise ServerRefused(f"{captured}. Nothing was switched off.", _STOP_FIRST)
@@ -126,7 +126,7 @@ def switch_on_for_capture(
     catalog: Catalog,
     tables: Sequence[Table],
     settings: SessionSettings,
-    tell: Callable[[Table, bool], None],
+    report: Callable[[Table, bool], None],
 ) -> None:
     """Switch full row logging of tables on, and have the server say that it would capture them.
 
@@ -139,7 +139,7 @@ def switch_on_for_capture(
         catalog: of the captured database.
         tables: with all their columns.
         settings: of the session that is opened and closed.
-        tell: is told of each table when its logging is on, and whether it was on before.
+        report: called with each table when its logging is on, and with whether it was on before.
 
     Raises:
         BadOption, ServerRefused: the server turns one of them down.
@@ -151,7 +151,7 @@ def switch_on_for_capture(
             was_on = catalog.logs_full_rows(table)
             switch_on(connection, catalog, table, settings.dialect)
             switched += [] if was_on else [table]
-            tell(table, was_on)
+            report(table, was_on)
         with contextlib.closing(CaptureSession(connection, settings)) as session:
             for number, table in enumerate(choose_columns(tables, omit)):
                 one = (table.columns[0].name,)

@@ -6,7 +6,6 @@ Rule: it changes nothing. Everything goes to stdout, in a form that can be paste
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Sequence
 
 import click
@@ -28,9 +27,8 @@ from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, open_catalog
 from informix_cdc.terminal import echo_exactly
 
-# No shape of rows changes the columns, and json refuses no table for its columns' names. Contents of
-# large objects need a spool in a stream; nothing is written here.
-OF_ANY_STREAM = {"shape": "json", "spoolPath": tempfile.gettempdir()}
+# No shape of rows changes the columns, and json refuses no table for its columns' names.
+COLUMNS_OF_ANY_SHAPE = "json"
 _HEADINGS = ("column", "Informix", "NULL", "Spark", "Delta", "Iceberg")
 
 

@@ -34,7 +34,6 @@ from informix_cdc.terminal import (
     snapshots_of,
 )
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
-from informix_checkpoints.table_states import SnapshotState
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,10 @@ def print_status(
         def ask() -> Status:
             return status_of(read_server_log(connection, options.dialect), places)
 
-        _PRINTERS[as_json](ask, watch_seconds)
+        if as_json:
+            _print_json(ask, watch_seconds)
+        else:
+            _print_text(ask, watch_seconds)
 
 
 def status_of(log: ServerLog, places: Sequence[str]) -> Status:
@@ -110,18 +112,15 @@ def _print_text(ask: Callable[[], Status], watch_seconds: float | None) -> None:
         sleep(watch_seconds)
 
 
-_PRINTERS: dict[bool, Callable[[Callable[[], Status], float | None], None]] = {
-    True: _print_json,
-    False: _print_text,
-}
-
-
 # for machines
 
 
 def status_as_json(status: Status) -> dict[str, object]:
     """Return the report for machines; times are of ISO 8601, sizes bytes."""
     log = status.log
+    sessions: list[object] | None = None  # what the user may not see; [] would say that there is none
+    if not isinstance(log.sessions, Unanswered):
+        sessions = [_session_json(each) for each in log.sessions]
     return {
         "server": log.server,
         "clock": _moment(log.clock).isoformat(),
@@ -132,14 +131,9 @@ def status_as_json(status: Status) -> dict[str, object]:
             "totalBytes": log.space.total_bytes,
             "neverUsedBytes": log.space.free_bytes,
         },
-        "sessions": _sessions_json(log.sessions),
+        "sessions": sessions,
         "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in status.checkpoints],
     }
-
-
-def _sessions_json(sessions: Sequence[OpenSession] | Unanswered) -> list[object] | None:
-    """Return null for what the user may not see: an empty list would say that there is none."""
-    return None if isinstance(sessions, Unanswered) else [_session_json(each) for each in sessions]
 
 
 def _session_json(session: OpenSession) -> dict[str, object]:
@@ -217,7 +211,8 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
     if loss := _loss(checkpoint):
         yield Text(f"  A loss was reported where it stands: {loss}", "bold red")
     if snapshots := snapshots_of(checkpoint.progress.planned[1]):
-        committed = _committed_snapshots(checkpoint.progress)
+        in_sink = checkpoint.progress.committed  # rows behind it are read and planned only
+        committed = snapshots_of(in_sink[1]) if in_sink else {}
         shown = [
             snapshot_text(name, state)
             + ("" if committed.get(name) == state else " (not committed yet)")
@@ -226,11 +221,6 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
         yield Text(f"  snapshots: {'; '.join(shown)}")
     yield Text(f"  lag, behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
     yield Text("  headroom, until that is overwritten: ").append_text(headroom_text(checkpoint.in_log))
-
-
-def _committed_snapshots(progress: SourceProgress) -> dict[str, SnapshotState]:
-    """Return how far snapshots are in what the sink has; rows behind it are read and planned only."""
-    return snapshots_of(progress.committed[1]) if progress.committed else {}
 
 
 def _moment(seconds: int) -> datetime:

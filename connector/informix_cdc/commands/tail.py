@@ -22,8 +22,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.log_events import CAPTURE_FAILED
 from informix_capture_client.shapes import ChangeRow
-from informix_cdc.commands.following import OnRowLoggingOff, TailFigures, follow
-from informix_cdc.commands.following_with_rows import follow_with_rows
+from informix_cdc.commands.following import OnRowLoggingOff, TailFigures, follow, follow_with_rows
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import (
     answers,
@@ -114,29 +113,29 @@ def print_changes(
     place = options.starting_position
     beginning = _WITH_ROWS if options.initial_snapshot else _BEGINNINGS.get(place, f"from {place} on")
 
-    def tell_that_it_begins() -> None:
+    def say_that_it_begins() -> None:
         say(f"Following {tables} {beginning}. Ctrl-C ends.")
 
-    def tell_the_switch(table: Table) -> None:
+    def on_switched_on(table: Table) -> None:
         switched_on.append(table)
         say_switched_on(table)
 
     if options.initial_snapshot or options.reads_contents:
-        batches = _with_progress(options, tell_that_it_begins, tell_the_switch, on_row_logging_off)
+        batches = _with_progress(options, say_that_it_begins, on_switched_on, on_row_logging_off)
     else:
-        batches = follow(options, figures, tell_that_it_begins, tell_the_switch, on_row_logging_off)
+        batches = follow(options, figures, say_that_it_begins, on_switched_on, on_row_logging_off)
     try:
         with ended_by_interrupt():
             for line in itertools.islice(_PRINTERS[output_format](batches), limit):
                 line.show()
-                figures.count(line.commit, was_there=line.was_there)
+                figures.count(line.commit, is_existing=line.is_existing)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # closing the session takes a moment, not long
         batches.close()
         say_stays_on(switched_on, options)
     rows, transactions = counted(figures.rows, "row"), counted(figures.transactions, "transaction")
-    there = f"{counted(figures.rows_there, 'existing row')}, " if figures.rows_there else ""
-    say(f"{there}{rows} of {transactions} in {figures.seconds:.1f} s.")
+    existing = f"{counted(figures.existing_rows, 'existing row')}, " if figures.existing_rows else ""
+    say(f"{existing}{rows} of {transactions} in {figures.seconds:.1f} s.")
 
 
 def _with_progress(
@@ -147,14 +146,14 @@ def _with_progress(
 ) -> Generator[list[ChangeRow], None, None]:
     progress = table_progress()
     batches = follow_with_rows(options, on_ready, progress.show, on_switched_on, on_row_logging_off)
-    with progress, _told_by_us(), contextlib.closing(batches):
+    with progress, _failure_not_logged(), contextlib.closing(batches):
         for changes in batches:
             progress.hide()
             yield changes
 
 
 @contextlib.contextmanager
-def _told_by_us() -> Iterator[None]:
+def _failure_not_logged() -> Iterator[None]:
     """Keep the capture's log from the error that ends the command: it is printed as such."""
 
     def is_news(record: logging.LogRecord) -> bool:
@@ -174,17 +173,13 @@ class _Line:
 
     commit: int
     show: Callable[[], None]
-    was_there: bool = False
+    is_existing: bool = False
 
 
 def _json_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:
     for changes in batches:
         for change in changes:
-            yield _Line(change.commit, partial(_print_json, change), _was_there(change))
-
-
-def _print_json(change: ChangeRow) -> None:
-    echo_json(to_json(change))
+            yield _Line(change.commit, partial(echo_json, to_json(change)), _is_existing(change))
 
 
 def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:
@@ -195,10 +190,10 @@ def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:
             begins = change.commit != latest_commit
             latest_commit = change.commit
             head = _head(change, begins=begins)
-            yield _Line(change.commit, partial(_print, console, head, values), _was_there(change))
+            yield _Line(change.commit, partial(_print, console, head, values), _is_existing(change))
 
 
-def _was_there(change: ChangeRow) -> bool:
+def _is_existing(change: ChangeRow) -> bool:
     return bool(change.metadata.get("_snapshot"))
 
 

@@ -217,11 +217,11 @@ def _in_bytes(space: LogSpace | None, begin: int, on_read: OnRead) -> Callable[[
     """Turn places in the log into bytes of it, where the server tells its log files."""
     total = space.bytes_since(begin) if space else 0
 
-    def note(reached: int, quiet_seconds: float) -> None:
+    def show_read(reached: int, quiet_seconds: float) -> None:
         left = space.bytes_since(reached) if space else 0
         on_read(max(0, total - max(0, left)), total, quiet_seconds)
 
-    return note
+    return show_read
 
 
 def _require_end(reached: int, space: LogSpace, catalog: Catalog) -> None:

@@ -6,24 +6,29 @@ dropped. What the source refuses too is judged in `catalog/set_up.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from informix_capture_client.catalog import (
     API_VERSION,
     FoundTable,
+    HaRole,
     LogSpace,
+    Table,
     check_api_version,
     check_cdc_database,
     check_cdc_locale,
     check_database_logging,
     check_ha_role,
     check_locale,
+    choose_columns,
+    columns_behind_a_collection,
     unqualified,
 )
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.dialects import INFORMIX, Dialect
+from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.findings import (
     Finding,
     State,
@@ -33,9 +38,10 @@ from informix_capture_client.findings import (
     warning,
 )
 from informix_capture_client.session import OpenSession, finish_alter
-from informix_capture_client.shell_commands import command_granting_capture
+from informix_capture_client.shell_commands import command_granting_capture, table_argument
+from informix_capture_client.sql_names import TableName, quoted
 from informix_capture_client.statements import CDC_DATABASE
-from informix_cdc.doctor.column_checks import check_columns
+from informix_capture_client.values import Column, is_simple_object
 from informix_cdc.doctor.facts import (
     CdcFacts,
     DriverFacts,
@@ -43,11 +49,10 @@ from informix_cdc.doctor.facts import (
     TableFacts,
     why_no_table,
 )
-from informix_cdc.doctor.large_object_checks import ObjectColumn, check_objects
+from informix_cdc.doctor.large_objects import ObjectColumn, check_objects
 from informix_cdc.doctor.log_checks import check_log_space, check_long_transactions
-from informix_cdc.doctor.row_logging_check import check_row_logging
-from informix_cdc.doctor.security_checks import SecurityFacts, check_security
-from informix_cdc.doctor.snapshot_checks import SnapshotFacts, check_snapshots
+from informix_cdc.doctor.security import SecurityFacts, check_security
+from informix_cdc.doctor.snapshots import SnapshotFacts, check_snapshots
 
 _Part = TypeVar("_Part")
 _Fact = TypeVar("_Fact")
@@ -77,11 +82,6 @@ class SetUp:
     snapshots: SnapshotFacts | Unanswered | None = None
     objects: tuple[ObjectColumn, ...] | Unanswered | None = None
     connection_arguments: tuple[str, ...] = ()
-
-
-def examine(set_up: SetUp) -> list[Finding]:
-    """Run every check; each leaves at least one finding, if it is asked for."""
-    return [finding for check in CHECKS for finding in check(set_up)]
 
 
 def _driver(set_up: SetUp) -> Iterator[Finding]:
@@ -123,35 +123,35 @@ def _reported(name: str, version: str) -> str:
 def _database(set_up: SetUp) -> Iterator[Finding]:
     logging = _of_server(set_up, lambda server: server.database_logging)
     owner = set_up.dialect.owner
-    yield _judged("database", logging, lambda it: check_database_logging(set_up.database, it, owner))
+    yield _checked("database", logging, lambda it: check_database_logging(set_up.database, it, owner))
 
 
 def _locale(set_up: SetUp) -> Iterator[Finding]:
     locale = _of_server(set_up, lambda server: server.database_locale)
     if _of_server(set_up, lambda server: server.database_logging) is None:
         locale = Unanswered("there is no such database", was_asked=False)
-    yield _judged("locale", locale, lambda it: check_locale(set_up.database, it, set_up.db_locale))
+    yield _checked("locale", locale, lambda it: check_locale(set_up.database, it, set_up.db_locale))
 
 
 def _cdc_database(set_up: SetUp) -> Iterator[Finding]:
     is_there = _of_server(set_up, lambda server: server.has_cdc_database)
-    yield _judged("syscdcv1", is_there, lambda it: check_cdc_database(it, set_up.dialect))
+    yield _checked("syscdcv1", is_there, lambda it: check_cdc_database(it, set_up.dialect))
 
 
 def _api_version(set_up: SetUp) -> Iterator[Finding]:
     version = _of_cdc(set_up, lambda cdc: cdc.api_version)
-    yield _judged("api version", version, lambda it: check_api_version(it, set_up.dialect))
+    yield _checked("api version", version, lambda it: check_api_version(it, set_up.dialect))
 
 
 def _rights(set_up: SetUp) -> Iterator[Finding]:
     found = f"user {set_up.user} may connect to database {set_up.database!r}."
-    yield _judged("rights", set_up.tables, lambda _: ok("rights", found), State.FAILURE)
+    yield _checked("rights", set_up.tables, lambda _: ok("rights", found), State.FAILURE)
     runs = set_up.cdc if isinstance(set_up.cdc, Unanswered) else set_up.cdc.runs_routines
-    yield _judged("rights", runs, lambda _: _right_to_capture(set_up), State.FAILURE)
+    yield _checked("rights", runs, lambda _: _right_to_capture(set_up), State.FAILURE)
 
 
 def _right_to_capture(set_up: SetUp) -> Finding:
-    """Judge a user who can call `cdc_` functions; by chapter 1 of the guide only the owner can."""
+    """Check a user who can call `cdc_` functions; by chapter 1 of the guide only the owner can."""
     owner, user = set_up.dialect.owner, set_up.user
     if user == owner:
         return ok("rights", f"user {user} may run the cdc_ functions, as the guide demands.")
@@ -179,7 +179,7 @@ def _cdc_locale(set_up: SetUp) -> Iterator[Finding]:
     cdc_locale = _of_server(set_up, lambda server: server.cdc_locale)
     if _of_server(set_up, lambda server: server.has_cdc_database) is False:
         cdc_locale = Unanswered(f"there is no database {CDC_DATABASE}", was_asked=False)
-    yield _judged(
+    yield _checked(
         "locale of syscdcv1",
         cdc_locale,
         lambda it: check_cdc_locale(it, set_up.database, locale, set_up.dialect),
@@ -187,19 +187,19 @@ def _cdc_locale(set_up: SetUp) -> Iterator[Finding]:
 
 
 def _tables(set_up: SetUp) -> Iterator[Finding]:
-    def judge(table: TableFacts) -> Finding:
-        return _judged("table", table.found, FoundTable.finding, table=str(table.name))
+    def check_table(table: TableFacts) -> Finding:
+        return _checked("table", table.found, FoundTable.finding, table=str(table.name))
 
-    yield from _each_table(set_up, "table", judge)
+    yield from _each_table(set_up, "table", check_table)
 
 
 def _primary_keys(set_up: SetUp) -> Iterator[Finding]:
-    def judge(table: TableFacts) -> Finding:
+    def check_table(table: TableFacts) -> Finding:
         name = str(table.name)
         has_key = table.has_primary_key
-        return _judged("primary key", has_key, lambda it: _primary_key(name, it), table=name)
+        return _checked("primary key", has_key, lambda it: _primary_key(name, it), table=name)
 
-    yield from _each_table(set_up, "primary key", judge)
+    yield from _each_table(set_up, "primary key", check_table)
 
 
 def _primary_key(table: str, has_key: bool) -> Finding:
@@ -236,16 +236,16 @@ def _columns(set_up: SetUp) -> Iterator[Finding]:
 def _in_place_alters(set_up: SetUp) -> Iterator[Finding]:
     check = "in-place alter"
 
-    def judge(table: TableFacts) -> Finding:
+    def check_table(table: TableFacts) -> Finding:
         name = str(table.name)
         pending = table.has_pending_alter
-        return _judged(check, pending, lambda it: _in_place_alter(check, name, it), table=name)
+        return _checked(check, pending, lambda it: _in_place_alter(check, name, it), table=name)
 
-    yield from _each_table(set_up, check, judge)
+    yield from _each_table(set_up, check, check_table)
 
 
 def _in_place_alter(check: str, table: str, is_pending: bool) -> Finding:
-    """Judge by the layouts that the table's header names; it hides whether old rows are left."""
+    """Check by the layouts that the table's header names; it hides whether old rows are left."""
     if not is_pending:
         return ok(check, "has rows of one layout.", table=table)
     return warning(
@@ -260,30 +260,30 @@ def _in_place_alter(check: str, table: str, is_pending: bool) -> Finding:
 def _row_logging(set_up: SetUp) -> Iterator[Finding]:
     check, role = "full row logging", _of_server(set_up, lambda server: server.ha_role)
 
-    def judge(table: TableFacts) -> Finding:
+    def check_table(table: TableFacts) -> Finding:
         user, owner, flags = set_up.user, set_up.dialect.owner, set_up.connection_arguments
-        return _judged(
+        return _checked(
             check,
             table.logs_full_rows,
             lambda is_on: check_row_logging(table.name, is_on, user, owner, role, flags),
             table=str(table.name),
         )
 
-    yield from _each_table(set_up, check, judge)
+    yield from _each_table(set_up, check, check_table)
 
 
 def _log_space(set_up: SetUp) -> Iterator[Finding]:
     space = _of_server(set_up, lambda server: server.log_space)
     clock = _of_server(set_up, lambda server: server.clock)
     now = None if isinstance(clock, Unanswered) else clock
-    yield _judged("log space", space, lambda it: check_log_space(it, now, set_up.dialect.owner))
+    yield _checked("log space", space, lambda it: check_log_space(it, now, set_up.dialect.owner))
 
 
 def _long_transactions(set_up: SetUp) -> Iterator[Finding]:
     parameters = _of_server(set_up, lambda server: server.parameters)
     space = _of_server(set_up, lambda server: server.log_space)
     total = space.total_bytes if isinstance(space, LogSpace) else None
-    yield _judged("long transactions", parameters, lambda it: check_long_transactions(it, total))
+    yield _checked("long transactions", parameters, lambda it: check_long_transactions(it, total))
 
 
 def _sessions(set_up: SetUp) -> Iterator[Finding]:
@@ -297,16 +297,16 @@ def _sessions(set_up: SetUp) -> Iterator[Finding]:
 
 
 def _session(session: OpenSession) -> Finding:
-    check, look = "open sessions", f"onstat -g cdc {session.session_id}"
+    check, remedy = "open sessions", f"onstat -g cdc {session.session_id}"
     tables = ", ".join(map(str, session.tables)) or "no table"
     found = f"session {session.session_id} captures {tables}"
     if session.error_code:
-        return warning(check, f"{found}; its latest error is {session.error_code}.", look)
+        return warning(check, f"{found}; its latest error is {session.error_code}.", remedy)
     if session.api_version != API_VERSION:
         # GBase 8s guide, cdc_opensess: all applications of a server must use the same version
         major, minor = session.api_version
         found = f"{found} by API version {major}.{minor}; all captures of a server must use the same."
-        return warning(check, found, look)
+        return warning(check, found, remedy)
     return ok(check, f"{found}.")
 
 
@@ -314,7 +314,7 @@ def _high_availability(set_up: SetUp) -> Iterator[Finding]:
     role = _of_server(set_up, lambda server: server.ha_role)
     version = _of_server(set_up, lambda server: server.version)
     known = "" if isinstance(version, Unanswered) else version
-    yield _judged("high availability", role, lambda it: check_ha_role(it, known, set_up.dialect))
+    yield _checked("high availability", role, lambda it: check_ha_role(it, known, set_up.dialect))
 
 
 CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
@@ -341,18 +341,18 @@ CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
 )
 
 
-def _judged(
+def _checked(
     check: str,
     fact: _Fact | Unanswered,
-    judge: Callable[[_Fact], Finding],
+    check_fact: Callable[[_Fact], Finding],
     if_unanswered: State = State.WARNING,
     *,
     table: str = "",
 ) -> Finding:
-    """Judge a fact, if it is known."""
+    """Check a fact, if it is known."""
     if isinstance(fact, Unanswered):
         return _unknown(check, fact, if_unanswered, table=table)
-    return judge(fact)
+    return check_fact(fact)
 
 
 def _unknown(check: str, fact: Unanswered, state: State, *, table: str = "") -> Finding:
@@ -378,14 +378,121 @@ def _of_cdc(set_up: SetUp, get: Callable[[CdcFacts], _Fact]) -> _Fact | Unanswer
     return get(set_up.cdc)
 
 
-def _each_table(set_up: SetUp, check: str, judge: Callable[[TableFacts], Finding]) -> Iterator[Finding]:
+def _each_table(
+    set_up: SetUp, check: str, check_table: Callable[[TableFacts], Finding]
+) -> Iterator[Finding]:
     if isinstance(set_up.tables, Unanswered):
         reason = _in_the_way(set_up.tables, "the database cannot be opened").reason
         yield _not_checked(check, reason)
     else:
-        yield from map(judge, set_up.tables)
+        yield from map(check_table, set_up.tables)
 
 
 def _in_the_way(part: Unanswered, what: str) -> Unanswered:
     """Return why a question was not asked: what failed when it was tried, or what came before."""
     return Unanswered(what if part.was_asked else part.reason, was_asked=False)
+
+
+_ROW_LOGGING = "full row logging"
+_OF_USER = ("--user", "--password-file", "--password-command")
+
+
+def check_row_logging(
+    name: TableName,
+    is_on: bool,
+    user: str,
+    owner: str,
+    role: HaRole | Unanswered,
+    connection: Sequence[str] = (),
+) -> Finding:
+    """Check one table; only `owner`, by the guide, and only on a primary, can switch it on.
+
+    `connection` has the flags that name the server in the commands that are shown, each with a value.
+    """
+    table = str(name)
+    if is_on:
+        return ok(_ROW_LOGGING, "logs full rows.", table=table)
+    acquire = ("acquire", table_argument(name), *connection)
+    if isinstance(role, HaRole) and role.is_secondary:
+        found = "does not log full rows, and a secondary cannot switch that on."
+        return warning(_ROW_LOGGING, found, "Connect to the primary:", table=table, command=acquire)
+    if user != owner:
+        found = f"does not log full rows; the guide lets only user {owner} switch that on."
+        acquire = ("acquire", table_argument(name), *_as_owner(connection, owner))
+        return warning(_ROW_LOGGING, found, f"As user {owner}:", table=table, command=acquire)
+    found = "does not log full rows; the first start of a capture switches it on for good"
+    if isinstance(role, Unanswered):
+        found += ", unless this server is a secondary, which could not be checked"
+    return warning(
+        _ROW_LOGGING,
+        f"{found}. From then on the server refuses ALTER TABLE.",
+        "Alter it before that; or later, after:",
+        table=table,
+        command=("release", table_argument(name), *connection, "--checkpoint", "PLACE"),
+    )
+
+
+def _as_owner(connection: Sequence[str], owner: str) -> tuple[str, ...]:
+    """Return the flags for the owner: the user and the password of somebody else do not serve.
+
+    The owner is named, since a profile or the environment may name the other user.
+    """
+    pairs = zip(connection[::2], connection[1::2], strict=True)
+    kept = (pair for pair in pairs if pair[0] not in _OF_USER)
+    return (*(word for pair in kept for word in pair), "--user", owner)
+
+
+_COLUMNS = "columns"
+_RESELECT = "--simple-lobs=reselect reads what TEXT and BYTE columns hold (option simpleLobs); "
+
+
+def check_columns(tables: Sequence[Table], choice: ColumnChoice) -> Iterator[Finding]:
+    """Check all tables at once, as the include list names columns of any of them."""
+    try:
+        chosen = choose_columns(tables, choice)
+    except UnsupportedColumn as refused:
+        yield from _refused(tables, refused)
+    except BadOption as mistake:
+        yield failure(_COLUMNS, mistake.message, mistake.remedy)
+    else:
+        for table, kept in zip(tables, chosen, strict=True):
+            yield _captured(table, kept.delivered)
+
+
+def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Finding]:
+    for table in tables:
+        name = str(table.name)
+        own = {column for of_table, column, _ in reason.columns if of_table == name}
+        refused = _listed(table, [column for column in table.columns if column.name in own])
+        if not refused:
+            yield ok(_COLUMNS, "has only columns that can be captured.", table=name)
+            continue
+        value = "omit-following" if own & columns_behind_a_collection(table) else "omit"
+        has_simple_objects = any(is_simple_object(c.type_text) for c in table.columns if c.name in own)
+        yield failure(
+            _COLUMNS,
+            f"has {len(own)} that cannot be captured: {refused}.",
+            (_RESELECT if has_simple_objects else "")
+            + f"--unsupported-columns={value} leaves them out (option unsupportedColumns); --columns"
+            " names the others (option columns).",
+            table=name,
+            kind=UnsupportedColumn,
+        )
+
+
+def _captured(table: Table, kept: Sequence[Column]) -> Finding:
+    left_out = _listed(table, [column for column in table.columns if column not in kept])
+    found = f"is captured with {len(kept)} of {len(table.columns)} columns"
+    return ok(
+        _COLUMNS, found + (f"; left out: {left_out}." if left_out else "."), table=str(table.name)
+    )
+
+
+def _listed(table: Table, columns: Sequence[Column]) -> str:
+    """Return columns with their types; those that no server captures where they stand say so."""
+    behind = columns_behind_a_collection(table)
+    return ", ".join(
+        f"{quoted(column.name)} ({column.type_text.upper()}"
+        f"{', behind a SET, MULTISET or LIST' if column.name in behind else ''})"
+        for column in columns
+    )

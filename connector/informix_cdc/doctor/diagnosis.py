@@ -1,24 +1,24 @@
-"""Look at a server and this host as a capture would find them, and judge what may keep it from working.
+"""Inspect a server and this host as a capture would find them, and check what may keep it from working.
 
 Rule: it changes nothing, and never gives up half-way: what fails is a fact like any other. One
 connection after another: sysmaster for the server, the database for its tables, then one as captures
-use it.
+use it. Checks run one by one, each as soon as its facts are known: no list says which check needs which
+fact; a check that asks for a fact that is not there yet is begun again when there is more.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar, cast
 
 from informix_capture_client.catalog import Catalog, check_locale
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.findings import Finding, State, Unanswered
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import Transport
-from informix_cdc.doctor.as_known import Look, examine_as_known
-from informix_cdc.doctor.checks import SetUp
+from informix_cdc.doctor.checks import CHECKS, SetUp
 from informix_cdc.doctor.facts import (
     CdcFacts,
     DriverFacts,
@@ -27,11 +27,9 @@ from informix_cdc.doctor.facts import (
     read_server_facts,
     read_table_facts,
 )
-from informix_cdc.doctor.large_object_checks import ObjectColumn
-from informix_cdc.doctor.large_object_facts import read_object_facts
-from informix_cdc.doctor.security_facts import look_at_security
-from informix_cdc.doctor.snapshot_checks import SnapshotFacts
-from informix_cdc.doctor.snapshot_facts import read_snapshot_facts
+from informix_cdc.doctor.large_objects import ObjectColumn, read_object_facts
+from informix_cdc.doctor.security import read_security_facts
+from informix_cdc.doctor.snapshots import SnapshotFacts, read_snapshot_facts
 from informix_cdc.host import check_host
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.server import named_tables, open_capture_connection, open_connection
@@ -39,18 +37,7 @@ from informix_cdc.server import named_tables, open_capture_connection, open_conn
 _Fact = TypeVar("_Fact")
 
 
-def diagnose(options: SourceOptions) -> list[Finding]:
-    """Run all checks and return what they found, those of the server in the order of `checks.CHECKS`.
-
-    Raises:
-        BadOption: option table is malformed; nothing that a server does is raised.
-    """
-    return [finding for findings in diagnose_as_known(options) for finding in findings]
-
-
-def diagnose_as_known(
-    options: SourceOptions, arguments: Sequence[str] | None = None
-) -> Iterator[list[Finding]]:
+def diagnose(options: SourceOptions, arguments: Sequence[str] | None = None) -> Iterator[list[Finding]]:
     """Yield what each check found as soon as it is known: first of the server, then of this host.
 
     Args:
@@ -61,11 +48,11 @@ def diagnose_as_known(
         BadOption: option table is malformed.
     """
     shown = connection_arguments(options) if arguments is None else tuple(arguments)
-    yield from examine_as_known(look_at(options, shown))
+    yield from check_as_known(read_facts(options, shown))
     yield from check_host(options)
 
 
-def look_at(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Iterator[Look]:
+def read_facts(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Iterator[KnownSoFar]:
     """Yield what is known of driver, server, database and tables, as it becomes more."""
     set_up = SetUp(
         database=options.database,
@@ -75,34 +62,34 @@ def look_at(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Iterator
         choice=options.column_choice(),
         dialect=options.dialect,
         driver=_driver(options),
-        security=look_at_security(options),
+        security=read_security_facts(options),
         connection_arguments=arguments,
     )
     if isinstance(set_up.driver, Unanswered):
         nothing = Unanswered("the driver cannot be loaded", was_asked=False)
-        yield Look(_without(replace(set_up, server=nothing), options, nothing))
+        yield KnownSoFar(_without(replace(set_up, server=nothing), options, nothing))
         return
     if set_up.driver is None:  # of a driver, whose check is the first, the connection tells more
-        yield Look(set_up, ("server", "tables", "cdc"))
+        yield KnownSoFar(set_up, ("server", "tables", "cdc"))
     set_up = _ask_the_server(options, set_up)
     if isinstance(set_up.server, Unanswered):
         nothing = Unanswered("there is no connection", was_asked=False)
-        yield Look(_without(set_up, options, nothing))
+        yield KnownSoFar(_without(set_up, options, nothing))
         return
-    yield Look(set_up, ("tables", "cdc"))
+    yield KnownSoFar(set_up, ("tables", "cdc"))
     options = _with_sound_locale(options, set_up.server)
     set_up = replace(set_up, cdc=_ask_the_cdc_database(options, set_up.server))
-    yield Look(set_up, ("tables",))
+    yield KnownSoFar(set_up, ("tables",))
     tables = _asked(
         lambda: open_connection(options, options.database),
         lambda it: read_table_facts(
             it, options.database, named_tables(options, Catalog(it, options.database))
         ),
     )
-    yield Look(replace(set_up, tables=tables), ("objects", "snapshots"))
+    yield KnownSoFar(replace(set_up, tables=tables), ("objects", "snapshots"))
     set_up = replace(set_up, tables=tables, objects=_ask_for_objects(options))
-    yield Look(set_up, ("snapshots",))
-    yield Look(replace(set_up, snapshots=_ask_for_snapshots(options)))
+    yield KnownSoFar(set_up, ("snapshots",))
+    yield KnownSoFar(replace(set_up, snapshots=_ask_for_snapshots(options)))
 
 
 def _without(set_up: SetUp, options: SourceOptions, nothing: Unanswered) -> SetUp:
@@ -146,13 +133,13 @@ def _driver(options: SourceOptions) -> DriverFacts | Unanswered | None:
 def _ask_the_server(options: SourceOptions, set_up: SetUp) -> SetUp:
     def ask(transport: Transport) -> SetUp:
         server = read_server_facts(transport, options.database)
-        return replace(set_up, server=server, driver=_told_by_driver(transport, set_up.driver))
+        return replace(set_up, server=server, driver=_reported_by_driver(transport, set_up.driver))
 
     found = _asked(lambda: open_connection(options, SYSTEM_DATABASE), ask)
     return replace(set_up, server=found) if isinstance(found, Unanswered) else found
 
 
-def _told_by_driver(
+def _reported_by_driver(
     transport: Transport, driver: DriverFacts | Unanswered | None
 ) -> DriverFacts | Unanswered | None:
     from informix_capture_client.transport import OdbcTransport
@@ -196,3 +183,41 @@ def _asked(connect: Callable[[], Transport], ask: Callable[[Transport], _Fact]) 
             return ask(transport)
     except InformixCdcError as reason:
         return Unanswered(reason.message, reason.remedy)
+
+
+class _NotYetKnownError(Exception):
+    """A check asked for a fact that was not read so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSoFar:
+    """What is known so far; `unknown` names the fields of the set-up that nobody has asked for yet."""
+
+    set_up: SetUp
+    unknown: Collection[str] = ()
+
+
+class _PartialSetUp:
+    """A set-up that refuses to give what is not known."""
+
+    def __init__(self, known: KnownSoFar) -> None:
+        self._known = known
+
+    def __getattr__(self, name: str) -> object:
+        if name in self._known.unknown:
+            raise _NotYetKnownError(name)
+        return getattr(self._known.set_up, name)
+
+
+def check_as_known(stages: Iterable[KnownSoFar]) -> Iterator[list[Finding]]:
+    """Yield what each check found, in the order of `CHECKS`; the last stage must know everything."""
+    waiting = list(CHECKS)
+    for known in stages:
+        partial = cast("SetUp", _PartialSetUp(known))
+        while waiting:
+            try:
+                findings = list(waiting[0](partial))
+            except _NotYetKnownError:
+                break
+            del waiting[0]
+            yield findings

@@ -1,4 +1,4 @@
-"""Judge whether the log keeps changes long enough, and what long transactions may do to it.
+"""Check whether the log keeps changes long enough, and what long transactions may do to it.
 
 Rule: facts in, one finding out; sizes in bytes, times in hours.
 
@@ -32,7 +32,7 @@ _LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
 
 
 def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
-    """Judge how long a capture may be stopped before it loses changes."""
+    """Check how long a capture may be stopped before it loses changes."""
     headroom = space.headroom(log_page(space.current.number, 0))
     kept = _kept(space.oldest.number, space.current.number)
     found = f"{kept}; what is written now is overwritten after {shown_bytes(headroom)} more"
@@ -76,7 +76,7 @@ def _at_worst(space: LogSpace, headroom: int) -> str:
 
 
 def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | None) -> Finding:
-    """Judge what a transaction may grow to, and what the server does when the log fills up."""
+    """Check what a transaction may grow to, and what the server does when the log fills up."""
     missing = [name for name in LONG_TRANSACTIONS if name not in parameters]
     if missing:
         found = f"the server did not report {', '.join(missing)}."

@@ -1,4 +1,4 @@
-"""Judge the Spark of this host, its Java, and the Python of its workers.
+"""Check the Spark of this host, its Java, and the Python of its workers.
 
 Rule: Spark is not loaded. Where there is none nothing is wrong: the command line does without.
 
@@ -36,7 +36,7 @@ _ASK = (
 
 
 def check_spark(_options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
-    """Judge the version of PySpark."""
+    """Check the version of PySpark."""
     text = _version_file()
     if text is None:
         return _not_checked(_SPARK, f"{_NO_SPARK} ({sys.executable})")
@@ -56,7 +56,7 @@ def check_spark(_options: SourceOptions, _environment: Mapping[str, str]) -> Fin
 
 
 def check_java(_options: SourceOptions, environment: Mapping[str, str]) -> Finding:
-    """Judge the Java that Spark will use."""
+    """Check the Java that Spark will use."""
     if reason := _why_not_here(environment):
         return _not_checked(_JAVA, reason)
     try:
@@ -68,18 +68,18 @@ def check_java(_options: SourceOptions, environment: Mapping[str, str]) -> Findi
 
 
 def check_worker_python(_options: SourceOptions, environment: Mapping[str, str]) -> Finding:
-    """Judge the interpreter that workers on this host will run in."""
+    """Check the interpreter that workers on this host will run in."""
     if reason := _why_not_here(environment):
         return _not_checked(_PYTHON, reason)
     variable = environment.get("PYSPARK_PYTHON", "")
-    name, judged = (variable, failure) if variable else ("python3", _unless_configured)
+    name, report = (variable, failure) if variable else ("python3", _unless_configured)
     path = shutil.which(name, path=environment.get("PATH", ""))
     found = "it is not there" if path is None else _wrong_with(path)
     if not found:
         return ok(_PYTHON, f"{path} is Python {_dotted(_HERE)}, as this is, and has informix-cdc.")
     whence = "PYSPARK_PYTHON" if variable else "of PATH, since PYSPARK_PYTHON is not set"
     remedy = f"export PYSPARK_PYTHON={shell_word(sys.executable)}"
-    return judged(_PYTHON, f"{path or name} ({whence}) does not fit: {found}.", remedy)
+    return report(_PYTHON, f"{path or name} ({whence}) does not fit: {found}.", remedy)
 
 
 def _unless_configured(check: str, found: str, remedy: str) -> Finding:

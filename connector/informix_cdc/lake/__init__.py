@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
-from informix_cdc.lake.definitions import DEFINITIONS, definitions
-from informix_cdc.lake.lake_types import DELTA, ICEBERG, SPARK, type_in
+from informix_cdc.lake.definitions import DEFINITIONS, DELTA, ICEBERG, SPARK, definitions, type_in
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from informix_cdc.lake.places import Lake
     from informix_cdc.lake.plan import (
         MirrorPlan,
-        PlanProblem,
         checked_settings,
         plan_mirror,
         stream_options,
@@ -41,7 +39,6 @@ __all__ = [
     "MirrorPlan",
     "MirrorSettings",
     "MirroredBatch",
-    "PlanProblem",
     "TablesAsOf",
     "TargetColumn",
     "TargetTable",
@@ -62,7 +59,7 @@ __all__ = [
 _HOMES = {
     "tables_as_of": ("TablesAsOf", "as_of"),
     "mirroring": ("Mirror", "MirroredBatch", "delivered_rows", "mirror", "start_mirror"),
-    "plan": ("MirrorPlan", "PlanProblem", "checked_settings", "plan_mirror", "stream_options"),
+    "plan": ("MirrorPlan", "checked_settings", "plan_mirror", "stream_options"),
     "places": ("Lake",),
     "sessions": ("start_session", "submitted_session"),
     "settings": ("MirrorSettings",),

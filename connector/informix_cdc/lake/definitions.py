@@ -13,8 +13,42 @@ import pyarrow as pa
 
 from informix_capture_client.errors import UnsupportedColumn
 from informix_capture_client.printable import printable
-from informix_cdc.lake.lake_types import DELTA, ICEBERG, SPARK, type_in
 from informix_cdc.lake.target_tables import TargetTable
+
+_MICROSECONDS = pa.duration("us")
+SPARK: Mapping[pa.DataType, str] = {
+    pa.bool_(): "BOOLEAN",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    pa.binary(): "BINARY",
+    pa.date32(): "DATE",
+    pa.timestamp("us"): "TIMESTAMP_NTZ",
+    pa.timestamp("us", "UTC"): "TIMESTAMP",
+    _MICROSECONDS: "INTERVAL DAY TO SECOND",
+}
+DELTA: Mapping[pa.DataType, str] = {**SPARK, _MICROSECONDS: "BIGINT"}
+ICEBERG: Mapping[pa.DataType, str] = {**DELTA, pa.int16(): "INT"}
+
+
+def type_in(names: Mapping[pa.DataType, str], kind: pa.DataType) -> str:
+    """Return the SQL name of a type.
+
+    >>> type_in(SPARK, pa.decimal128(10, 2)), type_in(ICEBERG, pa.int16())
+    ('DECIMAL(10,2)', 'INT')
+    """
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if pa.types.is_struct(kind):
+        fields = ", ".join(f"{field.name}: {type_in(names, field.type)}" for field in kind)
+        return f"STRUCT<{fields}>"
+    if pa.types.is_list(kind):
+        return f"ARRAY<{type_in(names, kind.value_type)}>"
+    return names[kind]
+
 
 NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
 # An identifier field of Iceberg is neither optional nor a float (Iceberg spec, "Identifier Field IDs");

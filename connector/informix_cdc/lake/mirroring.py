@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 # A query that was stopped may still write its last batch when the next one begins, in one process.
-_turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 logger = logging.getLogger("informix_cdc.connector.mirror")  # a name in logs, not a module
 
 
@@ -125,7 +125,7 @@ class Mirror:
             batch: the number of the batch.
             end: where the batch ends in the stream.
         """
-        with _turns[self._settings.into]:
+        with _locks[self._settings.into]:
             self._apply_all(rows, batch, end)
 
     def _apply_all(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
@@ -149,11 +149,7 @@ class Mirror:
         _, committed_at = max((last for _, last in done), default=(0, None))
         failpoint("mirror.before_control")
         changed = [each for each in records if self._known.get(each.table) != each]
-        changed += [
-            TableRecord(**{**_facts(known), "status": LEFT})
-            for name, known in self._known.items()
-            if known.status != LEFT and end.is_started and name not in (end.tables or {})
-        ]
+        changed += self._tables_that_left(end)
         loading = [name for name, snapshot in snapshots.items() if not snapshot.is_done]
         versions = {
             each.target: self._tables[each.table].target.version()
@@ -179,6 +175,14 @@ class Mirror:
                 snapshots,
             )
         )
+
+    def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
+        """Return the tables that have left the stream since the batch before."""
+        return [
+            TableRecord(**{**_facts(known), "status": LEFT})
+            for name, known in self._known.items()
+            if known.status != LEFT and end.is_started and name not in (end.tables or {})
+        ]
 
     def close(self) -> None:
         """End the threads."""
@@ -374,11 +378,11 @@ class _Sink:
         if self._mirror is None:
             query = query_id(settings.checkpoint)
             lake = Lake(settings, query, self._spark)
-            self._mirror = Mirror(settings, lake, query, self._tell)
+            self._mirror = Mirror(settings, lake, query, self._report)
         end = planned_offset(settings.checkpoint, number)
         self._mirror.apply(delivered_rows(batch.toArrow()), number, end)
 
-    def _tell(self, batch: MirroredBatch) -> None:
+    def _report(self, batch: MirroredBatch) -> None:
         if self._metrics is not None:
             changes = sum(batch.changes.values())
             self._metrics.batch(len(batch.stopped), changes, batch.seconds, batch.committed_at)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from informix_cdc.lake.definitions import quoted
-from informix_cdc.lake.lake_types import ICEBERG, type_in
+from informix_cdc.lake.definitions import ICEBERG, quoted, type_in
 from informix_cdc.lake.merges import Merge
 
 if TYPE_CHECKING:

@@ -94,12 +94,7 @@ def as_of(
         raise BadOption(
             f"there is no mirror in {into}.", "Name the place that mirror was given as into."
         )
-    batches, tables = (lake.target(name).rows() for name in (BATCHES, TABLES))
-    # A mirror that began again with a new checkpoint has another id; the newest one has the tables.
-    newest = batches.sort_by([("commit_timestamp", "descending")]).column("query")[0]
-    batches, tables = (
-        each.filter(pc.equal(each.column("query"), newest)) for each in (batches, tables)
-    )
+    batches, tables = _of_newest_query(*(lake.target(name).rows() for name in (BATCHES, TABLES)))
     column, wanted = _place(at)
     ends = batches.filter(pc.less_equal(batches.column(column), wanted)).sort_by(
         [("commit", "ascending"), ("batch", "ascending")]
@@ -117,6 +112,15 @@ def as_of(
     missing = _missing(tables, last)
     there = {name: version for name, version in versions.items() if name not in missing}
     return TablesAsOf(last["commit"], last["commit_timestamp"], missing, spark, settings, there)
+
+
+def _of_newest_query(batches: pa.Table, tables: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of the query that wrote last: a mirror that began again has another id."""
+    newest = batches.sort_by([("commit_timestamp", "descending")]).column("query")[0]
+    return (
+        batches.filter(pc.equal(batches.column("query"), newest)),
+        tables.filter(pc.equal(tables.column("query"), newest)),
+    )
 
 
 def _place(at: int | str | datetime) -> tuple[str, Any]:

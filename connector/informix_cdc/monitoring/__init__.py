@@ -11,9 +11,8 @@ from informix_capture_client.lazy_names import lazy_names
 from informix_cdc.monitoring.figures import progress_figures
 
 if TYPE_CHECKING:  # executors' workers load this room too, and need neither of these
-    from informix_cdc.monitoring.mirror_metrics import MirrorMetrics
     from informix_cdc.monitoring.progress_listener import ProgressListener
-    from informix_cdc.monitoring.prometheus import MetricsServer
+    from informix_cdc.monitoring.prometheus import MetricsServer, MirrorMetrics
 
 __all__ = ["MetricsServer", "MirrorMetrics", "ProgressListener", "progress_figures"]
 
@@ -21,7 +20,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "MetricsServer": "prometheus",
-        "MirrorMetrics": "mirror_metrics",
+        "MirrorMetrics": "prometheus",
         "ProgressListener": "progress_listener",
     },
 )

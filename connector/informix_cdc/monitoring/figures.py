@@ -9,26 +9,66 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
 from informix_capture_client.positions import show
 from informix_cdc.capture import CaptureState, Counters, Gauges, LogFacts
-from informix_cdc.monitoring.figure import (
-    CONTENT_FIGURES,
-    COUNTER,
-    FLAG,
-    GAUGE,
-    POSITION,
-    PREFIX,
-    Figure,
-)
 from informix_cdc.monitoring.lag import (
     FRESH_SECONDS,
     Lag,
     Progress,
     lag_of,
 )
+
+PREFIX = "informix_cdc_"
+COUNTER, GAUGE, FLAG, POSITION = "counter", "gauge", "flag", "position"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure.
+
+    Attributes:
+        name: in words with underscores; its unit, where it has one, at the end.
+        kind: counter (since the process began), gauge, flag, or position (in the progress only).
+        source: where it is read, in a `View`.
+        meaning: for the manual and for Prometheus.
+        key: in Spark's progress, where that is not the name in camel case.
+    """
+
+    name: str
+    kind: str
+    source: str
+    meaning: str
+    key: str = ""
+
+    @property
+    def progress_key(self) -> str:
+        """The key in Spark's progress."""
+        first, *rest = self.name.split("_")
+        return self.key or first + "".join(part.capitalize() for part in rest)
+
+    @property
+    def metric(self) -> str | None:
+        """The name for Prometheus; None where it is no number to be charted."""
+        if self.kind == POSITION:
+            return None
+        return f"{PREFIX}{self.name}{'_total' if self.kind == COUNTER else ''}"
+
+
+CONTENT_FIGURES = tuple(
+    Figure(f"lob_{name}", COUNTER, f"counters.contents.{name}", meaning)
+    for name, meaning in (
+        ("read", "large objects whose content was read"),
+        ("gone", "large objects that were not there any more when they were opened"),
+        ("too_large", "large objects left unread, since they have more bytes than lobMaxBytes"),
+        ("not_read", "large objects left unread, since lobReadSeconds were over"),
+        ("read_bytes", "bytes of contents of large objects"),
+    )
+)
+
 
 FigureValue = int | float | bool | str | None
 _Clock = Callable[[], float]
@@ -338,7 +378,7 @@ def _lag(state: CaptureState, now: float, monotonic: float) -> Lag:
         restart=state.spark.restart,
         delivered=state.taken_upto,
         reached=state.gauges.reached,
-        read_upto=_read_upto(state, now, monotonic, server_now),
+        read_up_to=_read_up_to(state, now, monotonic, server_now),
         asked_at=server_now - (monotonic - facts.asked_at) if facts else None,
         waits=waits,
         waiting_since=waiting_since,
@@ -347,7 +387,7 @@ def _lag(state: CaptureState, now: float, monotonic: float) -> Lag:
     return lag_of(progress, facts.space if facts else None)
 
 
-def _read_upto(state: CaptureState, now: float, monotonic: float, server_now: float) -> float | None:
+def _read_up_to(state: CaptureState, now: float, monotonic: float, server_now: float) -> float | None:
     """Return the server's time up to which the log is read: TIMEOUTs of a stalled one say nothing."""
     stalled_since, heard_at = state.gauges.stalled_since, state.gauges.heard_at
     if stalled_since is not None:

@@ -28,7 +28,7 @@ class Progress:
         restart: where a new session of this query would begin; None before the first batch.
         delivered: the log up to here is with Spark; None before the stream has begun.
         reached: the log up to here has been read; 0 before the first record.
-        read_upto: what committed before this time has been read; None before the first record.
+        read_up_to: what committed before this time has been read; None before the first record.
         waits: whether rows lie in the spool that Spark has not taken.
         waiting_since: when the oldest of these were committed, if known.
         asked_at: when the server last answered where its log ends; None if it has not.
@@ -39,7 +39,7 @@ class Progress:
     restart: int | None = None
     delivered: int | None = None
     reached: int = 0
-    read_upto: float | None = None
+    read_up_to: float | None = None
     waits: bool = False
     waiting_since: float | None = None
     asked_at: float | None = None
@@ -60,9 +60,9 @@ class Lag:
 
 
 def lag_of(progress: Progress, space: LogSpace | None) -> Lag:
-    """Judge progress against the server's log; `space` is None where that is not known."""
+    """Hold progress against the server's log; `space` is None where that is not known."""
     capture_lag_bytes = _bytes_since(space, progress.reached)
-    capture_lag = _age(progress.now, _read_upto(progress, space, capture_lag_bytes))
+    capture_lag = _age(progress.now, _read_up_to(progress, space, capture_lag_bytes))
     waiting = _age(progress.now, progress.waiting_since)
     return Lag(
         lag_seconds=waiting if progress.waits else capture_lag,
@@ -75,15 +75,15 @@ def lag_of(progress: Progress, space: LogSpace | None) -> Lag:
     )
 
 
-def _read_upto(progress: Progress, space: LogSpace | None, lag_bytes: int | None) -> float | None:
+def _read_up_to(progress: Progress, space: LogSpace | None, lag_bytes: int | None) -> float | None:
     """Return the time before which every commit has been read; None where it is not known.
 
     If the log has been read to the end that the server named, that is at least the time of its answer:
     the log itself shows no newer time while one long transaction is all that is written.
     """
     is_at_end = space is not None and lag_bytes is not None and lag_bytes <= _PAGES * space.page_bytes
-    known = [time for time in (progress.read_upto, progress.asked_at) if time is not None]
-    return max(known) if is_at_end and known else progress.read_upto
+    known = [time for time in (progress.read_up_to, progress.asked_at) if time is not None]
+    return max(known) if is_at_end and known else progress.read_up_to
 
 
 def _age(now: float, then: float | None) -> float | None:

@@ -25,8 +25,7 @@ from pyspark.sql.streaming.listener import (
 
 from informix_capture_client.log_events import BATCH_DONE, QUERY_ENDED, QUERY_FAILED
 from informix_capture_client.positions import show
-from informix_cdc.monitoring.figure import Figure
-from informix_cdc.monitoring.figures import FIGURES, FigureValue
+from informix_cdc.monitoring.figures import FIGURES, Figure, FigureValue
 from informix_cdc.monitoring.prometheus import FigureCollector, Labels
 from informix_checkpoints.offsets import NOT_STARTED
 

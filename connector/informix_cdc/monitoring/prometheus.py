@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from errno import EACCES, EADDRINUSE
 from threading import Thread
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
@@ -21,12 +22,13 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 from informix_capture_client.errors import BadOption
 from informix_cdc import __version__
 from informix_cdc.capture import CaptureState
-from informix_cdc.monitoring.figure import COUNTER, Figure
 from informix_cdc.monitoring.figures import (
     ABOUT,
+    COUNTER,
     FIGURES,
     INFO,
     START_TIME,
+    Figure,
     FigureValue,
     read_figures,
 )
@@ -140,8 +142,12 @@ class MetricsServer:
             found = state()
             return found.server_version if found else ""
 
+        def samples() -> list[Sample]:
+            found = state()
+            return [(labels, read_figures(found))] if found else []
+
         registry.register(AboutCollector(labels, dialect, time.time(), version))
-        registry.register(FigureCollector(lambda: _samples(labels, state())))
+        registry.register(FigureCollector(samples))
         self._server, self._thread = serve(host, port, registry)
 
     def close(self) -> None:
@@ -163,10 +169,6 @@ def serve(host: str, port: int, registry: CollectorRegistry) -> tuple[MetricsPor
         raise _refused(host, port, reason) from None
 
 
-def _samples(labels: Labels, state: CaptureState | None) -> list[Sample]:
-    return [] if state is None else [(labels, read_figures(state))]
-
-
 def _refused(host: str, port: int, reason: OSError | OverflowError) -> BadOption:
     is_port = isinstance(reason, OverflowError) or reason.errno in (EADDRINUSE, EACCES)
     option, remedy = _OF_THE_PORT if is_port else _OF_THE_HOST
@@ -185,3 +187,49 @@ def _patiently() -> Retrying:
         wait=wait_fixed(0.2),
         reraise=True,
     )
+
+
+STOPPED, CHANGES = "informix_cdc_mirror_stopped_tables", "informix_cdc_mirror_changes_total"
+SECONDS, COMMITTED = "informix_cdc_mirror_batch_seconds", "informix_cdc_mirror_commit_time_seconds"
+OF_MIRRORS = {
+    STOPPED: "tables that are not mirrored any more, each for a reason in _informix_cdc_tables",
+    CHANGES: "changes that were applied to tables",
+    SECONDS: "how long the last micro-batch with changes took to apply",
+    COMMITTED: "UNIX time, in seconds, of the last commit that is in the tables",
+}
+
+
+class MirrorMetrics:
+    """Serves the figures of one mirror from when it is made.
+
+    Args:
+        port: where to listen, on all addresses.
+        labels: of every metric.
+
+    Raises:
+        BadOption: the port is taken.
+    """
+
+    def __init__(self, port: int, labels: Mapping[str, str]) -> None:
+        registry = CollectorRegistry()
+        names = list(labels)
+        self._changes = Counter(CHANGES, OF_MIRRORS[CHANGES], names, registry=registry).labels(**labels)
+        self._gauges = {
+            name: Gauge(name, OF_MIRRORS[name], names, registry=registry).labels(**labels)
+            for name in (STOPPED, SECONDS, COMMITTED)
+        }
+        self._server, _ = serve("0.0.0.0", port, registry)
+
+    def batch(self, stopped: int, changes: int, seconds: float, committed_at: datetime | None) -> None:
+        """Take in what a micro-batch has done."""
+        self._gauges[STOPPED].set(stopped)
+        if changes:
+            self._changes.inc(changes)
+            self._gauges[SECONDS].set(seconds)
+        if committed_at is not None:
+            self._gauges[COMMITTED].set(committed_at.timestamp())
+
+    def close(self) -> None:
+        """Close the port."""
+        self._server.shutdown()
+        self._server.server_close()

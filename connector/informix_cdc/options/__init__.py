@@ -1,28 +1,41 @@
 """Every option of the source: declared once, read and checked before anything is opened.
 
+    declared.py     all options, in the order of the manual; declaring.py has how their texts are read
+    parsing.py      texts into values, and all that is wrong in one error
+    checks.py       what options may not be together, as one table of rules
+    source.py       `SourceOptions`: the values, and what other rooms ask of them
+
 Rule: light to import: neither NumPy nor Arrow nor Spark.
 """
 
 from __future__ import annotations
 
-from informix_cdc.options.authentication import PASSWORD_VARIABLE, fetch_password
-from informix_cdc.options.connection_arguments import connection_arguments
-from informix_cdc.options.connection_string import with_connection_string
-from informix_cdc.options.declaring import IntegerRange, WordChoice, flag_of, names
-from informix_cdc.options.executors import LOOPBACK
-from informix_cdc.options.snapshots import ALL, ANY_MARKER, HEARTBEAT_MARKER, NO_MARKER
-from informix_cdc.options.source import (
-    SourceOptions,
-    missing_options,
-    option_readers,
-    option_rows,
+from informix_cdc.options.authentication import fetch_password
+from informix_cdc.options.declared import CONNECTION
+from informix_cdc.options.declaring import (
+    ALL,
+    ANY_MARKER,
+    AUTO,
+    HEARTBEAT_MARKER,
+    LOOPBACK,
+    NO_MARKER,
+    ODBC,
+    PASSWORD_VARIABLE,
+    SQLI,
+    IntegerRange,
+    WordChoice,
+    flag_of,
+    names,
 )
-from informix_cdc.options.transports import AUTO, ODBC, SQLI, rules_out_driver
+from informix_cdc.options.parsing import missing_options, option_readers
+from informix_cdc.options.source import SourceOptions, connection_arguments, option_rows
+from informix_cdc.options.transports import rules_out_driver
 
 __all__ = [
     "ALL",
     "ANY_MARKER",
     "AUTO",
+    "CONNECTION",
     "HEARTBEAT_MARKER",
     "LOOPBACK",
     "NO_MARKER",
@@ -40,5 +53,4 @@ __all__ = [
     "option_readers",
     "option_rows",
     "rules_out_driver",
-    "with_connection_string",
 ]

@@ -1,6 +1,7 @@
-"""Declare an option, and read its text as a value; what it must be is said by the ValueError.
+"""Declare an option, and read its text as a value; the ValueError says what the text must be.
 
-Rule: functions from text to value, used where options are declared.
+Rule: functions from text to value, used where options are declared (`declared.py`), and the words that
+values have.
 """
 
 from __future__ import annotations
@@ -9,11 +10,19 @@ import re
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field
 from decimal import Decimal
+from pathlib import PurePosixPath
 from typing import Any
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.locales import codec_of
 from informix_capture_client.positions import parse
+from informix_capture_client.sql_names import read_paths
+
+PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
+LOOPBACK = "127.0.0.1"
+AUTO, ODBC, SQLI = "auto", "odbc", "sqli"
+NONE, ALL = "none", "all"
+ANY_MARKER, TEMP_MARKER, HEARTBEAT_MARKER, NO_MARKER = "auto", "temp", "heartbeat", "none"
 
 
 def option(
@@ -77,8 +86,8 @@ def whole_number(lowest: int, highest: int) -> IntegerRange:
 
     def read(text: str) -> int:
         if not (text.isascii() and text.strip().isdigit()) or not lowest <= int(text) <= highest:
-            upto = f"from {lowest} to {highest}" if highest < _NO_LIMIT else f"of {lowest} or more"
-            raise ValueError(f"must be a whole number {upto}")
+            bounds = f"from {lowest} to {highest}" if highest < _NO_LIMIT else f"of {lowest} or more"
+            raise ValueError(f"must be a whole number {bounds}")
         return int(text)
 
     return IntegerRange(lowest, highest, read)
@@ -221,3 +230,84 @@ def locale(text: str) -> str:
     except BadOption:
         raise ValueError("must have a code set that is known, such as en_us.utf8") from None
     return text.strip()
+
+
+_TRANSPORTS = one_of(AUTO, ODBC, SQLI)
+
+
+def _read_transport(text: str) -> str:
+    if text.strip().lower() == "emulator":
+        raise BadOption(
+            "option 'transport': the emulator has no protocol of its own any more.",
+            "Set transport=sqli: it speaks Informix's, as a server does.",
+            option="transport",
+        )
+    return _TRANSPORTS.read(text)
+
+
+transport_name = WordChoice(_TRANSPORTS.words, _read_transport)
+
+
+_WILDCARDS = {"0.0.0.0", "::"}
+
+
+def address(text: str) -> str:
+    """Read the address of a host, without a port."""
+    if text in _WILDCARDS:
+        raise ValueError("must be one address that executors can connect to")
+    return listening_address(text)
+
+
+def listening_address(text: str) -> str:
+    """Read an address to listen on, without a port; it may be a wildcard."""
+    if not text.isascii() or any(sign in text for sign in " /@[]") or text.count(":") == 1:
+        raise ValueError("must be a host name or an address, without a port")
+    return text
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def local_folder(text: str) -> str:
+    """Read the path of a folder; `s3://bucket` and `~/x` would become folders in the working one."""
+    if scheme := _SCHEME.match(text):
+        raise ValueError(
+            f"must be a path that the driver's system knows: {scheme[0]} is a URL's scheme, and an"
+            " object store has neither the lock nor the renaming that the spool rests on; mount a"
+            " folder, or set segmentCopies to a URL for executors"
+        )
+    if not PurePosixPath(text).is_absolute():
+        raise ValueError(
+            "must be a path from the root on, such as /var/lib/informix-cdc: no shell expands ~ here,"
+            " and another path would be another folder wherever the query is started"
+        )
+    return text
+
+
+_SNAPSHOT_WORDS: dict[str, tuple[str, ...]] = {NONE: (), ALL: (ALL,)}
+
+_NAMED = r'(?:"(?:[^"]|"")*"|[^",()])+'
+_KEY = re.compile(rf"\s*({_NAMED})\(({_NAMED}(?:,{_NAMED})*)\)\s*(?:,|$)")
+
+
+def snapshot_tables(text: str) -> tuple[str, ...]:
+    """Read which tables have a snapshot: none, all, or a list; none is an empty one."""
+    word = text.strip().lower()
+    return _SNAPSHOT_WORDS[word] if word in _SNAPSHOT_WORDS else names(text)
+
+
+def snapshot_keys(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Read keys of tables.
+
+    >>> snapshot_keys('informix.items(order_id, "Line No")')
+    (('informix.items', ('order_id', 'Line No')),)
+    """
+    found: list[tuple[str, tuple[str, ...]]] = []
+    at = 0
+    while at < len(text):
+        if (match := _KEY.match(text, at)) is None:
+            raise ValueError("must be owner.table(column, ...), or several of them with commas")
+        columns = tuple(path[-1] for path in read_paths(match[2]))
+        found.append((match[1].strip(), columns))
+        at = match.end()
+    return tuple(found)

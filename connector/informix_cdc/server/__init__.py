@@ -8,6 +8,7 @@ from __future__ import annotations
 from informix_cdc.server.connections import (
     Wrap,
     every_connection,
+    is_locked,
     open_capture_connection,
     open_catalog,
     open_connection,
@@ -16,7 +17,6 @@ from informix_cdc.server.connections import (
     silent_seconds,
     trace_wire,
 )
-from informix_cdc.server.locks import is_locked
 from informix_cdc.server.named_tables import matched_tables, named_tables, with_named_tables
 from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.server.source_tables import (
@@ -28,13 +28,11 @@ from informix_cdc.server.source_tables import (
     version_told,
 )
 from informix_cdc.server.table_definitions import (
-    DeclaredColumn,
     TableDefinition,
     table_definitions,
 )
 
 __all__ = [
-    "DeclaredColumn",
     "ServerLog",
     "SourceTables",
     "TableDefinition",

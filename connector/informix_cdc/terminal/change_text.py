@@ -10,12 +10,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from informix_capture_client.printable import printable
-from informix_capture_client.shapes import ChangeRow
+
+if TYPE_CHECKING:  # their modules are loaded by the commands that need them
+    from informix_capture_client.shapes import ChangeRow
 
 _LARGEST_EXACT_DOUBLE = 2**53
 _LONGEST_VALUE = 40

@@ -1,18 +1,26 @@
 """Commands that a command prints for what comes next: with the flags by which it was told the server.
 
 Rule: what the user gave, as it was given, so that a profile stays a profile; no password is among it.
+That full row logging was switched on is said at once, and again when the command ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
+from informix_capture_client.shell_commands import table_argument
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.options import PROFILE
+from informix_cdc.terminal.screen import say, say_command
+
+if TYPE_CHECKING:  # their modules are loaded by the commands that need them
+    from informix_capture_client.catalog import Table
+
 
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
@@ -33,3 +41,30 @@ def _as_given(context: click.Context, names: set[str]) -> Iterator[str]:
         name = param.name or ""
         if name in names and context.get_parameter_source(name) in _GIVEN:
             yield from (param.opts[0], str(context.params[name]))
+
+
+# What the server then refuses: docs/assumptions.md, 52.
+_SWITCHED_ON = (
+    "Full row logging of {table} was off and was switched on, as every capture needs it: the server"
+    " refuses ALTER TABLE of it until `informix-cdc release` switches it off."
+)
+_STAYS_ON = (
+    "Full row logging of {tables} stays on. The server refuses ALTER TABLE, and logs every changed row"
+    " whole, until you run:"
+)
+
+
+def say_switched_on(table: Table) -> None:
+    """Say that a table was changed in a way that outlasts the command."""
+    say(_SWITCHED_ON.format(table=table.name))
+
+
+def say_stays_on(tables: Iterable[Table], options: SourceOptions) -> None:
+    """Say so again, at the end, of those that were switched on; nothing if there are none.
+
+    No query can need their changes: full row logging was off.
+    """
+    if tables := list(tables):
+        say(_STAYS_ON.format(tables=", ".join(str(table.name) for table in tables)))
+        names = [table_argument(table.name) for table in tables]
+        say_command("release", *names, *arguments_for("release", options), "--no-checkpoint")

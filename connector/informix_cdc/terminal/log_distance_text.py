@@ -6,11 +6,14 @@ Rule: words and names only; where a position lies is reckoned in `catalog/log_di
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from informix_capture_client.catalog import LogDistance, PlaceInLog
 from informix_capture_client.printable import shown_bytes, shown_hours
+
+if TYPE_CHECKING:  # their modules are loaded by the commands that need them
+    from informix_capture_client.catalog import LogDistance, PlaceInLog
 
 _HOUR_SECONDS = 3600
 

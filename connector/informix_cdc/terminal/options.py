@@ -7,8 +7,11 @@ user's mistake ends in one line on stderr, never in a traceback.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import click
@@ -19,68 +22,26 @@ from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.printable import printable
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.options import (
+    AUTO,
+    ODBC,
     PASSWORD_VARIABLE,
+    SQLI,
     SourceOptions,
     flag_of,
     missing_options,
     option_readers,
     option_rows,
-    with_connection_string,
+    rules_out_driver,
 )
 from informix_cdc.terminal.flag_names import in_flags
 from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.option_types import type_of
 from informix_cdc.terminal.profiles import profiles_path, read_profile, read_profiles
-from informix_cdc.terminal.screen import say_unbroken
-from informix_cdc.terminal.transports import say_without_driver, trace_option
+from informix_cdc.terminal.screen import say, say_unbroken
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _NO_TABLE = {"database": SYSTEM_DATABASE, "table": "informix.systables"}  # none is looked at
-# A password on the command line would be in every `ps`; the others mean something to Spark only.
-_NOT_HERE = {
-    "password",
-    "allowPasswordOption",
-    "truncate",
-    "startingPosition",
-    "shape",
-    "metadata",
-    "beforeImage",
-    "spoolPath",
-    "delivery",
-    "flightHost",
-    "flightPort",
-    "segmentCopies",
-    "minPartitions",
-    "maxPartitionBytes",
-    "schemaChange",
-    "initialSnapshot",
-    "snapshotKey",
-    "snapshotWithoutKey",
-    "snapshotChunkRows",
-    "snapshotChunkBytes",
-    "snapshotParallelism",
-    "snapshotMarker",
-    "snapshotBarrierSeconds",
-    "snapshotLockSeconds",
-    "snapshotMaxTouchedKeys",
-    "maxRowsPerTrigger",
-    "maxBytesPerTrigger",
-    "maxTransactionsPerTrigger",
-    "maxLatencyMs",
-    "maxSpoolBytes",
-    "segmentBytes",
-    "failOnDataLoss",
-    "maxReconnectSeconds",
-    "maxReconnectAttempts",
-    "stalled",
-    "stalledSeconds",
-    "discoverySeconds",
-    "heartbeatTable",
-    "metricsPort",
-    "metricsHost",
-    "logLevel",
-}
 ENVIRONMENT_PREFIX = "INFORMIX_CDC_"
 PROFILE = f"{__name__}.profile"  # its name, for commands that are shown: key of `Context.meta`
 PASSWORD_HINT = (
@@ -129,16 +90,21 @@ def one_line_errors(*, in_words: Callable[[str], str] = in_flags) -> Iterator[No
         raise OneLineError(f"{where}{error.strerror or error}.") from None
 
 
-def connection_options(*left_out: str, also: Collection[str] = ()) -> Callable[[_Command], _Command]:
-    """Return a decorator that adds the source's options; a command gets them by their option names.
+def source_options(*groups: Iterable[str], also: Iterable[str] = ()) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds options of the source; a command gets them by their option names.
 
-    None is required by click: a connection string, the environment and a profile may stand in.
+    None is required by click: the environment and a profile may stand in.
+
+    Args:
+        groups: names of options, such as `CONNECTION`.
+        also: names of more options.
     """
+    wanted = {*itertools.chain(*groups), *also}
     readers = option_readers()
 
     def decorate(command: _Command) -> _Command:
         for name, default, meaning in reversed(list(option_rows())):
-            if (name not in _NOT_HERE or name in also) and name not in left_out:
+            if name in wanted:
                 command = _click_option(name, default, meaning, readers[name])(command)
         return _profile_option(trace_option(command))
 
@@ -192,56 +158,60 @@ def _variable_of(name: str) -> str:
     return ENVIRONMENT_PREFIX + flag_of(name).removeprefix("--").replace("-", "_").upper()
 
 
-def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
+def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) -> SourceOptions:
     """Return the source's options from what the command line gave.
+
+    Args:
+        given: texts by the names of options.
+        is_stream: whether a stream is to run with them; see `SourceOptions.parse`.
 
     Raises:
         BadOption: an option is missing or malformed, or there is no password.
     """
-    said = _not_overruled({name: value for name, value in given.items() if value is not None})
+    said = _with_first_password({name: text for name, text in given.items() if text is not None})
     if missing := missing_options(said):
         *others, last = map(flag_of, missing)
         flags = f"{', '.join(others)} and {last}" if others else last
         first = _variable_of(missing[0])
         raise BadOption(
             f"{flags} {'is' if len(missing) == 1 else 'are'} missing.",
-            f"Give a flag, or {first} in the environment, or --profile, or --connection-string.",
+            f"Give a flag, or {first} in the environment, or --profile.",
             option=missing[0],
         )
-    parsed = SourceOptions.parse(said)
+    parsed = SourceOptions.parse(said, is_stream=is_stream)
     say_without_driver(said, parsed)
     return parsed
+
+
+def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
+    """Return options that can connect to the server, of a command that looks at no table.
+
+    Raises:
+        BadOption: a value is malformed or missing.
+    """
+    return parse_options({**given, **_NO_TABLE}, is_stream=False)
 
 
 _PASSWORD_WAYS = ("passwordFile", "passwordCommand")
 _RANKS = {ParameterSource.COMMANDLINE: 2, ParameterSource.ENVIRONMENT: 1}
 
 
-def _not_overruled(given: dict[str, str]) -> dict[str, str]:
-    """Leave out of a profile or the environment what flags, or a connection string, overrule."""
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return given
-
-    def rank(name: str) -> int:
-        return _RANKS.get(context.get_parameter_source(name) or ParameterSource.DEFAULT_MAP, 0)
-
-    given = _with_first_password(given, rank)
-    if (text := given.get("connectionString")) is None:
-        return given
-    said = with_connection_string({"connectionstring": text})
-    mine = rank("connectionString")
-    kept = (name for name in given if name.lower() not in said or rank(name) >= mine)
-    return {name: given[name] for name in kept}
-
-
-def _with_first_password(given: dict[str, str], rank: Callable[[str], int]) -> dict[str, str]:
+def _with_first_password(given: dict[str, str]) -> dict[str, str]:
     """Leave out where a lower rank has the password, though it is another option that says so.
+
+    A flag overrules the environment, and that a profile.
 
     Raises:
         BadOption: the environment says it twice. Two options of one rank are refused with all others.
     """
-    ranks = {name: rank(name) for name in _PASSWORD_WAYS if given.get(name)}
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return given
+    ranks = {
+        name: _RANKS.get(context.get_parameter_source(name) or ParameterSource.DEFAULT_MAP, 0)
+        for name in _PASSWORD_WAYS
+        if given.get(name)
+    }
     of_environment = _RANKS[ParameterSource.ENVIRONMENT]
     if has_variable := bool(os.environ.get(PASSWORD_VARIABLE)):
         ranks[PASSWORD_VARIABLE] = of_environment
@@ -256,12 +226,49 @@ def _with_first_password(given: dict[str, str], rank: Callable[[str], int]) -> d
     return {name: text for name, text in given.items() if name not in ranks or name in names}
 
 
-def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
-    """Return options that can connect to the server, of a command that looks at no table.
+_OWNER_ONLY = 0o600
+_WITHOUT = "No ODBC driver was found: connecting without one (--transport {} or {} chooses)."
 
-    Raises:
-        BadOption: a value is malformed or missing.
-    """
-    said = with_connection_string({"connectionstring": given.get("connectionString") or ""})
-    of_none = {name: value for name, value in _NO_TABLE.items() if name not in said}
-    return parse_options({**given, **of_none})
+
+def say_without_driver(given: Mapping[str, str], options: SourceOptions) -> None:
+    """Say that a command connects without a driver because there is none, and no option decided."""
+    is_auto = given.get("transport", AUTO).strip().lower() == AUTO
+    if options.transport == SQLI and is_auto and not rules_out_driver(options):
+        say(_WITHOUT.format(SQLI, ODBC))
+
+
+def trace_option(command: _Command) -> _Command:
+    """Add the flag that records what passes over the wire."""
+
+    def begin(context: click.Context, _option: click.Parameter, path: Path | None) -> None:
+        if path and not context.resilient_parsing:
+            context.with_resource(_traced(path))
+
+    return click.option(
+        "--trace-wire",
+        cls=SharedOption,
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        expose_value=False,
+        callback=begin,
+        help="Write every message to and from the server to this new file, without the password: for"
+        " reports of trouble with --transport sqli. It holds the rows that pass.",
+    )(command)
+
+
+@contextlib.contextmanager
+def _traced(path: Path) -> Iterator[None]:
+    from informix_capture_client.transport.sqli import WireTrace
+    from informix_cdc.server import trace_wire  # what it needs is not loaded for a page of help
+
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY)
+    except FileExistsError:
+        raise click.BadParameter(f"{path} is there already; name another file.") from None
+    except OSError as reason:
+        raise click.BadParameter(f"{path}: {reason.strerror}.") from None
+    with (
+        os.fdopen(descriptor, "w", buffering=1, encoding="ascii") as file,
+        trace_wire(WireTrace(file.write, lambda: datetime.now(UTC))),
+    ):
+        yield

@@ -1,17 +1,26 @@
-"""How far something is that a person waits for: a line on stderr that is drawn anew, and is gone after.
+"""Progress of what a person waits for: of one task, and of the snapshot of each table.
 
-Rule: a pipe or a file sees nothing of it; a command says there in one plain sentence what it waits for.
+Rule: on stderr. On a terminal, lines and bars are drawn anew, and gone after; bars of snapshots also
+while rows are printed. Elsewhere a task is one plain sentence, and a snapshot a line now and then.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from informix_cdc.terminal.screen import answers, say, width_of
+from informix_cdc.terminal.screen import answers, counted, say, width_of
+
+if TYPE_CHECKING:  # their modules are loaded by the commands that need them
+    from informix_cdc.snapshots import TableProgress
+    from informix_checkpoints.offsets import StreamOffset
+    from informix_checkpoints.table_states import SnapshotState
+
 
 Show = Callable[[float, str], None]
 _BAR_WIDTH = 16  # columns, so that 80 have room for what is said beside it
@@ -50,3 +59,149 @@ def waiting(what: str, total: float | None = None) -> Iterator[Show]:
         say(f"{what} …")
     with shown_progress(f"{what} …", total) as show:
         yield show
+
+
+_LINE_SECONDS = 10.0
+
+
+class TableProgressShown(Protocol):
+    """Shows how far tables are, until it is left."""
+
+    def __enter__(self) -> TableProgressShown:
+        """Begin to show."""
+
+    def __exit__(self, *_: object) -> None:
+        """Leave nothing behind that is not said for good."""
+
+    def show(self, tables: Sequence[TableProgress]) -> None:
+        """Show how far tables are now."""
+
+    def hide(self) -> None:
+        """Make room for what is printed."""
+
+
+def table_progress() -> TableProgressShown:
+    """Return bars for a terminal, lines for anything else."""
+    return TableBars() if width_of(sys.stderr) else TableLines()
+
+
+def progress_text(table: TableProgress) -> str:
+    """Return how far a table is, in words.
+
+    >>> from informix_cdc.snapshots import TableProgress
+    >>> progress_text(TableProgress("informix.orders", 5000, 20000, is_done=False))
+    '5,000 of about 20,000 rows, 25 %'
+    >>> progress_text(TableProgress("informix.orders", 5, 0, is_done=True, left_out=4))
+    '5 rows, 4 of them shown as changes'
+    """
+    rows = counted(table.rows, "row")
+    if table.is_done and table.left_out:
+        return f"{rows}, {table.left_out:,} of them shown as changes"
+    if table.is_done or table.percent is None:
+        return rows
+    return f"{table.rows:,} of about {counted(table.estimate, 'row')}, {table.percent:.0f} %"
+
+
+def snapshots_of(offset: StreamOffset) -> dict[str, SnapshotState]:
+    """Return how far snapshots are in an offset, by table; those that have none are left out."""
+    states = sorted((offset.tables or {}).items())
+    return {name: state.snapshot for name, state in states if state.snapshot is not None}
+
+
+def snapshot_text(name: str, snapshot: SnapshotState) -> str:
+    """Return how far a snapshot is, in words.
+
+    >>> from informix_checkpoints.table_states import SnapshotState
+    >>> snapshot_text("informix.orders", SnapshotState(rows=20, is_done=True))
+    'informix.orders done, 20 rows'
+    """
+    if snapshot.is_done:
+        return f"{name} done, {counted(snapshot.rows, 'row')}"
+    return f"{name} {counted(snapshot.rows, 'row')} so far"
+
+
+class TableLines:
+    """A line when a table is done, and now and then before."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next_line = clock() + _LINE_SECONDS
+        self._done = set[str]()
+
+    def __enter__(self) -> TableLines:
+        """Begin to show."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is to be closed."""
+
+    def show(self, tables: Sequence[TableProgress]) -> None:
+        """Say what is worth a line by now."""
+        for table in tables:
+            if table.is_done and table.name not in self._done:
+                self._done.add(table.name)
+                say(f"Snapshot of {table.name}: done, {progress_text(table)}.")
+        if self._clock() >= self._next_line:
+            self._next_line = self._clock() + _LINE_SECONDS
+            for table in tables:
+                if table.rows and not table.is_done:
+                    say(f"Snapshot of {table.name}: {progress_text(table)}.")
+
+    def hide(self) -> None:
+        """Lines are in nobody's way."""
+
+
+class TableBars:
+    """A bar for each table that is not done."""
+
+    def __init__(self) -> None:
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(_BAR_WIDTH),
+            TextColumn("{task.fields[note]}"),
+            console=answers(on_stderr=True),
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self.are_shown = False
+
+    def __enter__(self) -> TableBars:
+        """Begin to show."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the bars away."""
+        self.hide()
+
+    def show(self, tables: Sequence[TableProgress]) -> None:
+        """Draw how far tables are; those that are done leave a line."""
+        for table in tables:
+            self._set(table)
+        is_left = not all(table.is_done for table in tables)
+        if is_left and not self.are_shown:
+            self._bars.start()
+            self.are_shown = True
+
+    def hide(self) -> None:
+        """Make room for what is printed."""
+        if self.are_shown:
+            self._bars.stop()
+            self.are_shown = False
+
+    def _set(self, table: TableProgress) -> None:
+        if table.name not in self._tasks:
+            total = 100.0 if table.percent is not None else None
+            self._tasks[table.name] = self._bars.add_task(table.name, total=total, note="")
+        task = self._tasks[table.name]
+        is_news = table.is_done and self._bars.tasks[task].visible
+        self._bars.update(
+            task,
+            completed=table.percent or 0.0,
+            note=progress_text(table),
+            visible=not table.is_done,
+        )
+        if is_news:
+            self.hide()
+            say(f"Snapshot of {table.name}: done, {progress_text(table)}.")

@@ -2,7 +2,9 @@
 
 Rule: a pipe or a file gets every line whole, for `grep`. On a terminal a sentence is broken between
 words; what is meant to be copied stays one line there too: blanks up to the edge let the terminal's own
-break fall between words.
+break fall between words. Control characters are written out where rich makes pieces of text out of
+anything, so that no table, line or live view is forgotten. A `Text` in a table may be cut at its
+column's width, which rich has measured before.
 """
 
 from __future__ import annotations
@@ -16,12 +18,34 @@ from typing import IO, Any
 
 import click
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
+from informix_capture_client.errors import BadOption
 from informix_capture_client.printable import printable
 from informix_capture_client.shell_commands import PROGRAM, shell_words
-from informix_cdc.terminal.console import plain_console
+
+
+class PlainConsole(Console):
+    """A console of rich that writes control characters out; rich strips only some of them."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield the pieces of something, those that come from rich itself as they are."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control else piece._replace(text=printable(piece.text))
+
+    def render_str(self, text: str, **settings: Any) -> Text:  # noqa: ANN401 - those of rich
+        """Return a text as rich takes it, escaped before its width is measured."""
+        return super().render_str(printable(text), **settings)
+
+
+def plain_console(**settings: Any) -> Console:  # noqa: ANN401 - those of rich
+    """Return a console that takes text as text: no markup, no emoji, no colours of rich's own."""
+    return PlainConsole(highlight=False, markup=False, emoji=False, **settings)
+
 
 _WIDTH_ELSEWHERE = 80
 _KEPT = "\0"  # stands for a blank while lines are broken; no word is shown with one
@@ -144,3 +168,24 @@ def hanging(
     for number, line in enumerate(lines or [Text()]):
         line.rstrip()
         yield Text.assemble(margin if number else head, line)
+
+
+def require_yes(question: str) -> None:
+    """Ask, and go on only with a yes.
+
+    Raises:
+        click.Abort: the answer is no.
+        BadOption: there is no answer, as the standard input is no terminal.
+    """
+    try:
+        is_confirmed = click.confirm(question, err=True, default=False)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise BadOption(
+            "nobody has confirmed it: the standard input is no terminal.",
+            "Give --yes to confirm it in advance.",
+        ) from None
+    if not is_confirmed:
+        raise click.Abort

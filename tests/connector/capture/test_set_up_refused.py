@@ -38,7 +38,7 @@ def stores() -> Iterator[Served]:
 
 
 def remedy_of(options: SourceOptions, check: str) -> str:
-    (finding,) = [each for each in diagnose(options) if each.check == check]
+    (finding,) = [each for found in diagnose(options) for each in found if each.check == check]
     return finding.remedy
 
 

@@ -6,7 +6,7 @@ from click.testing import CliRunner, Result
 
 from harness.servers.stores import DATABASE, PASSWORD
 from informix_cdc.commands.cli import main
-from informix_cdc.options.source import PASSWORD_VARIABLE
+from informix_cdc.options import PASSWORD_VARIABLE
 from informix_emulator import ListeningServer
 
 

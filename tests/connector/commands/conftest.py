@@ -15,7 +15,7 @@ from harness.capture.driving import Served
 from harness.servers.stores import listening_stores
 from informix_cdc.commands import row_logging as full_row_logging
 from informix_cdc.demo.database import PASSWORD
-from informix_cdc.options.source import PASSWORD_VARIABLE
+from informix_cdc.options import PASSWORD_VARIABLE
 from informix_emulator import ListeningServer
 
 

@@ -19,8 +19,7 @@ from harness.servers.tls import make_certificate, server_context
 from informix_cdc.commands import emulator as emulator_command
 from informix_cdc.commands.cli import main
 from informix_cdc.demo.database import PASSWORD, demo_server
-from informix_cdc.options import flag_of
-from informix_cdc.options.source import PASSWORD_VARIABLE, option_rows
+from informix_cdc.options import PASSWORD_VARIABLE, flag_of, option_rows
 from informix_emulator import EmulatedServer, ListeningServer
 
 REQUIRED = ["--host=h", "--server=s", "--database=stores", "--table=informix.orders"]

@@ -25,9 +25,9 @@ from informix_cdc.demo.database import (
     demo_server,
 )
 from informix_cdc.doctor import diagnosis as operation
-from informix_cdc.doctor.large_object_checks import OBJECTS
-from informix_cdc.doctor.snapshot_checks import CHECKS_OF_SNAPSHOTS
-from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions
+from informix_cdc.doctor.large_objects import OBJECTS
+from informix_cdc.doctor.snapshots import CHECKS_OF_SNAPSHOTS
+from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions
 from informix_cdc.server.connections import open_capture_connection
 from informix_emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import build_drivers

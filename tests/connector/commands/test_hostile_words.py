@@ -27,8 +27,8 @@ from informix_cdc.commands import doctor, offsets, status, tail
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import say, say_unbroken, screen
 from informix_cdc.terminal.change_text import as_lines, to_json
-from informix_cdc.terminal.console import plain_console
 from informix_cdc.terminal.options import one_line_errors
+from informix_cdc.terminal.screen import plain_console
 
 COMMANDS = Path(doctor.__file__).parent
 HOSTILE = "\x1b]0;mine\x07\x1b[2J\x9b31m\x7f\u202egnp\u2028[red]ok[/red]"
@@ -138,7 +138,7 @@ def test_the_doctor_shows_a_hostile_answer(
     as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = [Finding("connection", State.FAILURE, HOSTILE, HOSTILE, table=f"db:{HOSTILE}")]
-    monkeypatch.setattr(doctor, "diagnose_as_known", lambda *_: iter([found]))
+    monkeypatch.setattr(doctor, "diagnose", lambda *_: iter([found]))
     monkeypatch.setenv("COLUMNS", "400")
     doctor.print_findings(a_source(), as_json=as_json)
     shown = capsys.readouterr().out
@@ -161,7 +161,7 @@ def test_the_line_breaks_of_a_server_begin_no_line_of_the_doctor(
 ) -> None:
     text = "refused\nok       connection          all is well\n\nmore"
     found = [Finding("connection", State.FAILURE, text, text)]
-    monkeypatch.setattr(doctor, "diagnose_as_known", lambda *_: iter([found]))
+    monkeypatch.setattr(doctor, "diagnose", lambda *_: iter([found]))
     monkeypatch.setenv("COLUMNS", "400")
     doctor.print_findings(a_source(), as_json=False)
     lines = capsys.readouterr().out.splitlines()

@@ -20,7 +20,7 @@ from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
 from informix_cdc.lake import MirroredBatch, MirrorSettings
 from informix_cdc.lake.sessions import settings_of
-from informix_cdc.options.source import PASSWORD_VARIABLE
+from informix_cdc.options import PASSWORD_VARIABLE
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.table_states import SnapshotState, TableState
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows

@@ -1,4 +1,4 @@
-"""From where a command takes the options of the source: flags, environment, profiles, one string."""
+"""From where a command takes the options of the source: flags, environment, profiles."""
 
 from __future__ import annotations
 
@@ -140,26 +140,17 @@ def test_help_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
         assert PASSWORD not in run(command, "--help").output
 
 
-# one string
+# connection string
 
 
-def test_a_connection_string_alone_suffices_as_in_spark(shop: ListeningServer) -> None:
-    shop.server.set_full_row_logging(ORDERS, on=True)
-    text = f"HOST=127.0.0.1;SERVICE={shop.port};SERVER=informix;DATABASE=stores"
-    given = [f"--connection-string={text}", "--transport=sqli"]
-    assert doctor_ok(run("doctor", *given, "--table=informix.orders", "--json"))
-    assert run("status", *given).exit_code == 0
-
-
-def test_a_connection_string_overrules_a_profile_and_the_environment(
-    shop: ListeningServer, profiles: Path
-) -> None:
-    written(profiles, "shop", {**connection(shop), "host": "elsewhere", "port": "1"})
-    text = f"--connection-string=HOST=127.0.0.1;SERVICE={shop.port}"
-    result = run("status", "--profile=shop", text, INFORMIX_CDC_SERVER="informix")
-    assert result.exit_code == 0, result.output
-    contradicting = run("status", "--profile=shop", text, "--host=elsewhere")
-    assert "Keep one of them" in contradicting.stderr
+def test_a_server_in_a_connection_string_is_refused_with_the_flags_to_use() -> None:
+    text = "--connection-string=HOST=hunter2;SERVICE=9088;FOO=1"
+    for command in ("status", "doctor"):
+        result = run(command, *RELATED[: 1 if command == "status" else None], text)
+        assert result.exit_code == 2
+        assert "--connection-string contains HOST and SERVICE; it takes only" in result.stderr
+        assert "Set --host and --port instead." in result.stderr
+        assert "hunter2" not in result.output
 
 
 # profiles
@@ -222,15 +213,6 @@ def test_doctor_looks_at_the_flight_server_that_a_profile_or_a_flag_asks_for(
     assert "executors of this host only" in found("--delivery=flight")
 
 
-def test_a_connection_string_of_a_profile_may_name_a_database_that_status_does_not_need(
-    shop: ListeningServer, profiles: Path
-) -> None:
-    text = f"HOST=127.0.0.1;SERVICE={shop.port};SERVER=informix;DATABASE=stores"
-    written(profiles, "shop", {"connectionString": text, "transport": "sqli"})
-    result = run("status", "--profile=shop")
-    assert result.exit_code == 0, result.output
-
-
 def test_a_folder_as_password_file_is_one_line(tmp_path: Path) -> None:
     result = run("tail", *RELATED, "--host=h", f"--password-file={tmp_path}", **{PASSWORD_VARIABLE: ""})
     assert result.exit_code == 2
@@ -251,6 +233,7 @@ def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
         ('[p]\npassword = "hunter2"', "profile p holds a password"),
         ('[p]\nPassword = "hunter2"', "name that as passwordFile"),
         ('[p]\nconnectionString = "PWD=hunter2"', "holds a secret"),
+        ('[p]\nconnectionString = "HOST=hunter2"', "Set option host instead"),
         ('[p]\nhots = "hunter2"', "has hots, which is no option. Did you mean host?"),
         ('[p]\nshape = "hunter2"', "profile p: shape must be rows, json, arrow, envelope or raw"),
         ('[p]\ndelivery = "hunter2"', "profile p: delivery must be auto, files or flight"),

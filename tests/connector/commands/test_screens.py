@@ -27,7 +27,7 @@ from informix_cdc.commands.cli import main
 from informix_cdc.demo.database import CUSTOMERS, ORDERS, PASSWORD
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_cdc.terminal import screen
-from informix_cdc.terminal.console import plain_console
+from informix_cdc.terminal.screen import plain_console
 from informix_emulator import ListeningServer
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from harness.runs.patience import patiently, wait_until
 from harness.servers.fault_proxy import Fault, FaultProxy
 from harness.servers.stores import ORDERS, PASSWORD, listening_stores
 from informix_capture_client.transport.sqli.transport import SqliTransport
-from informix_cdc.options.source import PASSWORD_VARIABLE
+from informix_cdc.options import PASSWORD_VARIABLE
 from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.runs.patience import patiently
-from informix_cdc.commands.following_with_rows import follow_with_rows
+from informix_cdc.commands.following import follow_with_rows
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.database import DATABASE, PASSWORD, TABLE_NAMES, RowDict, demo_server
 from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there

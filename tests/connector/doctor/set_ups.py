@@ -8,16 +8,17 @@ from typing import Any
 from informix_capture_client.catalog.catalog import FoundTable, Table
 from informix_capture_client.catalog.log_space import LogFile, LogSpace
 from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
+from informix_capture_client.findings import Finding
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values.column_list import Column
-from informix_cdc.doctor.checks import SetUp, examine
+from informix_cdc.doctor.checks import CHECKS, SetUp
 from informix_cdc.doctor.facts import (
     CdcFacts,
     DriverFacts,
     ServerFacts,
     TableFacts,
 )
-from informix_cdc.doctor.security_checks import SecurityFacts, TlsFacts
+from informix_cdc.doctor.security import SecurityFacts, TlsFacts
 
 ORDERS = TableName("stores", "informix", "orders")
 HOUR, GIB = 3600, 1024**3
@@ -60,6 +61,11 @@ SOUND = SetUp(
     cdc=CDC,
     security=SecurityFacts(address="db:9088", tls=TLS),
 )
+
+
+def examine(set_up: SetUp) -> list[Finding]:
+    """Run every check."""
+    return [finding for check in CHECKS for finding in check(set_up)]
 
 
 def table_facts(

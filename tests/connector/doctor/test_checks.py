@@ -13,6 +13,7 @@ from connector.doctor.set_ups import (
     ORDERS,
     SLOW_LOG,
     SOUND,
+    examine,
     states,
     table_facts,
     with_cdc,
@@ -38,7 +39,7 @@ from informix_capture_client.findings import (
 from informix_capture_client.session.open_sessions import OpenSession
 from informix_capture_client.shell_commands import command_granting_capture
 from informix_capture_client.sql_names import TableName
-from informix_cdc.doctor.checks import SetUp, examine
+from informix_cdc.doctor.checks import SetUp
 from informix_cdc.doctor.facts import DriverFacts
 from informix_cdc.doctor.log_checks import shown_bytes, shown_hours
 

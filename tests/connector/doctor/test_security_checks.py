@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from connector.doctor.set_ups import SOUND, TLS
+from connector.doctor.set_ups import SOUND, TLS, examine
 from informix_capture_client.findings import Finding, Unanswered
-from informix_cdc.doctor.checks import examine
-from informix_cdc.doctor.security_checks import SecurityFacts, TlsFacts
+from informix_cdc.doctor.security import SecurityFacts, TlsFacts
 
 PLAIN = SecurityFacts(address="db:9088")
 UNREADABLE = Unanswered("cannot be read: No such file or directory")

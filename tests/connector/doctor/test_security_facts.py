@@ -8,8 +8,7 @@ import pytest
 
 from harness.servers.stores import source_options
 from informix_capture_client.findings import Unanswered
-from informix_cdc.doctor.security_checks import TlsFacts
-from informix_cdc.doctor.security_facts import look_at_security
+from informix_cdc.doctor.security import TlsFacts, read_security_facts
 from informix_cdc.options.source import SourceOptions
 
 
@@ -31,7 +30,7 @@ def tls_of(kit: Path, content: str | None, *, by_variable: bool = True) -> TlsFa
         (kit / "etc" / "conssl.cfg").write_text(content)
     driver = {} if by_variable else {"driver": str(kit / "lib/cli/libthcli.so")}
     environment = {"INFORMIXDIR": str(kit)} if by_variable else {}
-    facts = look_at_security(parse(encryption="tls", **driver), environment).tls
+    facts = read_security_facts(parse(encryption="tls", **driver), environment).tls
     assert facts is not None
     return facts
 
@@ -55,17 +54,17 @@ def test_a_file_that_conssl_cfg_names_and_nobody_finds_is_named(kit: Path) -> No
 def test_without_conssl_cfg_the_reason_is_told(kit: Path) -> None:
     facts = tls_of(kit, None)
     assert facts.entries == Unanswered("cannot be read: No such file or directory")
-    nowhere = look_at_security(parse(encryption="tls"), {}).tls
+    nowhere = read_security_facts(parse(encryption="tls"), {}).tls
     assert nowhere is not None
     assert nowhere.path == "$INFORMIXDIR/etc/conssl.cfg"
 
 
 def test_without_encryption_nothing_is_read_and_the_address_is_told() -> None:
-    facts = look_at_security(parse(host="db.example"), {})
+    facts = read_security_facts(parse(host="db.example"), {})
     assert (facts.address, facts.tls, facts.stays_here) == ("db.example:9088", None, False)
-    several = look_at_security(parse(transport="sqli", host="127.0.0.1,b:9089"), {})
+    several = read_security_facts(parse(transport="sqli", host="127.0.0.1,b:9089"), {})
     assert (several.address, several.stays_here) == ("127.0.0.1:9088,b:9089", False)
-    assert look_at_security(parse(password="", authentication="trusted"), {}).is_trusted
+    assert read_security_facts(parse(password="", authentication="trusted"), {}).is_trusted
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ def test_without_encryption_nothing_is_read_and_the_address_is_told() -> None:
     ],
 )
 def test_only_a_loopback_address_stays_on_this_machine(host: str, stays_here: bool) -> None:
-    assert look_at_security(parse(host=host), {}).stays_here == stays_here
+    assert read_security_facts(parse(host=host), {}).stays_here == stays_here
 
 
 @pytest.mark.parametrize(("mode", "is_open"), [(0o600, False), (0o640, False), (0o644, True)])
@@ -88,7 +87,7 @@ def test_a_password_file_that_everyone_may_read_is_named(
     secret.write_text("s3cret")
     secret.chmod(mode)
     options = parse(password="", passwordFile=str(secret))
-    assert look_at_security(options, {}).open_files == ((str(secret), "the password"),) * is_open
+    assert read_security_facts(options, {}).open_files == ((str(secret), "the password"),) * is_open
 
 
 @pytest.mark.parametrize("is_apart", [True, False])
@@ -105,16 +104,16 @@ def test_the_key_of_a_certificate_that_everyone_may_read_is_named(
         **({"tlsKeyFile": str(key)} if is_apart else {}),
     )
     secret = key if is_apart else own
-    (found,) = look_at_security(options, {}).open_files
+    (found,) = read_security_facts(options, {}).open_files
     assert found == (str(secret), "the key of this client's certificate")
     secret.chmod(0o640)
-    assert look_at_security(options, {}).open_files == ()
+    assert read_security_facts(options, {}).open_files == ()
 
 
 def test_without_a_driver_no_conssl_cfg_is_read_and_the_authorities_are_told() -> None:
     given = {"transport": "sqli", "encryption": "tls"}
-    system = look_at_security(parse(**given), {}).tls
-    own = look_at_security(parse(**given, tlsCaFile="/etc/own.pem"), {}).tls
+    system = read_security_facts(parse(**given), {}).tls
+    own = read_security_facts(parse(**given, tlsCaFile="/etc/own.pem"), {}).tls
     assert system is not None
     assert own is not None
     assert (system.authorities, own.authorities) == ("the system's list of authorities", "/etc/own.pem")
@@ -126,6 +125,6 @@ def test_without_a_driver_the_files_that_options_name_are_looked_for(tmp_path: P
     there.touch()
     for name in ("tlsCaFile", "tlsCertificateFile"):
         for path, missing in ((str(there), ()), (gone, (gone,))):
-            found = look_at_security(parse(**given, **{name: path}), {}).tls
+            found = read_security_facts(parse(**given, **{name: path}), {}).tls
             assert found is not None
             assert found.missing_files == missing

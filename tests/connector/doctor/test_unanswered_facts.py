@@ -13,11 +13,11 @@ from itertools import combinations
 
 import pytest
 
-from connector.doctor.set_ups import LOG_SPACE, SOUND, table_facts, with_server
+from connector.doctor.set_ups import LOG_SPACE, SOUND, examine, table_facts, with_server
 from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.findings import Finding, State, Unanswered
-from informix_cdc.doctor.checks import SetUp, examine
+from informix_cdc.doctor.checks import SetUp
 from informix_cdc.doctor.facts import CdcFacts, ServerFacts, TableFacts, why_no_table
 
 REASON = "the question was refused."

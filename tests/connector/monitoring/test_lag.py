@@ -32,7 +32,7 @@ def shown(space: LogSpace | None = SPACE, **progress: Any) -> dict[str, Any]:
 
 def test_at_the_end_of_the_log_the_lag_is_what_has_passed_since_it_was_read() -> None:
     at_end = log_page(7, 40)
-    found = shown(delivered=at_end, reached=at_end, read_upto=999.5)
+    found = shown(delivered=at_end, reached=at_end, read_up_to=999.5)
     assert (found["lag_seconds"], found["capture_lag_seconds"]) == (0.5, 0.5)
     assert (found["lag_bytes"], found["capture_lag_bytes"]) == (0, 0)
 
@@ -41,7 +41,7 @@ def test_rows_that_wait_for_spark_make_the_lag_older_than_reading_is() -> None:
     found = shown(
         delivered=log_page(6, 90),
         reached=log_page(7, 38),
-        read_upto=998.0,
+        read_up_to=998.0,
         waits=True,
         waiting_since=940,
     )
@@ -50,11 +50,11 @@ def test_rows_that_wait_for_spark_make_the_lag_older_than_reading_is() -> None:
 
 
 def test_rows_of_unknown_age_make_the_lag_unknown() -> None:
-    assert shown(read_upto=999.0, waits=True)["lag_seconds"] is None
+    assert shown(read_up_to=999.0, waits=True)["lag_seconds"] is None
 
 
 def test_a_clock_that_is_behind_makes_no_negative_lag() -> None:
-    assert shown(read_upto=1003.0)["lag_seconds"] == 0.0
+    assert shown(read_up_to=1003.0)["lag_seconds"] == 0.0
 
 
 READ = [("all of it", 40, 9.0), ("but for two pages", 38, 9.0), ("but for three", 37, 600.0)]
@@ -65,17 +65,17 @@ def test_where_the_log_is_read_to_its_end_an_old_time_in_it_is_no_lag(
     page: int, lag_seconds: float
 ) -> None:
     """An open transaction, and no record since: the latest time is that of its beginning."""
-    found = shown(reached=log_page(7, page), read_upto=400.0, asked_at=991.0)
+    found = shown(reached=log_page(7, page), read_up_to=400.0, asked_at=991.0)
     assert (found["lag_seconds"], found["capture_lag_seconds"]) == (lag_seconds, lag_seconds)
 
 
 def test_what_was_read_after_the_question_counts_as_well() -> None:
-    found = shown(reached=log_page(7, 40), read_upto=999.0, asked_at=991.0)
+    found = shown(reached=log_page(7, 40), read_up_to=999.0, asked_at=991.0)
     assert found["capture_lag_seconds"] == 1.0
 
 
 def test_where_nothing_is_known_of_the_log_the_time_in_it_counts() -> None:
-    assert shown(None, reached=log_page(7, 40), read_upto=400.0)["capture_lag_seconds"] == 600.0
+    assert shown(None, reached=log_page(7, 40), read_up_to=400.0)["capture_lag_seconds"] == 600.0
 
 
 HEADROOM = [

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.monitoring import mirror_metrics, prometheus
-from informix_cdc.monitoring.mirror_metrics import OF_MIRRORS, MirrorMetrics
+from informix_cdc.monitoring import prometheus
+from informix_cdc.monitoring.prometheus import OF_MIRRORS, MirrorMetrics
 
 LABELS = {"server": "ol_stores", "database": "stores"}
 
@@ -54,4 +54,4 @@ def test_a_port_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         taken.bind(("0.0.0.0", 0))
         taken.listen()
         with pytest.raises(BadOption, match="nothing can listen"):
-            mirror_metrics.MirrorMetrics(int(taken.getsockname()[1]), LABELS)
+            prometheus.MirrorMetrics(int(taken.getsockname()[1]), LABELS)

@@ -14,7 +14,7 @@ from connector.object_contents.test_simple_objects import serving as serving_not
 from harness.servers.stores import DATABASE, PASSWORD
 from informix_capture_client.findings import Finding, State
 from informix_cdc.doctor.diagnosis import diagnose
-from informix_cdc.doctor.large_object_checks import OBJECTS
+from informix_cdc.doctor.large_objects import OBJECTS
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_connection
 from informix_emulator import ListeningServer, sql_errors
@@ -31,7 +31,7 @@ def settings(port: int, folder: Path, **chosen: str) -> SourceOptions:
 
 
 def of_objects(options: SourceOptions) -> list[Finding]:
-    return [each for each in diagnose(options) if each.check == OBJECTS]
+    return [each for found in diagnose(options) for each in found if each.check == OBJECTS]
 
 
 def test_an_object_of_each_column_is_opened_and_closed(tmp_path: Path, way: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.runs.patience import wait_until
-from informix_cdc.options.command_output import TooMuchOutput, output_of
+from informix_cdc.options.authentication import TooMuchOutput, output_of
 
 SHELL = "/bin/sh"
 LONG = 600.0

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import fields
+from typing import get_args, get_type_hints
 
 import pytest
 
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption
+from informix_cdc.options.checks import RULES, Rule
+from informix_cdc.options.declared import OPTION_NAMES, DeclaredOptions
+from informix_cdc.options.declaring import WordChoice
 from informix_cdc.options.source import SourceOptions, option_rows
 from manual.made_parts import ROOT, options_named
 
@@ -91,7 +96,7 @@ REFUSED = [
     ("an empty host", {"host": ""}, "option 'host' is missing"),
     ("a timeout that would hold a stop back", {"readTimeoutSeconds": "3600"}, "from 1 to 60"),
     ("a password in the connection string", {"connectionString": "Pwd=abc"}, "passwordFile"),
-    ("a contradiction", {"connectionString": "HOST=other"}, "another HOST than option 'host'"),
+    ("a host in it", {"connectionString": "HOST=other"}, "contains HOST; it takes only"),
     (
         "a password file that is not there",
         {"password": "", "passwordFile": "/no/file"},
@@ -122,7 +127,7 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, str], says: str) -> 
 
 
 def test_all_that_is_wrong_is_told_at_once_in_the_order_of_options() -> None:
-    given = {"TRUNCATE": "maybe", "port": "x", "hots": "db", "table": "informix.ord?", "server": "s"}
+    given = {"TRUNCATE": "maybe", "port": "x", "hots": "db", "table": "ord?", "database": "d"}
     with pytest.raises(BadOption) as caught:
         SourceOptions.parse(given, {})
     text = str(caught.value)
@@ -130,8 +135,8 @@ def test_all_that_is_wrong_is_told_at_once_in_the_order_of_options() -> None:
         "7 things are wrong with the options: (1) option 'hots' is not known. Did you mean 'host'?",
         "(2) option 'host' is missing",
         "(3) option 'port' must be",
-        "(4) option 'database' is missing",
-        "(5) table 'informix.ord?' is not owner.table",
+        "(4) option 'server' is missing",
+        "(5) table 'ord?' is not owner.table",
         "(6) no password is given",
         "(7) option 'truncate' must be",
     ]
@@ -140,12 +145,55 @@ def test_all_that_is_wrong_is_told_at_once_in_the_order_of_options() -> None:
     assert "\n" not in text
 
 
-def test_a_refused_connection_string_does_not_make_what_it_may_hold_missing() -> None:
-    given = {"connectionString": "HOST=h;SERVER=s;DATABASE=d;PWD=abc", "table": "informix.orders"}
+@pytest.mark.parametrize(
+    ("wrong", "related"),
+    [
+        ({"spoolPath": "s3://bucket"}, {"lobs": "content"}),
+        ({"shape": "wide"}, {"metadata": "minimal", "initialSnapshot": "all", "spoolPath": "/x"}),
+        ({"database": ""}, {"tableExclude": "informix.a"}),
+        ({"connectionString": "hello"}, {"host": "a,b", "transport": "auto"}),
+        ({"transport": "tcp"}, {"host": "a,b", "driver": "/x.so"}),
+    ],
+)
+def test_an_option_that_cannot_be_read_is_the_only_error_about_it(
+    wrong: dict[str, str], related: dict[str, str]
+) -> None:
+    (option,) = wrong
     with pytest.raises(BadOption) as caught:
-        SourceOptions.parse({**given, "password": "p"}, {})
-    assert "is missing" not in str(caught.value)
-    assert "holds a secret" in str(caught.value)
+        parse(**wrong, **related)
+    assert "things are wrong" not in str(caught.value)
+    assert f"option '{option}'" in str(caught.value)
+
+
+def test_types_have_the_words_that_are_read() -> None:
+    types = get_type_hints(DeclaredOptions)
+    choices = {
+        declared.name: set(read.words)
+        for declared in fields(DeclaredOptions)
+        if isinstance(read := declared.metadata["read"], WordChoice)
+    }
+    del choices["dialect_name"]  # one of the client's table
+    assert choices == {name: set(get_args(types[name])) for name in choices}
+
+
+def test_every_rule_can_say_what_is_wrong() -> None:
+    rules = [each for group in RULES.values() for each in group if isinstance(each, Rule)]
+    texts = [text.format(it=parse()) for rule in rules for text in (rule.message, rule.remedy)]
+    assert texts
+    assert not [text for text in texts if "{" in text or not text.endswith(".")]
+    assert set(RULES) <= set(OPTION_NAMES)
+
+
+STREAMS_NEED = ({"lobs": "content"}, {"simpleLobs": "reselect"}, {"initialSnapshot": "all"})
+
+
+@pytest.mark.parametrize("given", STREAMS_NEED)
+def test_only_a_stream_needs_a_spool(given: dict[str, str]) -> None:
+    assert SourceOptions.parse({**GIVEN, **given}, {}, is_stream=False).spool_path == ""
+    with pytest.raises(BadOption, match="spoolPath"):
+        parse(**given)
+    with pytest.raises(BadOption, match="shape=raw"):
+        SourceOptions.parse({**GIVEN, **given, "shape": "raw"}, {}, is_stream=False)
 
 
 @pytest.mark.parametrize(
@@ -187,16 +235,6 @@ def test_a_table_without_its_owner_waits_for_the_server_which_knows_its_tables()
 def test_a_missing_option_is_named(name: str) -> None:
     with pytest.raises(BadOption, match=f"option '{name}' is missing"):
         SourceOptions.parse({k: v for k, v in GIVEN.items() if k != name}, {})
-
-
-def test_a_connection_string_stands_in_for_options_and_hands_the_rest_to_the_driver() -> None:
-    given = {"table": "informix.orders", "password": "s3cret"}
-    text = "HOST=h;SERVICE=9090;SERVER=s;DATABASE=d;UID=joe;PROTOCOL=onsocssl"
-    options = SourceOptions.parse({**given, "connectionString": text}, {})
-    settings = options.connection("syscdcv1", "en_us.utf8")
-    assert (settings.host, settings.port, settings.server) == ("h", 9090, "s")
-    assert (options.database, settings.database, settings.user) == ("d", "syscdcv1", "joe")
-    assert (settings.extra, settings.encryption) == ("", "tls")
 
 
 def test_the_password_is_in_no_repr_and_in_no_pickle_for_executors() -> None:

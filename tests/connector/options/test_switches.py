@@ -41,7 +41,7 @@ def test_one_switch_does_not_stand_for_the_other() -> None:
         )
 
 
-@pytest.mark.parametrize("keyword", ["DRIVER", "TranslationDLL"])
+@pytest.mark.parametrize("keyword", ["DRIVER", "TranslationDLL", "TDLL"])
 def test_a_library_in_the_connection_string_is_one_too(keyword: str) -> None:
     text = f"OPTOFC=1;{keyword}={{{LIBRARY}}}"
     assert parse("yes", connectionString=text).connection_string == text

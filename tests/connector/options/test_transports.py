@@ -44,7 +44,6 @@ def test_what_a_transport_heeds_is_taken() -> None:
         9088,
         transport="sqli",
         host="db1:9089, [::1]:9090,db2",
-        connectionString="SERVER=informix",
         **TLS,
         tlsCaFile="/ca.pem",
         tlsCertificateFile="/c.pem",
@@ -76,7 +75,6 @@ def client_kit(folder: Path) -> dict[str, str]:
         ({"dialect": "gbase8s"}, "sqli", "sqli"),  # whose kit is another one
         ({"driver": "libodbc.so.2"}, "odbc", "odbc"),
         ({"connectionString": "OPTOFC=1"}, "odbc", "odbc"),
-        ({"connectionString": "SERVER=informix"}, "sqli", "odbc"),
         ({"clientLocale": "en_us.8859-1"}, "odbc", "odbc"),
         ({"host": "db1,db2"}, "sqli", "sqli"),
         ({**TLS, "tlsCaFile": "/ca.pem"}, "sqli", "sqli"),

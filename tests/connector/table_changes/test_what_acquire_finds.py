@@ -53,7 +53,7 @@ def waited(
 
 
 def test_whoever_is_waited_for_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    every = altering.TELL_SECONDS / 2
+    every = altering.REPORT_SECONDS / 2
     assert waited(monkeypatch, {1, 2}, {1, 2}, {2}, {2}, {2}, seconds=every) == (6, [{1, 2}, {2}])
 
 

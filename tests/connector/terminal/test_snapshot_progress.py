@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from informix_cdc.snapshots import TableProgress
-from informix_cdc.terminal.snapshot_progress import (
+from informix_cdc.terminal.progress import (
     TableBars,
     TableLines,
     progress_text,

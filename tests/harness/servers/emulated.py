@@ -13,7 +13,7 @@ from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.odbc.transport import OdbcTransport
 from informix_capture_client.transport.sqli.transport import SqliTransport
-from informix_cdc.server.database_locales import DatabaseLocales
+from informix_cdc.server.connections import DatabaseLocales
 from informix_emulator import EmulatedServer, ListeningServer
 
 DATABASE = "stores"

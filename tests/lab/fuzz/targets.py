@@ -233,7 +233,7 @@ _GIVEN = {
     "columns": 'orders.id,"t,1"."a b"',
     "startingPosition": "47:0x5e018",
     "maxBytesPerTrigger": "64m",
-    "connectionString": "SERVICE=9088;PROTOCOL=onsoctcp",
+    "connectionString": "OPTOFC=1;PROTOCOL=sesoctcp",
     "floatingDecimal": "decimal(38,4)",
     "segmentCopies": "s3://bucket/path",
 }

@@ -28,7 +28,7 @@ from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.odbc.library import find_driver
 from informix_capture_client.transport.odbc.transport import OdbcTransport
-from informix_cdc.server.database_locales import DatabaseLocales
+from informix_cdc.server.connections import DatabaseLocales
 from lab.live.container import IMAGE, PASSWORD, informix_container
 from lab.live.independent import place_of
 from lab.live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, named_server

@@ -19,7 +19,7 @@ from informix_capture_client.errors import AccessRefused, ConnectionLost
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.odbc.transport import OdbcTransport
-from informix_cdc.server.database_locales import DatabaseLocales
+from informix_cdc.server.connections import DatabaseLocales
 from lab.live.server_dsn import DSN_VARIABLE, named_server
 from odbc_driver.build import build_drivers
 

@@ -26,7 +26,7 @@ from informix_capture_client.transport import OdbcTransport, SqliTransport, Tran
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.sqli import WireTrace
 from informix_capture_client.transport.sqli.protocols import OFFER
-from informix_cdc.server.database_locales import DatabaseLocales
+from informix_cdc.server.connections import DatabaseLocales
 from lab.live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, named_server
 from odbc_driver.build import build_drivers
 

@@ -1,16 +1,24 @@
 """What a snapshot needs of tables and of the user; checked only where one is asked for.
 
-Rule: pure: facts in, findings out. A failure is what the source refuses too, before the first row.
+Rule: reading the facts leaves nothing behind: a temporary table goes with its connection, and no row is
+touched. A failure is what the source refuses too, before the first row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from informix_capture_client.catalog import RowLocks, unqualified
+from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys, unqualified
+from informix_capture_client.errors import AccessRefused, BadOption, InformixCdcError, ServerRefused
 from informix_capture_client.findings import Finding, State, Unanswered, failure, ok, warning
+from informix_capture_client.incremental_snapshot import KeyRules, WholeTableQuery, choose_key
 from informix_capture_client.sql_names import quoted
+from informix_capture_client.statements import DROP_MARKER, MAKE_MARKER
+from informix_capture_client.transport import Transport
+from informix_cdc.options import ANY_MARKER, SourceOptions
+from informix_cdc.server import describe_tables, with_named_tables
+from informix_cdc.snapshots import wanted_tables
 
 KEY, RIGHT, LOCKS = "snapshot key", "snapshot right", "snapshot locks"
 MARKER, TRANSACTIONS = "snapshot marker", "snapshot transactions"
@@ -56,7 +64,7 @@ class SnapshotFacts:
 
 
 def check_snapshots(facts: SnapshotFacts | Unanswered | None) -> Iterator[Finding]:
-    """Judge whether tables can be read; None: no snapshot is asked for, and nothing is said."""
+    """Check whether tables can be read; None: no snapshot is asked for, and nothing is said."""
     if isinstance(facts, Unanswered):
         yield from _unanswered(facts)
     elif facts is not None:
@@ -140,3 +148,74 @@ def _transactions(count: int | Unanswered) -> Finding:
             count.remedy or "a user who may read sysmaster (option user)",
         )
     return ok(TRANSACTIONS, f"sysmaster:systrans can be read; {count:,} are open now.")
+
+
+def read_snapshot_facts(options: SourceOptions, transport: Transport) -> SnapshotFacts:
+    """Ask the captured database.
+
+    Raises:
+        InformixCdcError: the tables are not there, or something else that other checks tell.
+    """
+    catalog = Catalog(transport, options.database)
+    options = with_named_tables(options, catalog)
+    source = describe_tables(options, catalog)
+    wanted = wanted_tables(options, source.tables)
+    tables = [table for table in source.tables if table.name in wanted]
+    keys, locks = catalog.keys(tables), catalog.row_locks(tables)
+    rules, named = KeyRules(source.rules, catalog.ignores_case()), options.snapshot_key_names()
+    of_tables = (
+        _table(catalog, table, found, locked, rules, named.get(table.name, ()))
+        for table, found, locked in zip(tables, keys, locks, strict=True)
+    )
+    return SnapshotFacts(
+        tables=tuple(of_tables),
+        may_lock=options.snapshot_without_key == "lock",
+        marker=options.snapshot_marker,
+        transactions=_open_transactions(catalog),
+        is_buffered=source.is_buffered,
+        refusal=_why_no_marker(options, transport),  # last: it may leave a transaction behind
+    )
+
+
+def _table(
+    catalog: Catalog,
+    table: Table,
+    keys: TableKeys,
+    locks: RowLocks,
+    rules: KeyRules,
+    named: Sequence[str],
+) -> SnapshotTable:
+    key: tuple[str, ...] | Unanswered
+    try:
+        key = choose_key(table, keys, rules, named).names
+    except BadOption as reason:
+        key = Unanswered(reason.message, reason.remedy)
+    refusal = why_not_readable(catalog, table)
+    return SnapshotTable(name=str(table.name), key=key, locks=locks, refusal=refusal)
+
+
+def why_not_readable(catalog: Catalog, table: Table) -> Unanswered | None:
+    """Return why the user may not SELECT from a table; None if they may."""
+    try:
+        catalog.require_readable(WholeTableQuery(table).no_rows)
+    except (AccessRefused, ServerRefused) as reason:
+        return Unanswered(reason.message, reason.remedy)
+    return None
+
+
+def _open_transactions(catalog: Catalog) -> int | Unanswered:
+    try:
+        return len(catalog.open_transactions())
+    except InformixCdcError as reason:
+        return Unanswered(reason.message, reason.remedy)
+
+
+def _why_no_marker(options: SourceOptions, transport: Transport) -> Unanswered | None:
+    if options.snapshot_marker not in (ANY_MARKER, "temp"):
+        return None
+    try:
+        for statement in (MAKE_MARKER, DROP_MARKER):
+            transport.rows(statement)
+    except (AccessRefused, ServerRefused) as reason:
+        return Unanswered(reason.message, reason.remedy)
+    return None

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from informix_capture_client.findings import Finding, State, Unanswered
-from informix_cdc.doctor import ObjectColumn
-from informix_cdc.doctor.large_object_checks import OBJECTS, check_objects
+from informix_cdc.doctor.large_objects import OBJECTS, ObjectColumn, check_objects
 
 FILES = "stores:informix.files"
 REFUSED = Unanswered("no right", "grant it")

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from connector.doctor.set_ups import SOUND
-from informix_cdc.doctor import Look, examine, examine_as_known
+from connector.doctor.set_ups import SOUND, examine
 from informix_cdc.doctor.checks import CHECKS
+from informix_cdc.doctor.diagnosis import KnownSoFar, check_as_known
 
 
 def test_findings_are_those_of_a_look_at_everything_and_come_before_the_rest_is_asked() -> None:
     asked: list[str] = []
 
-    def looks() -> Iterator[Look]:
+    def looks() -> Iterator[KnownSoFar]:
         asked.append("server")
-        yield Look(replace(SOUND, tables=(), cdc=SOUND.cdc), ("tables", "cdc"))
+        yield KnownSoFar(replace(SOUND, tables=(), cdc=SOUND.cdc), ("tables", "cdc"))
         asked.append("cdc")
-        yield Look(SOUND, ("tables",))
+        yield KnownSoFar(SOUND, ("tables",))
         asked.append("tables")
-        yield Look(SOUND)
+        yield KnownSoFar(SOUND)
 
-    told = [(finding, len(asked)) for found in examine_as_known(looks()) for finding in found]
+    told = [(finding, len(asked)) for found in check_as_known(looks()) for finding in found]
     assert [finding for finding, _ in told] == examine(SOUND)
     of_stage = {stage: [finding.check for finding, at in told if at == stage] for stage in (1, 2, 3)}
     assert of_stage[1] == ["driver", "encryption", "password", "connection", "syscdcv1"]
     assert of_stage[2] == ["api version"]
-    assert len(list(examine_as_known([Look(SOUND)]))) == len(CHECKS)
+    assert len(list(check_as_known([KnownSoFar(SOUND)]))) == len(CHECKS)

@@ -8,14 +8,15 @@ import pytest
 
 from informix_capture_client.catalog import RowLocks
 from informix_capture_client.findings import Finding, State, Unanswered
-from informix_cdc.doctor import SnapshotFacts, SnapshotTable
-from informix_cdc.doctor.snapshot_checks import (
+from informix_cdc.doctor.snapshots import (
     CHECKS_OF_SNAPSHOTS,
     KEY,
     LOCKS,
     MARKER,
     RIGHT,
     TRANSACTIONS,
+    SnapshotFacts,
+    SnapshotTable,
     check_snapshots,
 )
 

@@ -1,0 +1,71 @@
+"""Read option connectionString: keywords for the ODBC driver, which no other option stands for.
+
+Rule: what has an option of its own, or holds a secret, is refused by the keyword's name; no error
+quotes a value.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.errors import BadOption
+from informix_capture_client.transport import PROTOCOLS, Keyword, read_keywords
+from informix_cdc.options.declaring import PASSWORD_VARIABLE
+
+# With their short versions (HCL, ids_odbc_076, "Connection string keywords that make a connection").
+_OPTIONS = {
+    "host": "host",
+    **dict.fromkeys(("service", "serv"), "port"),
+    **dict.fromkeys(("server", "srvr"), "server"),
+    **dict.fromkeys(("database", "db"), "database"),
+    **dict.fromkeys(("uid", "user", "logonid"), "user"),
+    **dict.fromkeys(("db_locale", "dloc"), "dbLocale"),
+    **dict.fromkeys(("client_locale", "cloc"), "clientLocale"),
+}
+
+
+def driver_keywords(text: str) -> str:
+    """Read a connection string; return its keywords as they are handed to the driver.
+
+    Raises:
+        BadOption: it is no connection string, holds a secret, or says what another option says.
+    """
+    keywords = read_keywords(text)
+    for keyword in keywords:
+        if keyword.is_secret:
+            raise _secret(keyword.name)
+    if misplaced := {each.name: option for each in keywords if (option := _option_of(each))}:
+        options = list(dict.fromkeys(misplaced.values()))
+        raise BadOption(
+            f"option 'connectionString' contains {_listed(list(misplaced))}; it takes only keywords"
+            " for the ODBC driver that no other option stands for.",
+            f"Set option{'s' if len(options) > 1 else ''} {_listed(options)} instead.",
+            option="connectionString",
+        )
+    return ";".join(f"{each.name}={each.written}" for each in keywords)
+
+
+def _option_of(keyword: Keyword) -> str:
+    """Return the option that says what a keyword says; empty if there is none."""
+    name = keyword.name.lower()
+    if name == "protocol":  # that of shared memory, or of DRDA, has no option
+        is_of_encryption = keyword.value.strip().lower() in PROTOCOLS.values()
+        return "encryption" if is_of_encryption else ""
+    return _OPTIONS.get(name, "")
+
+
+def _secret(name: str) -> BadOption:
+    return BadOption(
+        f"option 'connectionString' holds a secret ({name}), which query plans would show.",
+        "Take it out. The user's password comes by option passwordFile or passwordCommand, or the"
+        f" environment variable {PASSWORD_VARIABLE}; that of a keystore is in its stash file.",
+        option="connectionString",
+    )
+
+
+def _listed(words: list[str]) -> str:
+    """Return words as a sentence lists them.
+
+    >>> _listed(["HOST"]), _listed(["HOST", "SERVER", "UID"])
+    ('HOST', 'HOST, SERVER and UID')
+    """
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,0 +1,170 @@
+"""Read the text of every option, and check them together; one error reports all that is wrong.
+
+Rule: an option that could not be read is absent, and no rule that asks for it is checked. Problems are
+reported in the order in which options are declared; a name that is no option comes first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+from informix_capture_client.errors import BadOption
+from informix_cdc.options.authentication import user_to_connect_as
+from informix_cdc.options.checks import RULES, Rule, check
+from informix_cdc.options.declared import OPTION_NAMES, DeclaredOptions
+from informix_cdc.options.declaring import option_name
+from informix_cdc.options.transports import chosen_transport
+
+# What sources of changes call the same thing elsewhere: Spark's Kafka source, Debezium, JDBC.
+_ELSEWHERE = {
+    "snapshot.mode": "initialSnapshot",
+    "subscribe": "table",
+    "dbtable": "table",
+    "table.include.list": "table",
+    "column.include.list": "columns",
+    "startingoffsets": "startingPosition",
+    "startingversion": "startingPosition",
+    "maxoffsetspertrigger": "maxRowsPerTrigger",
+    "minpartitionnum": "minPartitions",
+    "username": "user",
+    "hostname": "host",
+}
+
+
+def read_options(
+    given: Mapping[str, str], environment: Mapping[str, str], *, is_stream: bool
+) -> dict[str, Any]:
+    """Return the value of each field of the options.
+
+    Args:
+        given: texts by the names of options, in any case, as Spark hands them over.
+        environment: variables that may hold the password, or forbid an option.
+        is_stream: whether a stream is to run with them, which delivers rows and keeps a spool.
+
+    Raises:
+        BadOption: an option is unknown, missing or malformed, or contradicts another one.
+    """
+    lowered = {key.lower(): value for key, value in given.items()}
+    errors = OptionErrors(OPTION_NAMES)
+    _refuse_unknown(lowered, errors)
+    values: dict[str, Any] = {}
+    for declared in fields(DeclaredOptions):
+        with errors.of(option_name(declared)):
+            values[declared.name] = _read(declared, lowered)
+    try:
+        values["transport"] = chosen_transport(_Readable.of(values), environment)
+    except _NotReadError:
+        values.pop("transport", None)
+    readable = _Readable.of(values)
+    for name, rules in RULES.items():
+        with errors.of(name), contextlib.suppress(_NotReadError):
+            for rule in rules:
+                if is_stream or not (isinstance(rule, Rule) and rule.is_of_stream):
+                    check(name, rule, readable, environment)
+    errors.raise_all()
+    values["user"] = user_to_connect_as(readable)
+    return values
+
+
+def missing_options(given: Mapping[str, str]) -> list[str]:
+    """Return the options that must be given and are not."""
+    has = {name.lower() for name, text in given.items() if text}
+    required = (option_name(each) for each in fields(DeclaredOptions) if each.default is MISSING)
+    return [name for name in required if name.lower() not in has]
+
+
+def option_readers() -> dict[str, Callable[[str], Any]]:
+    """Return how the text of each option is read; what it may not be is a ValueError."""
+    return {option_name(declared): declared.metadata["read"] for declared in fields(DeclaredOptions)}
+
+
+class _NotReadError(Exception):
+    """A rule asks for an option that could not be read, which is reported already."""
+
+
+class _Readable(DeclaredOptions):
+    """The options that could be read. The fields of the others are not set."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, object]) -> _Readable:
+        made = object.__new__(cls)
+        for name, value in values.items():
+            object.__setattr__(made, name, value)
+        return made
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - called for a field that is not set
+        raise _NotReadError(name)
+
+
+def _read(declared: Field[Any], given: Mapping[str, str]) -> object:
+    name = option_name(declared)
+    text = given.get(name.lower())
+    if not text:
+        if declared.default is MISSING:
+            raise BadOption(f"option {name!r} is missing.", declared.metadata["doc"], option=name)
+        return declared.default
+    try:
+        return declared.metadata["read"](text)
+    except ValueError as reason:
+        # without the value, which may be a password in the wrong place
+        raise BadOption(f"option {name!r} {reason}.", option=name) from None
+
+
+class OptionErrors:
+    """What is wrong with the options of a query, as it is found.
+
+    Args:
+        names: of all options, in the order in which they are declared.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._found: dict[str, tuple[int, BadOption]] = {}  # by text: two rules may say the same
+
+    @contextlib.contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Record what is refused meanwhile; `name` is the option that it is about."""
+        try:
+            yield
+        except BadOption as reason:
+            place = self._names.index(name) if name in self._names else -1
+            self._found.setdefault(reason.message, (place, reason))
+
+    def raise_all(self) -> None:
+        """Raise what was recorded.
+
+        Raises:
+            BadOption: the one problem as it is, or all of them in one.
+        """
+        found = [reason for _, reason in sorted(self._found.values(), key=lambda each: each[0])]
+        if len(found) == 1:
+            raise found[0]
+        if found:
+            listed = (f"({n}) {each.message} {each.remedy}".rstrip() for n, each in enumerate(found, 1))
+            raise BadOption(f"{len(found)} things are wrong with the options: {' '.join(listed)}")
+
+
+def _refuse_unknown(given: Mapping[str, str], errors: OptionErrors) -> None:
+    """Record each name that is no option, with the one that was meant where that is clear."""
+    by_lower_case = {name.lower(): name for name in OPTION_NAMES}
+    for key in given:
+        if key not in by_lower_case:
+            with errors.of(key):
+                raise BadOption(
+                    f"option {key!r} is not known.", _instead_of(key, by_lower_case), option=key
+                )
+
+
+def _instead_of(key: str, names: Mapping[str, str]) -> str:
+    if key in _ELSEWHERE:
+        return f"Here it is {_ELSEWHERE[key]!r}."
+    near = difflib.get_close_matches(key, names, n=1)  # at least 0.6 alike, or it misleads
+    if near:
+        return f"Did you mean {names[near[0]]!r}?"
+    if key.startswith("snapshot"):
+        return "Here it is 'initialSnapshot': all, or a list of tables (docs/pipelines.md)."
+    return f"There are: {', '.join(names.values())}."
