@@ -45,6 +45,7 @@ IMPURE_PLACES = (
     f"{CLIENT}failpoints.py",
     f"{CLIENT}log_events.py",
 )
+MOST_LINES_OF_A_FUNCTION = 50
 IMPURE = {"os", "socket", "time", "logging", "pathlib", "threading", "subprocess"}
 
 MODULES = sorted(path for folder in SOURCE_ROOTS for path in (ROOT / folder).rglob("*.py"))
@@ -169,3 +170,23 @@ def test_no_folder_of_tests_hides_an_installed_package() -> None:
     """They are importable by their names: tests/docker/ would stand before the package docker."""
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
     assert not folders & set(packages_distributions())
+
+
+def test_a_function_fits_on_a_screen() -> None:
+    long = [
+        f"{name_of(path)}: {node.name} has {(node.end_lineno or 0) - node.lineno + 1} lines"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= MOST_LINES_OF_A_FUNCTION
+    ]
+    assert not long
+
+
+def test_each_public_class_is_defined_once() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name_of(path))
+    assert not {name: places for name, places in homes.items() if len(places) > 1}

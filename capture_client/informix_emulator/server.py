@@ -92,10 +92,19 @@ class EmulatedServer(Faults):
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
 
-    used_pages, reuses_partition_numbers, table_age_seconds = "flushed", False, _TEN_YEARS
-    cdc_user_type, row_logging_refusals, _is_silent, keeps_rows = "D", 0, False, False
+    used_pages = "flushed"
+    reuses_partition_numbers = False
+    table_age_seconds = _TEN_YEARS
+    cdc_user_type = "D"
+    row_logging_refusals = 0
+    ha_role: tuple[int, str | None] = (0, None)
+    trusted_user = ""
+    keeps_rows = False
     row_keeper: RowKeeper | None = None  # `sql.keep_rows`: what is written is visible to SELECT
-    redirect_to, prompts, names_refusals = "", tuple[Prompt, ...](), True
+    redirect_to = ""
+    prompts: tuple[Prompt, ...] = ()
+    names_refusals = True
+    _is_silent = False
     rows_per_scan_step = 1000
     between_scan_steps: Callable[[], None] | None = None
 
@@ -129,20 +138,13 @@ class EmulatedServer(Faults):
         self.latency_seconds = latency_seconds
         self.cdc_users = frozenset({self.owner}) if cdc_users is None else cdc_users
         self.version = self.pose.version
-        self.ha_role: tuple[int, str | None] = (0, None)
         self.configuration = dict(_CONFIGURATION)
         self.hidden_tables: set[str] = set()
         self.session_readers = {self.owner}
-        self.trusted_user = ""
         self.unset_locale = unset_locale
-        self.databases: dict[str, Database] = {}
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())
         self.log.may_drop = self._is_unneeded
-        self.late_release = LateRelease(self.log.changed)
-        self.lock_waits = LockWaits()
-        self.sbspace = Sbspace()
-        self.sysdbopen: dict[str, tuple[str, ...]] = {}
-        self.open_transactions: dict[int, EmulatedTransaction] = {}
+        self._begin_empty()
         self._manner = ReadingManner(
             wait_to_fill,
             foreign_transactions,
@@ -151,12 +153,21 @@ class EmulatedServer(Faults):
             lambda: self._is_silent,
             timeout_seconds,
         )
-        self._sessions: dict[int, EmulatedSession] = {}
         self._session_ids = count(next_session_id)
-        self._partnums: Iterator[int] = count(_FIRST_PARTNUM)
-        self._tables: dict[str, EmulatedTable] = {}
         self.create_database(CDC_DATABASE, logged=True, locale=cdc_locale or self.pose.cdc_locale)
         self.create_database(SYSTEM_DATABASE, logged=True, locale=DEFAULT_LOCALE)
+
+    def _begin_empty(self) -> None:
+        """Hold nothing yet: no database, table, object, session or transaction."""
+        self.databases: dict[str, Database] = {}
+        self.late_release = LateRelease(self.log.changed)
+        self.lock_waits = LockWaits()
+        self.sbspace = Sbspace()
+        self.sysdbopen: dict[str, tuple[str, ...]] = {}
+        self.open_transactions: dict[int, EmulatedTransaction] = {}
+        self._sessions: dict[int, EmulatedSession] = {}
+        self._partnums: Iterator[int] = count(_FIRST_PARTNUM)
+        self._tables: dict[str, EmulatedTable] = {}
 
     def may_select(self, user: str, table: str) -> bool:
         """Whether a user may read a system table."""

@@ -26,6 +26,7 @@ from informix_capture_client.errors import (
     UnsupportedColumn,
 )
 from informix_capture_client.lazy_names import lazy_names
+from informix_cdc.version import __version__
 
 if TYPE_CHECKING:
     from informix_cdc import db2, lake, testing
@@ -49,7 +50,6 @@ __all__ = [
     "testing",
 ]
 
-__version__ = "0.1.0"
 
 __getattr__ = lazy_names(
     __name__,

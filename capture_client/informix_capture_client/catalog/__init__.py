@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from informix_capture_client.catalog.catalog import (
     Catalog,
-    FoundTable,
     OpenSample,
-    Table,
     list_digest,
     read_databases,
     source_digest,
@@ -39,6 +37,7 @@ from informix_capture_client.catalog.set_up import (
     no_such_database,
     unqualified,
 )
+from informix_capture_client.catalog.tables import FoundTable, Table
 
 __all__ = [
     "API_VERSION",

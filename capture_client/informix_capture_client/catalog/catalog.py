@@ -25,11 +25,11 @@ from informix_capture_client.catalog.set_up import (
     TABLE_KINDS,
     DatabaseLogging,
     HaRole,
-    check_table_kind,
 )
+from informix_capture_client.catalog.tables import FoundTable, Table
 from informix_capture_client.catalog.type_spelling import type_text
 from informix_capture_client.errors import AccessRefused, ServerRefused
-from informix_capture_client.findings import Finding, require
+from informix_capture_client.findings import require
 from informix_capture_client.positions import log_page, page_after
 from informix_capture_client.sql_names import TableName, quoted
 from informix_capture_client.transport import (
@@ -48,49 +48,6 @@ _NAME_CHARACTERS = 128  # SQL Syntax, "Identifier"
 # Administrator's Reference, "System databases"; the servers' own
 _SYSTEM_DATABASES = {"sysmaster", "sysutils", "sysuser", "sysadmin", "sysha", "syscdr", "syscdcv1"}
 _RAW_TABLE = 0x10  # systables.flags
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One captured table, as the catalog describes it now.
-
-    Attributes:
-        reselected: TEXT and BYTE columns, which are delivered and not captured, by their places in
-            `delivered`.
-    """
-
-    name: TableName
-    table_id: int
-    partition_number: int
-    created: str
-    columns: tuple[Column, ...]
-    reselected: tuple[tuple[int, Column], ...] = ()
-
-    @property
-    def delivered(self) -> tuple[Column, ...]:
-        """The columns that rows have, in table order."""
-        found = list(self.columns)
-        for place, column in self.reselected:
-            found.insert(place, column)
-        return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundTable:
-    """What a name stands for: a kind as `set_up` names it; `table` where it has rows.
-
-    Attributes:
-        near: tables that may be meant, if it stands for none.
-    """
-
-    name: TableName
-    kind: str
-    table: Table | None = None
-    near: tuple[str, ...] = ()
-
-    def finding(self) -> Finding:
-        """Judge whether it is a table that can be captured."""
-        return check_table_kind(str(self.name), self.kind, self.near)
 
 
 class OpenSample(NamedTuple):

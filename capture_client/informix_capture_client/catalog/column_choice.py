@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 
-from informix_capture_client.catalog.catalog import Table
+from informix_capture_client.catalog.tables import Table
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.sql_names import NamePath, TableName, quoted

@@ -13,15 +13,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from informix_capture_client import statements
 from informix_capture_client.catalog.many_at_once import rows_by_number
+from informix_capture_client.catalog.tables import Table
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.transport import Row, Transport, integer, real
-
-if TYPE_CHECKING:
-    from informix_capture_client.catalog.catalog import Table
 
 _NOT_NULL = 0x100  # syscolumns.coltype
 _PRIMARY = "P"

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from informix_capture_client import statements
 from informix_capture_client.catalog.many_at_once import rows_about
+from informix_capture_client.catalog.tables import Table
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.transport import Transport, integers
-
-if TYPE_CHECKING:
-    from informix_capture_client.catalog.catalog import Table
 
 _FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from informix_cdc import __version__
 from informix_cdc.commands.db2 import db2
 from informix_cdc.commands.playground import demo, emulator
 from informix_cdc.options import CONNECTION, SourceOptions
@@ -23,6 +22,7 @@ from informix_cdc.terminal import (
     parse_options,
     source_options,
 )
+from informix_cdc.version import __version__
 
 _TABLES = ("database", "table", "tableExclude")
 _COLUMNS = ("columns", "unsupportedColumns", "lobs", "simpleLobs")

@@ -37,11 +37,11 @@ from informix_capture_client.transport import (
     RecordingTransport,
     Transport,
 )
-from informix_cdc import __version__
 from informix_cdc.capture import CaptureStart
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, Wrap, every_connection, look_up_tables, open_catalog
 from informix_cdc.terminal import counted, say, say_stays_on, say_switched_on, shown_progress
+from informix_cdc.version import __version__
 
 _WARNING = (
     "A recording holds the rows themselves: anyone who has the file can read them. It holds no"

@@ -20,7 +20,6 @@ from prometheus_client.registry import Collector
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from informix_capture_client.errors import BadOption
-from informix_cdc import __version__
 from informix_cdc.capture import CaptureState
 from informix_cdc.monitoring.figures import (
     ABOUT,
@@ -33,6 +32,7 @@ from informix_cdc.monitoring.figures import (
     read_figures,
 )
 from informix_cdc.monitoring.metrics_port import MetricsPort, open_port
+from informix_cdc.version import __version__
 
 Labels = Mapping[str, str]
 Sample = tuple[Labels, Mapping[Figure, FigureValue]]

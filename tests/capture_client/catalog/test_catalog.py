@@ -6,9 +6,10 @@ import pytest
 
 from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client import statements
-from informix_capture_client.catalog.catalog import Catalog, Table
+from informix_capture_client.catalog.catalog import Catalog
 from informix_capture_client.catalog.many_at_once import MOST_AT_ONCE, about
 from informix_capture_client.catalog.set_up import DatabaseLogging
+from informix_capture_client.catalog.tables import Table
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.sql_names import TableName
 

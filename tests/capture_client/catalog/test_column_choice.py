@@ -5,8 +5,8 @@ import pickle
 import pytest
 
 from harness.capture.tables import make_table
-from informix_capture_client.catalog.catalog import Table
 from informix_capture_client.catalog.column_choice import choose_columns
+from informix_capture_client.catalog.tables import Table
 from informix_capture_client.choices import ColumnChoice, parse_names
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.sql_names import TableName

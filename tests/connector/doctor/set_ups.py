@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from informix_capture_client.catalog.catalog import FoundTable, Table
 from informix_capture_client.catalog.log_space import LogFile, LogSpace
 from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
+from informix_capture_client.catalog.tables import FoundTable, Table
 from informix_capture_client.findings import Finding
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values.column_list import Column

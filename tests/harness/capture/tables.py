@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from informix_capture_client.catalog.catalog import Table
+from informix_capture_client.catalog.tables import Table
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values.column_list import parse_columns
 

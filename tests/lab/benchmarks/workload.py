@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 
-from informix_capture_client.catalog.catalog import Table
+from informix_capture_client.catalog.tables import Table
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values.column_list import parse_columns
 from informix_emulator import EmulatedServer

@@ -1,0 +1,56 @@
+"""What the catalog says of a table: its columns, and whether it can be captured.
+
+Rule: values only; `Catalog` makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from informix_capture_client.catalog.set_up import check_table_kind
+from informix_capture_client.findings import Finding
+from informix_capture_client.sql_names import TableName
+from informix_capture_client.values import Column
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One captured table, as the catalog describes it now.
+
+    Attributes:
+        reselected: TEXT and BYTE columns, which are delivered and not captured, by their places in
+            `delivered`.
+    """
+
+    name: TableName
+    table_id: int
+    partition_number: int
+    created: str
+    columns: tuple[Column, ...]
+    reselected: tuple[tuple[int, Column], ...] = ()
+
+    @property
+    def delivered(self) -> tuple[Column, ...]:
+        """The columns that rows have, in table order."""
+        found = list(self.columns)
+        for place, column in self.reselected:
+            found.insert(place, column)
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """What a name stands for: a kind as `set_up` names it; `table` where it has rows.
+
+    Attributes:
+        near: tables that may be meant, if it stands for none.
+    """
+
+    name: TableName
+    kind: str
+    table: Table | None = None
+    near: tuple[str, ...] = ()
+
+    def finding(self) -> Finding:
+        """Check whether it is a table that can be captured."""
+        return check_table_kind(str(self.name), self.kind, self.near)
