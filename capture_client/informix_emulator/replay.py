@@ -8,15 +8,67 @@ Each connection begins at the beginning, so that any number of clients see the s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from .answers import CheckStatement, Prepared, SqlSession, SqlValue, StatementOutcome, StatementType
+from .answers import (
+    CheckStatement,
+    Prepared,
+    ResultColumn,
+    SqlSession,
+    SqlValue,
+    StatementOutcome,
+    StatementType,
+)
+from .column_list import TypeText
 from .connection import MIN_READ_BYTES
+from .encoding import EmulatedType, column_type
 from .locales import codec_of
-from .recorded_columns import RecordedRow, recorded_columns, typed, varchar
 from .recording_reader import Question, Recording, one_line
 from .sql_errors import SqlError, sql_error
 from .sqli import Greeting
+
+RecordedRow = Sequence[str | None]
+_LONGEST_VARCHAR = 255
+_NUMBERS = (2, 52)  # INTEGER, BIGINT
+
+
+def recorded_columns(
+    rows: Sequence[RecordedRow], codec: str, *, is_function: bool
+) -> list[ResultColumn]:
+    """Return columns that hold all recorded rows; a function's answer is a number if it always is."""
+    if not rows:
+        return [ResultColumn("x", varchar(_LONGEST_VARCHAR, codec))]
+    columns = [[row[place] for row in rows] for place in range(len(rows[0]))]
+    return [
+        ResultColumn(f"column{number}", _type(values, codec, is_function))
+        for number, values in enumerate(columns, 1)
+    ]
+
+
+def typed(rows: Sequence[RecordedRow], columns: Sequence[ResultColumn]) -> Iterator[list[SqlValue]]:
+    """Yield rows in the types of their columns."""
+    are_numbers = [column.type.coltype in _NUMBERS for column in columns]
+    for row in rows:
+        yield [
+            int(value) if is_number and value is not None else value
+            for value, is_number in zip(row, are_numbers, strict=True)
+        ]
+
+
+def varchar(size: int, codec: str) -> EmulatedType:
+    """Return a type that holds so many bytes of text."""
+    name = "varchar" if size <= _LONGEST_VARCHAR else "lvarchar"
+    return column_type(TypeText(name, (size,)), codec)
+
+
+def _type(values: Sequence[str | None], codec: str, is_function: bool) -> EmulatedType:
+    given = [value for value in values if value is not None]
+    if is_function and given and all(value.lstrip("-").isdigit() for value in given):
+        largest = max(abs(int(value)) for value in given)
+        return column_type(TypeText("integer" if largest < 1 << 31 else "bigint"), codec)
+    longest = max((len(value.encode(codec, "replace")) for value in given), default=0)
+    return varchar(max(longest, _LONGEST_VARCHAR), codec)
+
 
 _USUAL_PROPERTIES = 0x15
 _LONGEST_ARGUMENT = 2048

@@ -5,20 +5,88 @@ Rule: one table; a transport that is not in it reads no blocks.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
-from informix_capture_client.row_fetch.base import BlockReader
+from informix_capture_client.row_fetch.base import SELECT_SECONDS, BlockReader, FetchedBatch, RowTexts
+from informix_capture_client.row_fetch.declared import require_declared
 from informix_capture_client.row_fetch.odbc_blocks import OdbcBlocks
-from informix_capture_client.row_fetch.sqli_blocks import SqliBlocks
+from informix_capture_client.row_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.transport import (
+    Argument,
     ConnectionSettings,
     OdbcTransport,
     SqliTransport,
     Transport,
     read_keywords,
 )
+from informix_capture_client.transport.sqli import SqliRowReader, Tuples
+from informix_capture_client.values import Column
+
+# Of one answer. IBM's driver asks for 4,096 unless FET_BUF_SIZE says more, which may be 2 GB.
+ROOM_BYTES = 256 * 1024
+_MOST_BYTES = 16 << 20  # of a block: of wide rows fewer are decoded at once
+
+
+class SqliBlocks(BlockReader):
+    """A `BlockReader` over a native connection.
+
+    Args:
+        transport: the connection; between two blocks it may be used for other things.
+        rules: what columns become where there is a choice.
+        table: the table's name, for error texts.
+    """
+
+    def __init__(self, transport: SqliTransport, rules: DecodeRules, table: str = "?") -> None:
+        self._transport = transport
+        self._rules = rules
+        self._table = table
+
+    def _batches(
+        self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
+    ) -> Generator[FetchedBatch]:
+        decoder = TupleDecoder(columns, self._table, self._rules)
+        # What is prepared is answered at once: a connection that is dead shows here.
+        with contextlib.closing(
+            self._transport.open_tuples(statement, arguments, ROOM_BYTES)
+        ) as cursor:
+            require_declared(cursor.columns, columns, self._table)
+            reader = SqliRowReader(cursor.columns, self._rules.codec, "surrogateescape")
+            with (
+                self._transport.waiting_at_most(SELECT_SECONDS),
+                contextlib.closing(cursor.fetched()) as rows,
+            ):
+                for tuples in _in_blocks(rows, most):
+                    yield decoder.decode(tuples), _last(reader, tuples[-1])
+
+    def abandon(self) -> None:
+        """End the connection under a query: its thread gets `ConnectionLost`, and the server stops."""
+        self._transport.abandon()
+
+
+def _last(reader: SqliRowReader, tuples: Tuples) -> Callable[[], RowTexts]:
+    begin, length = int(tuples.starts[-1]), int(tuples.lengths[-1])
+    row = tuples.data[begin : begin + length]  # not the block, which may be gone by then
+    return lambda: reader.row(row)
+
+
+def _in_blocks(fetched: Iterator[Tuples], most: int) -> Iterator[list[Tuples]]:
+    """Join runs of rows up to a block, and cut the last at its border."""
+    block, rows, size = list[Tuples](), 0, 0
+    for run in fetched:
+        while len(run):
+            part, run = run.cut(most - rows)
+            block.append(part)
+            rows, size = rows + len(part), size + len(part.data)
+            if rows == most or size >= _MOST_BYTES:
+                yield block
+                block, rows, size = [], 0, 0
+    if block:
+        yield block
+
 
 _FOR_BLOCKS = {"LEAVE_TRAILING_SPACES": "1", "FETCHBUFFERSIZE": "262144"}
 

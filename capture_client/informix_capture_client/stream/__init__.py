@@ -10,13 +10,14 @@ from informix_capture_client.stream.event_stream import (
     Answer,
     Begun,
     ChangeStream,
+    Creation,
     MakeReader,
+    PreviousTables,
     Read,
     Silence,
     Starting,
 )
 from informix_capture_client.stream.older_transactions import transactions_older_than_start
-from informix_capture_client.stream.previous_tables import Creation, PreviousTables
 from informix_capture_client.stream.readable import shows_transactions
 from informix_capture_client.stream.undelivered_changes import (
     ChangeCount,

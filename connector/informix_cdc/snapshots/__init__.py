@@ -13,7 +13,6 @@ from informix_cdc.snapshots.awaited_ends import (
     ask_server,
     has_passed,
 )
-from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
 from informix_cdc.snapshots.plan import (
     PlannedTable,
     look_up_snapshots,
@@ -23,7 +22,7 @@ from informix_cdc.snapshots.plan import (
     wanted_tables,
     with_keys,
 )
-from informix_cdc.snapshots.snapshots import NoSnapshots, Snapshots
+from informix_cdc.snapshots.snapshots import NoSnapshots, SnapshotFigures, Snapshots, TableProgress
 
 __all__ = [
     "AwaitedEnds",

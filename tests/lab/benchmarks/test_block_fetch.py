@@ -13,7 +13,7 @@ from contextlib import closing
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.row_fetch import block_reader
 from informix_capture_client.row_fetch.declared import require_declared
-from informix_capture_client.row_fetch.sqli_blocks import ROOM_BYTES, _in_blocks
+from informix_capture_client.row_fetch.readers import ROOM_BYTES, _in_blocks
 from informix_capture_client.row_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.transport.sqli import (
