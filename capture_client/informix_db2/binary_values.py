@@ -106,7 +106,8 @@ def packed_moment_reader(column: Db2Column) -> _FieldReader:
 
 def nibbles_of(fields: Matrix) -> Matrix:
     """Return two entries a byte."""
-    return np.stack([fields >> 4, fields & 15], axis=2).reshape(len(fields), 2 * fields.shape[1])
+    high, low = fields >> np.uint8(4), fields & np.uint8(15)
+    return np.stack([high, low], axis=2).reshape(len(fields), 2 * fields.shape[1])
 
 
 def hexadecimal_of(fields: Matrix, valid: Bools) -> pa.Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 from functools import lru_cache
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -140,7 +141,8 @@ class CodePage:
         if not (sizes > 1).any():
             return self._firsts[data], offsets
         assert self._characters is not None
-        text = codecs.charmap_decode(data.tobytes(), "strict", self._characters)[0].encode("utf-8")
+        characters: Any = self._characters  # a str, which CPython takes and typeshed does not know
+        text = codecs.charmap_decode(data.tobytes(), "strict", characters)[0].encode("utf-8")
         ends = np.concatenate([[0], np.cumsum(sizes)])
         return text, ends[offsets].astype(np.int32)
 

@@ -27,9 +27,11 @@ class ChangeReader(Protocol):
 
     def changes(self, values: ColumnValues, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield changes in order; None where bytes were refused only."""
+        ...
 
     def finish(self, refusals: Refusals) -> Iterator[Db2Changes | None]:
         """Yield what was held back until there are no more values."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ class WireForm(Protocol):
         self, kinds: Sequence[EmulatedType], columns: Sequence[Sequence[bytes | None]]
     ) -> list[bytes]:
         """Return rows, given their columns as `EmulatedType.encode` has them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,11 @@ class FoundRows(Protocol):
 
     def __iter__(self) -> Iterator[Sequence[SqlValue]]:
         """Return the rows one by one, as values."""
+        ...
 
     def pieces(self, form: WireForm) -> Iterator[Sequence[bytes]]:
         """Return some rows after the other, as the wire has them."""
+        ...
 
     def close(self) -> None:
         """Let go what an open cursor holds."""
@@ -109,6 +112,7 @@ class SqlSession(Protocol):
 
     def prepare(self, text: str) -> Prepared:
         """Understand a statement; SqlError if it is none of ours, with the text in the log."""
+        ...
 
     def begin(self) -> None:
         """Begin a transaction; SqlError -535 if there is one."""
@@ -138,29 +142,36 @@ class Admitted(Protocol):
     @property
     def codec(self) -> str:
         """The Python codec of the text that the client sends and is sent."""
+        ...
 
     def open_database(self, name: str) -> int:
         """Open a database; returns the warnings word that tells its properties (15: SQ_DONE)."""
+        ...
 
     def close_database(self) -> None:
         """Close the database, if one is open."""
 
     def session(self) -> SqlSession:
         """Return the statements' side of the open database; most are refused with -349 without one."""
+        ...
 
     def database_names(self) -> Sequence[str]:
         """Return the names of the server's databases."""
+        ...
 
     def lo_read(
         self, descriptor: int, max_bytes: int, check: CheckStatement, offset: int | None = None
     ) -> bytes:
         """Read a capture session, or any smart large object that was opened."""
+        ...
 
     def routine(self, signature: str) -> tuple[str, int]:
         """Return the database and the number of a routine that the fast path may call."""
+        ...
 
     def call_routine(self, number: int, values: Sequence[bytes | None]) -> Sequence[tuple[int, bytes]]:
         """Call a routine; returns the types of values and the values as a tuple has them."""
+        ...
 
     def close(self) -> None:
         """Release what the client held."""

@@ -158,12 +158,12 @@ class ReplayedConnection:
         """Refuse: a recording has no calls by the fast path."""
         raise sql_error(-674, signature)
 
-    def call_routine(self, number: int, _values: Sequence[bytes | None]) -> list[tuple[int, bytes]]:
+    def call_routine(self, number: int, values: Sequence[bytes | None]) -> list[tuple[int, bytes]]:
         """Refuse likewise."""
         raise sql_error(-674, number)
 
     def lo_read(
-        self, descriptor: int, max_bytes: int, _check: CheckStatement, _offset: int | None = None
+        self, descriptor: int, max_bytes: int, check: CheckStatement, offset: int | None = None
     ) -> bytes:
         """Return what the next read of a session returned then."""
         sessions = [name for name in self._recording.reads if int(name) & 0xFFFF == descriptor]

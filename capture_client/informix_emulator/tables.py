@@ -91,7 +91,8 @@ class EmulatedTable:
         self.created_at = 0.0  # of its partition, in seconds since 1970
         self.full_row_logging = False
         self.locks_pages = False  # LOCK MODE PAGE
-        self.versions = (0, 0)  # of its rows: the oldest layout there may be, and the present one
+        # of its rows: the oldest layout there may be, and the present one
+        self.versions: tuple[int, int] = (0, 0)
         self.primary_key: tuple[str, ...] = ()
         self.definition = Definition()
         self.disabled: set[str] = set()  # names of indexes and constraints

@@ -48,12 +48,15 @@ class RowKeeper(Protocol):
 
     def held_locks(self) -> list[HeldLock]:
         """Return the locks that are held now."""
+        ...
 
     def open_sessions(self) -> list[SqlSessionFacts]:
         """Return the sessions that are open now."""
+        ...
 
     def owner_of(self, transaction: EmulatedTransaction) -> int:
         """Return the number of the session that a transaction belongs to."""
+        ...
 
 
 class EmulatedTransaction:

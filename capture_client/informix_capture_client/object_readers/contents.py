@@ -83,6 +83,7 @@ class Contents(Protocol):
 
         Raises: what a transport raises; the rows have no contents then.
         """
+        ...
 
 
 @dataclass(slots=True)

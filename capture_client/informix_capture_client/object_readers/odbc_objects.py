@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 from informix_capture_client.object_readers.base import (
     FLAGS,
@@ -29,7 +30,7 @@ _UDT_FIXED = -100  # SQL_INFX_UDT_FIXED, infxcli.h
 _STAT_LENGTH = 2252  # SQL_INFX_LO_STAT_LENGTH
 
 # way, C type, SQL type, the buffer, its size
-_Bound = tuple[int, int, int, "ctypes._CData", int]
+_Bound = tuple[int, int, int, Any, int]
 
 
 class OdbcObjects(ObjectReader):

@@ -147,9 +147,11 @@ class _Source(Protocol):
 
     def fetch(self) -> int:
         """Fetch the next rows, and return how many; none: there are no more."""
+        ...
 
     def column(self, place: int, rows: int) -> tuple[CellBytes, Integers]:
         """Return the cells of a column, and their lengths, -1 of a NULL."""
+        ...
 
 
 def _source(query: odbc.OdbcQuery, columns: Sequence[BoundColumn], most: int) -> _Source:

@@ -139,7 +139,8 @@ def durations(form: Form) -> FromTexts:
         limit = _too_long(f"more than Spark's {_MOST_DAYS:,} days")
         refuse(values.get("day", np.zeros(1, np.int64)) > _MOST_DAYS, limit)
         for name, value in values.items():
-            unit = _MICROSECONDS.get(name, 10 ** (6 - digits))
+            is_fraction = name not in _MICROSECONDS
+            unit = 10 ** (6 - digits) if is_fraction else _MICROSECONDS[name]
             total += value.astype(np.uint64) * np.uint64(unit)
         refuse(total > np.uint64(_MOST_MICROSECONDS), limit)
         signed = total.view(np.int64)

@@ -312,6 +312,7 @@ class KeyObserver(Protocol):
 
     def key_columns(self) -> Mapping[int, Sequence[str]]:
         """Return the key columns of each table whose keys are wanted."""
+        ...
 
     def touch(self, number: int, columns: Sequence[pa.Array], commits: Integers) -> None:
         """Add the keys of images, column by column, and the commit of each."""

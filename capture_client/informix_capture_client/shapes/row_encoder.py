@@ -54,12 +54,14 @@ class ChangeShape(Protocol):
     @property
     def stored_schema(self) -> pa.Schema:
         """The schema of what `encode` returns."""
+        ...
 
     def begin(self, present: Sequence[int]) -> None:
         """Begin with the records of another sequence of transactions, all of these tables."""
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return changes as rows of `stored_schema`."""
+        ...
 
 
 _SHAPES: dict[str, Callable[[CapturedTables, RowForm], ChangeShape]] = {

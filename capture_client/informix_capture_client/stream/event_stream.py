@@ -169,9 +169,11 @@ class SessionReader(Protocol):
 
     def read(self, timeout_seconds: float) -> list[bytes] | None:
         """Return what has been read; None when no bytes came in time."""
+        ...
 
     def stop(self, timeout_seconds: float) -> bool:
         """Close the session; return whether that happened in time."""
+        ...
 
 
 MakeReader = Callable[[Callable[[], CaptureSession], Callable[[], None]], SessionReader]

@@ -36,9 +36,11 @@ class StoredBytes(Protocol):
     @property
     def size_bytes(self) -> int:
         """How many they are."""
+        ...
 
     def load(self) -> bytes:
         """Return them."""
+        ...
 
 
 class RowStore(Protocol):
@@ -46,6 +48,7 @@ class RowStore(Protocol):
 
     def keep(self, parts: Sequence[memoryview]) -> StoredBytes:
         """Write bytes, one part after the other."""
+        ...
 
 
 @dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much

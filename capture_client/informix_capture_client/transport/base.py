@@ -107,6 +107,7 @@ class Transport(Protocol):
 
     def call(self, statement: str, *arguments: Argument) -> int:
         """Execute a function and return the one integer that it answers with."""
+        ...
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
         """Run a query and return all its rows; every value as text, NULL as None.
@@ -114,12 +115,14 @@ class Transport(Protocol):
         Raises:
             ProtocolViolation: they take more memory than `MOST_RESULT_BYTES`.
         """
+        ...
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
         """Return the next bytes of a capture session, at most `max_bytes`.
 
         The view stays valid until the call after the next one: two buffers are used in turn.
         """
+        ...
 
     def close(self) -> None:
         """Release the connection. Calling it twice is harmless."""

@@ -73,7 +73,6 @@ def decode_double(raw: NDArray[Any], packing: Packing) -> pa.Array:
 
 
 def _value_by_value(raw: NDArray[Any], packing: Packing) -> pa.Array:
-    """Print every distinct value once."""
     size = packing.layout.itemsize
     content = pa.py_buffer(raw.view(f"V{size}").copy())
     packed = pa.Array.from_buffers(pa.binary(size), len(raw), [None, content], 0).dictionary_encode()

@@ -53,7 +53,6 @@ def bodies_of(values: ColumnValues, value: int, framing: str, refusals: Refusals
 def _records(
     data: bytes, at: int, end: int, number: int, refusals: Refusals
 ) -> Generator[Body, None, int]:
-    """Yield records, and return the number of the next one."""
     while at < end:
         length, rest = _descriptor_of(data, at) if end - at >= _DESCRIPTOR else (0, 0)
         if rest or not _DESCRIPTOR < length <= end - at:

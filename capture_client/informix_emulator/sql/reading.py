@@ -34,6 +34,7 @@ class Waits(Protocol):
 
     def __call__(self, step: Callable[[], T]) -> T:
         """Return what the step returns."""
+        ...
 
 
 def _no_wait(step: Callable[[], T]) -> T:
@@ -72,7 +73,7 @@ class SessionView:
         self.waits: Waits = _no_wait
         self.cursor_work: Callable[[], Work] | None = None  # who holds the locks of a cursor
         self.forget_cursor: Callable[[Work], None] = lambda _work: None
-        self.last_serials = dict.fromkeys(f.SERIALS, 0)  # by type
+        self.last_serials: dict[int, int] = dict.fromkeys(f.SERIALS, 0)  # by type
         self.date_form: DateForm | None = None  # DBDATE of the login
         self.retains_update_locks = False
         self.declared = CursorKind()  # how the next cursor FOR UPDATE is opened

@@ -45,12 +45,15 @@ class Surface(Surroundings, Protocol):
     @property
     def codec(self) -> str:
         """How the open database encodes characters."""
+        ...
 
     def number_of(self, kind: EmulatedType) -> int:
         """Return the number by which SQLite's functions know a type."""
+        ...
 
     def table(self, database: str, owner: str, name: str) -> SourceTable | str:
         """Return what a name leads to; a text is a view's query."""
+        ...
 
     def must_be_server(self, name: str) -> None:
         """SqlError if a name is not this server's."""

@@ -33,6 +33,7 @@ class Stream(Protocol):
 
     def take(self, size: int) -> bytes:
         """Return exactly so many bytes; EOFError if the client goes first."""
+        ...
 
     def check(self) -> None:
         """Raise if a statement that waits should end."""

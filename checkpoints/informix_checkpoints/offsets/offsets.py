@@ -192,7 +192,7 @@ def _ids(value: object, most: int) -> Iterator[int]:
         if not 0 < count <= left:
             raise ValueError(f"{item!r} is not a run of transaction ids, or one too many")
         left -= count
-        yield from range(first, last + 1)
+        yield from range(number(first), number(last) + 1)
 
 
 def _require_known(given: Mapping[str, object], has_tables: bool) -> None:

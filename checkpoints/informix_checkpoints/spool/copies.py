@@ -45,9 +45,11 @@ class Copies(Protocol):
 
     def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """Make the copies those of these segments; return these with the facts of their copies."""
+        ...
 
     def put(self, path: Path, segment: Segment) -> Segment:
         """Copy a segment's file, before anything refers to the segment; return it with the facts."""
+        ...
 
     def remove(self, segments: Iterable[Segment]) -> None:
         """Let go of copies; what cannot be removed now goes when the spool is opened again."""

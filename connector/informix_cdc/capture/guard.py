@@ -42,6 +42,7 @@ class Guard(Protocol):
 
     def watching_read(self) -> AbstractContextManager[None]:
         """Watch a read of the session, and what it brings."""
+        ...
 
     def on_read(self, answer: Answer) -> None:
         """Record what the stream has answered."""

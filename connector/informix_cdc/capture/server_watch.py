@@ -41,6 +41,7 @@ class LogWatch(Protocol):
     @property
     def facts(self) -> LogFacts | None:
         """What the server said last; None before the first answer."""
+        ...
 
     def close(self) -> None:
         """Ask no more."""

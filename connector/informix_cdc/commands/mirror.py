@@ -255,7 +255,6 @@ class _Shown:
 
 
 def _batch_text(batch: MirroredBatch) -> str:
-    """Return a line about a batch."""
     behind = ""
     if batch.committed_at is not None:
         seconds = max((datetime.now(UTC) - batch.committed_at).total_seconds(), 0)

@@ -203,7 +203,6 @@ def _tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext |
 
 
 def _refuse_with_replay(context: click.Context) -> None:
-    """Refuse what a recording decides itself."""
     for name in _DECIDED_BY_A_RECORDING:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             flag = "--" + name.replace("_", "-")

@@ -28,6 +28,7 @@ class DemoView(Protocol):
 
     def __enter__(self) -> DemoView:
         """Begin to show."""
+        ...
 
     def __exit__(
         self,

@@ -56,7 +56,6 @@ NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
 
 
 def _delta(target: TargetTable, name: str) -> Iterator[str]:
-    """Yield the statement for Delta Lake."""
     properties = ""
     if any(NEEDS_COLUMN_MAPPING.intersection(column.name) for column in target.columns):
         properties = "\nTBLPROPERTIES ('delta.columnMapping.mode' = 'name')"

@@ -42,27 +42,35 @@ class Target(Protocol):
 
     def is_there(self) -> bool:
         """Tell whether there is a table."""
+        ...
 
     def is_empty(self) -> bool:
         """Tell whether there are no rows."""
+        ...
 
     def has(self, batch: int) -> bool:
         """Tell whether a batch is in the table as it is now."""
+        ...
 
     def is_numbered(self) -> bool:
         """Tell whether any batch of this query is in the table."""
+        ...
 
     def version(self) -> int:
         """Return the version that was read or written last."""
+        ...
 
     def schema(self) -> pa.Schema:
         """Return the columns."""
+        ...
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
         """Return columns with the types in which the table stores them."""
+        ...
 
     def rows(self) -> pa.Table:
         """Return all rows."""
+        ...
 
     def create(self, schema: pa.Schema, name: str, description: str) -> None:
         """Create the table, unless it is there."""

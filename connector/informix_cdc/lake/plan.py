@@ -199,7 +199,6 @@ def _excluding(options: Mapping[str, str], names: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _noted(problems: list[PlanProblem], table: str) -> Iterator[None]:
-    """Record a refusal, and go on."""
     try:
         yield
     except (AccessRefused, BadOption, UnsupportedColumn) as reason:

@@ -124,12 +124,15 @@ class CaptureSide(Protocol):
     @property
     def figures(self) -> SnapshotFigures:
         """Return what counts on over all sessions of a query."""
+        ...
 
     def may_begin(self) -> bool:
         """Return whether a table may begin: the stream has caught up, and no planned batch is first."""
+        ...
 
     def has_room(self) -> bool:
         """Return whether the spool has room for rows that need not come now."""
+        ...
 
     def record(self, segment: Segment, seconds: int) -> None:
         """Record a segment, and the server's time of its rows."""

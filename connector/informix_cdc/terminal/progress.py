@@ -69,6 +69,7 @@ class TableProgressShown(Protocol):
 
     def __enter__(self) -> TableProgressShown:
         """Begin to show."""
+        ...
 
     def __exit__(self, *_: object) -> None:
         """Leave nothing behind that is not said for good."""

@@ -73,12 +73,15 @@ class Surroundings(Protocol):
     @property
     def database(self) -> str:
         """The database that is open."""
+        ...
 
     def now(self) -> datetime.datetime:
         """Return the server's clock."""
+        ...
 
     def server_fact(self, name: str, argument: str) -> tuple[EmulatedType, object]:
         """Return what DBINFO tells."""
+        ...
 
 
 class Calls(Conditions):

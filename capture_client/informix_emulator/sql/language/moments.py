@@ -122,7 +122,7 @@ def moment_of(kind: EmulatedType, text: str) -> datetime.datetime:
 
 
 def _all_fields(own: EmulatedQualifier, text: str) -> tuple[list[str], str]:
-    numbers = list(_DEFAULTS)
+    numbers: list[str] = list(_DEFAULTS)
     parts = re.split(r"[- :.]", text) if own.first < _FRACTION else [text.lstrip(".")]
     whole = own.last_whole - own.first + 1 if own.first < _FRACTION else 0
     numbers[own.first : own.first + whole] = parts[:whole]

@@ -15,18 +15,24 @@ class Nested(Protocol):
 
     def subquery(self) -> Expression:
         """Read a query that stands in parentheses, the first of which is read."""
+        ...
 
     def rows_of_subquery(self) -> Expression:
         """Read a query of one column in parentheses."""
+        ...
 
     def exists(self) -> str:
         """Read a query in parentheses of which only counts whether it finds anything."""
+        ...
 
     def condition(self) -> str:
         """Read a condition."""
+        ...
 
     def function(self, name: str) -> Expression:
         """Read a call, behind its name."""
+        ...
 
     def word_function(self, name: str) -> Expression | None:
         """Return what a word such as TODAY stands for."""
+        ...

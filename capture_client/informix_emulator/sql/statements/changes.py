@@ -74,7 +74,8 @@ class ChangeStatements:
 
         def run(work: Work, given: BoundValues) -> StatementOutcome:
             rows = self.reading.rows(sql, self.queries.tables, given)
-            last, rid = dict.fromkeys(SERIALS, 0), 0
+            last: dict[int, int] = dict.fromkeys(SERIALS, 0)
+            rid = 0
             for row in rows:
                 whole = self._whole(storage, places, row, last)
                 rid = work.insert(storage, whole)

@@ -81,6 +81,7 @@ class WholeQueries(Protocol):
 
     def query(self, *, outer: Scope | None = None) -> ParsedQuery:
         """Read a query, behind SELECT."""
+        ...
 
 
 class FromClause(Calls):
