@@ -127,12 +127,12 @@ class Sbspace:
             held[locator] += sign if name == table else 0
         return [(before, table, locator, -n) for locator, n in held.items() if n]
 
-    def renamed(self, former: str, name: str) -> None:
+    def renamed(self, previous: str, name: str) -> None:
         """Let references of a table count under its new name."""
-        held = {loc: n for (table, loc), n in self._references.items() if table == former}
+        held = {loc: n for (table, loc), n in self._references.items() if table == previous}
         for locator, number in held.items():
             self._references[name, locator] = number
-            del self._references[former, locator]
+            del self._references[previous, locator]
 
     def end(self, counted: Iterable[Counted], *, is_committed: bool) -> None:
         """Count what a transaction did, if it is committed, and take away what nobody refers to."""

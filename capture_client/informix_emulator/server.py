@@ -231,12 +231,12 @@ class EmulatedServer(Faults):
         with self.log.changed:
             if table.full_row_logging:
                 raise sql_error(-19816)
-            former, fresh = table.name, replace(table.name, table=name)
-            del self._tables[str(former)]
-            del self.databases[former.database].tables[former.owner, former.table]
+            previous, fresh = table.name, replace(table.name, table=name)
+            del self._tables[str(previous)]
+            del self.databases[previous.database].tables[previous.owner, previous.table]
             table.name = fresh
             self.put_table(table)
-            self.sbspace.renamed(str(former), str(fresh))
+            self.sbspace.renamed(str(previous), str(fresh))
 
     def alter_table(self, name: str, columns: str, in_place: bool = False) -> None:
         """Give a table other columns, in a new partition, as an ALTER that rebuilds the table does.
@@ -245,17 +245,17 @@ class EmulatedServer(Faults):
         Clients report that DDL is refused under full row logging; that it is -19816 is our choice.
         """
         with self.log.changed:
-            former = self.table(name)
-            if former.full_row_logging:
+            previous = self.table(name)
+            if previous.full_row_logging:
                 raise sql_error(-19816)
-            database = self.databases[former.name.database]
-            name = former.name.quoted
-            altered = make_table(name, columns, database.locale, former.tabid, former.kind)
-            altered.locks_pages = former.locks_pages
+            database = self.databases[previous.name.database]
+            name = previous.name.quoted
+            altered = make_table(name, columns, database.locale, previous.tabid, previous.kind)
+            altered.locks_pages = previous.locks_pages
             if in_place:
-                altered.partnum, altered.created = former.partnum, former.created
-                altered.created_at = former.created_at
-                altered.versions = (former.versions[0], former.versions[1] + 1)
+                altered.partnum, altered.created = previous.partnum, previous.created
+                altered.created_at = previous.created_at
+                altered.versions = (previous.versions[0], previous.versions[1] + 1)
             else:
                 self._give_partition(altered)
             self.put_table(altered)

@@ -129,7 +129,7 @@ def read_whole(
 
     One whose status is another afterwards counts as read if a second reading gives the same.
     """
-    former: bytearray | None = None
+    previous: bytearray | None = None
     for _ in range(_ATTEMPTS):
         if opened.content is not None:
             return opened.content
@@ -141,12 +141,12 @@ def read_whole(
         reader.close(opened.descriptor)
         if data is None:
             return UNREAD
-        is_unchanged = now.size == opened.size and (now.told == opened.told or data == former)
+        is_unchanged = now.size == opened.size and (now.told == opened.told or data == previous)
         if is_unchanged and len(data) > now.size:
             return Content(TOO_LARGE)  # the size that is told is not all of its size
         if is_unchanged and len(data) == now.size:
             return Content(READ, now.size, bytes(data))
-        former = data
+        previous = data
         opened = try_open(reader, opened.place, most_bytes)  # it was written into meanwhile
     if opened.content is None:
         reader.close(opened.descriptor)

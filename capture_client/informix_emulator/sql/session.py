@@ -159,11 +159,11 @@ class Session:
             self.reading.work = work
         mark = work.mark()
         try:
-            self.reading.work, former = work, self.reading.work
+            self.reading.work, previous = work, self.reading.work
             try:
                 outcome = plan.change(work, given)
             finally:
-                self.reading.work = former
+                self.reading.work = previous
             if not work.is_explicit:
                 work.commit()
         except BaseException:

@@ -127,13 +127,13 @@ class Finder:
         place, make = self.place(table), find_rows(self.server, table.database, table.name)
         if make is None:
             raise sql_error(-206, table.name)
-        rows, former = make(), self.rows.filled[place]
+        rows, previous = make(), self.rows.filled[place]
         stored = [
             (number, *[store(c.type, row.get(c.name)) for c in table.columns])
-            for number, (row, old) in enumerate(zip_longest(rows, former[: len(rows)]), start=1)
+            for number, (row, old) in enumerate(zip_longest(rows, previous[: len(rows)]), start=1)
             if row != old
         ]
-        if len(rows) < len(former):
+        if len(rows) < len(previous):
             self.rows.run(f"DELETE FROM {place} WHERE rowid > ?", (len(rows),))
         if stored:
             names = "".join(f", c{n}" for n in range(len(table.columns)))

@@ -291,7 +291,7 @@ class Store:
 
         `renamed` leads from new names to former ones.
         """
-        former = {column.name: n for n, column in enumerate(storage.columns)}
+        previous = {column.name: n for n, column in enumerate(storage.columns)}
         known = {column.name for column in table.columns}
         if not table.indexes and not table.primary_key:
             table.indexes = [i for i in storage.table.all_indexes if {*i.columns} <= known]
@@ -302,7 +302,7 @@ class Store:
         fresh.table_locks, fresh.revoked = storage.table_locks, storage.revoked
         kept = []
         for column in table.columns:
-            place = former.get((renamed or {}).get(column.name, column.name))
+            place = previous.get((renamed or {}).get(column.name, column.name))
             kept.append("NULL" if place is None else self._as(column, storage.columns[place], place))
         shown = "".join(f", {name}" for name in kept)
         self.find(
@@ -312,10 +312,10 @@ class Store:
         self.put(str(table.name), fresh)
         return fresh
 
-    def _as(self, column: TableColumn, former: TableColumn, place: int) -> str:
-        if column.type.spelling == former.type.spelling:
+    def _as(self, column: TableColumn, previous: TableColumn, place: int) -> str:
+        if column.type.spelling == previous.type.spelling:
             return f"c{place}"
-        numbers = self.functions.number_of(column.type), self.functions.number_of(former.type)
+        numbers = self.functions.number_of(column.type), self.functions.number_of(previous.type)
         return f"f_convert({numbers[0]}, {numbers[1]}, c{place})"
 
     def referring(self, storage: Storage) -> list[tuple[Storage, Reference]]:

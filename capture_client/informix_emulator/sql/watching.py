@@ -38,11 +38,11 @@ class QueryWatch:
     @contextmanager
     def by(self, check: CheckStatement) -> Iterator[None]:
         """Let what `check` raises end the queries of a block."""
-        former, self._check = self._check, check
+        previous, self._check = self._check, check
         try:
             yield
         finally:
-            self._check = former
+            self._check = previous
 
     @contextmanager
     def over_query(self) -> Iterator[None]:

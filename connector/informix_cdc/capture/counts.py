@@ -122,7 +122,7 @@ class Counters:
         self._is_late_begin_logged |= late is not None
         return late
 
-    def newly_former(self) -> Iterator[PreviousRows]:
+    def newly_previous(self) -> Iterator[PreviousRows]:
         """Yield the rows of former tables that were left out since the last time."""
         while self.received.previous_rows:
             yield self.received.previous_rows.pop(0)

@@ -97,7 +97,7 @@ class CaptureGuard:
     may_lose: bool = False
     _begun_at: float | None = field(default=None, init=False)
     _awaited: Witness | None = field(default=None, init=False)
-    _scout_reads: int = field(default=0, init=False)
+    _probe_reads: int = field(default=0, init=False)
     _unlogged_at: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -149,11 +149,11 @@ class CaptureGuard:
     def _check_start(self, now: float) -> None:
         """Check the time before there is a session: connecting is no silence, a read that hangs is."""
         reads = self.probe_reads()
-        if not reads or reads != self._scout_reads:
+        if not reads or reads != self._probe_reads:
             self.liveness.connect(now)
         else:
             self.liveness.require_contact(now)
-        self._scout_reads = reads
+        self._probe_reads = reads
 
     def check(self, mark: Position | None) -> None:
         """Check what the server last said, once what was read is in the spool.

@@ -78,7 +78,7 @@ def capture(
                 state.notify()
                 _reset_deadlines(encoder, objects_before, guard, together)
         state.record(answer)
-        if pending.is_anchor_overdue() and together.may_leave_out_older(answer):
+        if pending.is_start_overdue() and together.may_leave_out_older(answer):
             stream.stop_waiting_for_unseen()
         guard.check(pending.high_watermark)
         together.on_stored(answer)

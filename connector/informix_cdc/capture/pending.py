@@ -140,7 +140,7 @@ class Pending:
         """Wait until Spark has taken enough, or for a moment."""
         state.wait_for_spark(lambda: state.bytes_ahead <= self._most_bytes_ahead, _STOP_POLL_SECONDS)
 
-    def is_anchor_overdue(self) -> bool:
+    def is_start_overdue(self) -> bool:
         """Tell whether a first start has waited long enough for older transactions to end."""
         return self._spool is None and self._clock() - self._begun_at > UNSEEN_WAIT_SECONDS
 

@@ -97,7 +97,7 @@ class CaptureStart:
     receipt: Receipt | None = None  # what option schemaChange names
     joined_at: int = 0
     _connection: Transport | None = None
-    _former: PreviousTables = field(default_factory=PreviousTables)
+    _previous: PreviousTables = field(default_factory=PreviousTables)
 
     def begin(self) -> Begun:
         """Connect, open, capture and activate.
@@ -117,7 +117,7 @@ class CaptureStart:
     def _begin(self, session: CaptureSession) -> Begun:
         with open_catalog(self.options) as catalog:
             require_capturing_server(catalog, self.options.dialect)
-            self._former = self._former_tables(catalog)
+            self._previous = self._previous_tables(catalog)
             # The guide's order: full row logging on, then cdc_startcapture for each table, then
             # cdc_activatesess. What must be known of the log is asked before the first capture.
             if self.position is None:
@@ -133,9 +133,9 @@ class CaptureStart:
         assembler.with_bounds = self.source.row_form.shape == "raw"
         # It is captured behind the tables of the user, so that their numbers are their places.
         heartbeat = len(self.source.tables) if self.source.heartbeat else None
-        return Begun(session, assembler, heartbeat, self._former)
+        return Begun(session, assembler, heartbeat, self._previous)
 
-    def _former_tables(self, catalog: Catalog) -> PreviousTables:
+    def _previous_tables(self, catalog: Catalog) -> PreviousTables:
         """Return what is to be left out: nothing where the stream began at the end of the log."""
         if not self.joined_at and (self.logged or (self.position is None and self._begins_now)):
             return PreviousTables()

@@ -201,7 +201,7 @@ class CaptureState:
         if late := self.counters.newly_late_begin():
             begin, commit = map(show, late)
             BEGIN_SHOWN_LATE.log(logger, stream=self.stream, begin=begin, commit=commit)
-        for rows in self.counters.newly_former():
+        for rows in self.counters.newly_previous():
             FORMER_ROWS_LEFT_OUT.log(logger, **{**rows._asdict(), "commit": show(rows.commit)})
         if answer.events or has_caught_up:
             self.notify()

@@ -254,8 +254,8 @@ class Workload:
             return
         order = self._orders[number]
         place = self._random.randrange(len(order.items))
-        former = order.items[place]
-        item = work.update(ITEMS, former, **database.new_quantity(self._random, former))
+        previous = order.items[place]
+        item = work.update(ITEMS, previous, **database.new_quantity(self._random, previous))
         yield
         items = [*order.items[:place], item, *order.items[place + 1 :]]
         row = work.update(ORDERS, order.row, total=database.total(items))

@@ -169,12 +169,12 @@ class SqliTransport:
     @contextlib.contextmanager
     def waiting_at_most(self, seconds: float) -> Iterator[None]:
         """Wait for answers for another time, as where a server may sort before its first row."""
-        former = self._wire.most_seconds
+        previous = self._wire.most_seconds
         self._wire.wait_at_most(seconds)
         try:
             yield
         finally:
-            self._wire.wait_at_most(former)
+            self._wire.wait_at_most(previous)
 
     def abandon(self) -> None:
         """End the connection, from any thread: a call that waits has lost it, and the server stops."""

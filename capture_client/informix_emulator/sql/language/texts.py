@@ -15,11 +15,11 @@ from .values import Stored
 _LONGEST = 32_739  # of an LVARCHAR
 
 
-def replaced(text: Stored, former: Stored, new: Stored) -> Stored:
+def replaced(text: Stored, previous: Stored, new: Stored) -> Stored:
     """Return a text with another in place of a part of it; SqlError -1279 if that is too long."""
-    if text is None or former is None or new is None:
+    if text is None or previous is None or new is None:
         return None
-    kept, old, other = str(text), str(former), str(new)
+    kept, old, other = str(text), str(previous), str(new)
     if not old:
         return kept
     if len(kept) + kept.count(old) * (len(other) - len(old)) > _LONGEST:

@@ -77,9 +77,9 @@ class Alterations(Definitions):
         if options.lock_mode is None:
             return
         storage = self._current(name)
-        table, former = storage.table, storage.table.locks_pages
+        table, previous = storage.table, storage.table.locks_pages
         work.take(storage)
-        work.undo.append(lambda: setattr(table, "locks_pages", former))
+        work.undo.append(lambda: setattr(table, "locks_pages", previous))
         table.locks_pages = options.locks_pages
 
     def _added(self) -> tuple[TableText, str]:
@@ -151,19 +151,19 @@ class Alterations(Definitions):
         renamed: dict[str, str] | None = None,
     ) -> Storage:
         work.take(storage)
-        former = storage.table
+        previous = storage.table
         text = ", ".join(column.declaration for column in columns)
         try:
-            self.server.alter_table(former.name.quoted, text, in_place=in_place)
+            self.server.alter_table(previous.name.quoted, text, in_place=in_place)
         except ValueError:
             raise sql_error(-201) from None
-        table = self.server.table(str(former.name))
+        table = self.server.table(str(previous.name))
         names = {column.name for column in columns} | set((renamed or {}).values())
         back = {old: new for new, old in (renamed or {}).items()}
-        table.primary_key = tuple(back.get(n, n) for n in former.primary_key if n in names)
+        table.primary_key = tuple(back.get(n, n) for n in previous.primary_key if n in names)
         table.indexes = [
             Index(i.name, tuple(back.get(n, n) for n in i.columns), i.kind)
-            for i in former.indexes
+            for i in previous.indexes
             if {*i.columns} <= names
         ]
         work.undo.append(lambda: put_table(self.server, self.store, storage))
@@ -171,8 +171,8 @@ class Alterations(Definitions):
 
     def _add_constraint(self, work: Work, name: str, text: TableText) -> None:
         storage = self._current(name)
-        table, before, former = storage.table, len(storage.table.indexes), storage.table.primary_key
-        work.undo.append(lambda: setattr(table, "primary_key", former))
+        table, before, previous = storage.table, len(storage.table.indexes), storage.table.primary_key
+        work.undo.append(lambda: setattr(table, "primary_key", previous))
         self._constrain(storage.table, text)
         for index in storage.table.indexes[before:]:
             self._index(work, storage, index, is_listed=True)
@@ -180,13 +180,13 @@ class Alterations(Definitions):
 
     def _drop_constraint(self, work: Work, name: str, constraint: str) -> None:
         storage = self._current(name)
-        table, former = storage.table, storage.table.primary_key
+        table, previous = storage.table, storage.table.primary_key
         for index in table.all_indexes:
             if index.name == constraint:
                 self._forget_references(work, storage, index.columns)
                 self._unindex(work, storage, index)
-                table.primary_key = () if index.kind == "P" else former
-                work.undo.append(lambda: setattr(table, "primary_key", former))
+                table.primary_key = () if index.kind == "P" else previous
+                work.undo.append(lambda: setattr(table, "primary_key", previous))
         definition = self.redefined(work, storage)
         definition.checks = [check for check in definition.checks if check[0] != constraint]
         definition.references = [r for r in definition.references if r.name != constraint]
@@ -234,10 +234,10 @@ class Alterations(Definitions):
                 raise sql_error(-201)
             if self.reading.finder.user_table(place, "", new) is not None:
                 raise sql_error(-310, f"{table.name.owner}.{new}")
-            storage, former = self.store.of(table), table.name
+            storage, previous = self.store.of(table), table.name
             work.take(storage)
             self._give_name(storage, new)
-            work.undo.append(lambda: self._give_name(storage, former.table))
+            work.undo.append(lambda: self._give_name(storage, previous.table))
 
         return self.plan(run)
 
@@ -249,18 +249,18 @@ class Alterations(Definitions):
 
     def _give_name(self, storage: Storage, name: str) -> None:
         """Rename a table, and what foreign keys and synonyms know of it."""
-        table, former = storage.table, storage.table.name
+        table, previous = storage.table, storage.table.name
         referring = self.store.referring(storage)
         self.server.rename_table(table, name)
-        self.store.put(str(former), None)
+        self.store.put(str(previous), None)
         self.store.put(str(table.name), storage)
         for other, reference in referring:
             known = other.definition.references
             known[known.index(reference)] = replace(reference, other=str(table.name))
         for database in self.server.databases.values():
             for synonym in database.tables.values():
-                if synonym.definition.target == (former.database, former.owner, former.table):
-                    synonym.definition.target = former.database, former.owner, name
+                if synonym.definition.target == (previous.database, previous.owner, previous.table):
+                    synonym.definition.target = previous.database, previous.owner, name
 
     def _rename_column(self, work: Work, name: str, old: str, new: str) -> None:
         storage = self._current(name)

@@ -273,9 +273,9 @@ class Definitions:
 
     def redefined(self, work: Work, storage: Storage) -> Definition:
         """Return what a table keeps to, to be changed; it is put back if that is undone."""
-        table, former = storage.table, storage.definition
-        table.definition = former.copy()
-        work.undo.append(lambda: setattr(table, "definition", former))
+        table, previous = storage.table, storage.definition
+        table.definition = previous.copy()
+        work.undo.append(lambda: setattr(table, "definition", previous))
         return table.definition
 
     # --- views, synonyms, names, databases ------------------------------------------------------
