@@ -16,8 +16,7 @@ from ..locales import codec_of
 from ..server import EmulatedServer
 from ..sql_errors import sql_error
 from ..tables import Database
-from .language import families as f
-from .language.families import family_of
+from .language.families import BIGINT, INTEGER, SERIALS, Family, family_of, named_type, text_type
 from .language.values import DateForm, Stored, dated_type
 from .sources import LAST_COMMITTED, Catalogue, Finder, SourceTable, TableView, filled_in
 from .storage import RowValues, Storage, Store
@@ -73,7 +72,7 @@ class SessionView:
         self.waits: Waits = _no_wait
         self.cursor_work: Callable[[], Work] | None = None  # who holds the locks of a cursor
         self.forget_cursor: Callable[[Work], None] = lambda _work: None
-        self.last_serials: dict[int, int] = dict.fromkeys(f.SERIALS, 0)  # by type
+        self.last_serials: dict[int, int] = dict.fromkeys(SERIALS, 0)  # by type
         self.date_form: DateForm | None = None  # DBDATE of the login
         self.retains_update_locks = False
         self.declared = CursorKind()  # how the next cursor FOR UPDATE is opened
@@ -92,7 +91,7 @@ class SessionView:
 
     def dated(self, kind: EmulatedType) -> EmulatedType:
         """Return a type as this session writes its values: a DATE by DBDATE."""
-        if self.date_form is None or family_of(kind) is not f.Family.DATE:
+        if self.date_form is None or family_of(kind) is not Family.DATE:
             return kind
         return dated_type(self.date_form)
 
@@ -122,20 +121,20 @@ class SessionView:
 
     def server_fact(self, name: str, argument: str) -> tuple[EmulatedType, object]:
         """Return what DBINFO tells, and words such as USER."""
-        server, (serial, serial8, bigserial) = self.server, f.SERIALS
+        server, (serial, serial8, bigserial) = self.server, SERIALS
         facts: dict[tuple[str, str], tuple[EmulatedType, object]] = {
-            ("dbservername", ""): (f.text_type(128), server.name),
-            ("user", ""): (f.named_type("char(32)"), self.user),
-            ("dbname", ""): (f.text_type(128), self.database),
-            ("dbhostname", ""): (f.text_type(255), "localhost"),
-            ("version", "full"): (f.text_type(255), server.version),
-            ("version", "server-type"): (f.text_type(255), server.version.partition(" Version")[0]),
-            ("version", "major"): (f.text_type(255), server.version.rpartition(" ")[2].split(".")[0]),
-            ("sessionid", ""): (f.INTEGER, self.session),
-            ("utc_current", ""): (f.INTEGER, int(server.clock())),
-            ("sqlca.sqlerrd1", ""): (f.INTEGER, self.last_serials[serial]),
-            ("serial8", ""): (f.BIGINT, self.last_serials[serial8]),
-            ("bigserial", ""): (f.BIGINT, self.last_serials[bigserial]),
+            ("dbservername", ""): (text_type(128), server.name),
+            ("user", ""): (named_type("char(32)"), self.user),
+            ("dbname", ""): (text_type(128), self.database),
+            ("dbhostname", ""): (text_type(255), "localhost"),
+            ("version", "full"): (text_type(255), server.version),
+            ("version", "server-type"): (text_type(255), server.version.partition(" Version")[0]),
+            ("version", "major"): (text_type(255), server.version.rpartition(" ")[2].split(".")[0]),
+            ("sessionid", ""): (INTEGER, self.session),
+            ("utc_current", ""): (INTEGER, int(server.clock())),
+            ("sqlca.sqlerrd1", ""): (INTEGER, self.last_serials[serial]),
+            ("serial8", ""): (BIGINT, self.last_serials[serial8]),
+            ("bigserial", ""): (BIGINT, self.last_serials[bigserial]),
         }
         if (name, argument) not in facts:
             raise sql_error(-728)

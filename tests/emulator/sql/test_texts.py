@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.sql.asking import Asked
-from informix_emulator.sql.language.texts import replaced, trimmed
+from informix_emulator.sql.language.arithmetic import replaced, trimmed
 from informix_emulator.sql_errors import SqlError
 
 TEXTS = st.text("ab é", max_size=12)

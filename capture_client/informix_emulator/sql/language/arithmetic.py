@@ -27,13 +27,11 @@ from decimal import (
 from ...encoding import EmulatedType
 from ...patterns import Pattern, like_pattern, matches_pattern
 from ...sql_errors import SqlError, sql_error
-from . import families as f
-from . import texts
-from .families import Family, family_of
+from .families import CHARS, DATE, EXACT, MOST_DIGITS, NUMBERS, Family, family_of, is_of_months
 from .moments import PARTS_OF_SECOND, extend, moment_of, render_interval
 from .values import WIDE, Stored, checked_date, convert, exact, load, store
 
-_DIVIDES = Context(prec=f.MOST_DIGITS)
+_DIVIDES = Context(prec=MOST_DIGITS)
 
 
 class Functions:
@@ -100,7 +98,7 @@ class Functions:
         class Collected:
             def __init__(self) -> None:
                 self.values: list[Stored] = []
-                self.kinds = (f.EXACT, f.EXACT)
+                self.kinds = (EXACT, EXACT)
 
             def step(self, kind: int, source: int, value: Stored) -> None:
                 self.kinds = functions._types[kind], functions._types[source]
@@ -182,7 +180,7 @@ def _compute_moment(
     sign: str, kind: EmulatedType, left: EmulatedType, right: EmulatedType, one: Stored, two: Stored
 ) -> Stored:
     one_family, two_family = family_of(left), family_of(right)
-    if one_family is Family.INTERVAL and two_family in f.NUMBERS:
+    if one_family is Family.INTERVAL and two_family in NUMBERS:
         scaled = _DECIMALS[sign](Decimal(int(one or 0)), exact(load(right, two)))
         return int(scaled.to_integral_value())
     if one_family is two_family is Family.DATETIME:
@@ -205,7 +203,7 @@ def _moved(
     count = int(two or 0) * (1 if sign == "+" else -1)
     try:
         moment = moment_of(kind, str(stored))
-        if f.is_of_months(right):
+        if is_of_months(right):
             years, month = divmod(moment.year * 12 + moment.month - 1 + count, 12)
             moment = moment.replace(year=years, month=month + 1)
         else:
@@ -261,7 +259,7 @@ def _padded(kind: EmulatedType, value: Stored) -> Stored:
 
 def _bytes(kind: EmulatedType, value: Stored) -> Stored:
     data = kind.encode(str(value))
-    return len(data.rstrip(b" ")) if kind.coltype in f.CHARS else len(data) - _HEADS[kind.coltype]
+    return len(data.rstrip(b" ")) if kind.coltype in CHARS else len(data) - _HEADS[kind.coltype]
 
 
 _HEADS = {13: 1, 16: 1, 40: 3}  # bytes before those of the text
@@ -312,7 +310,7 @@ def _part(kind: EmulatedType, part: str, value: Stored) -> Stored:
 def _mdy(month: Stored, day: Stored, year: Stored) -> Stored:
     if None in (month, day, year):
         return None
-    return store(f.DATE, checked_date(int(year or 0), int(month or 0), int(day or 0)))
+    return store(DATE, checked_date(int(year or 0), int(month or 0), int(day or 0)))
 
 
 def _to_char(kind: EmulatedType, shape: Stored, value: Stored) -> Stored:
@@ -334,6 +332,41 @@ def _cased(change: Callable[[str], str]) -> Callable[[Stored], Stored]:
     return lambda value: None if value is None else change(str(value))
 
 
+# REPLACE and TRIM: the time grows with the texts' lengths added up, never multiplied, and no text grows
+# beyond the longest that a column holds. SQLite's own functions of these names have neither bound, and
+# nothing ends one of them while it runs. Source: Guide to SQL: Syntax, "String-Manipulation Functions".
+_LONGEST_TEXT = 32_739  # of an LVARCHAR
+
+
+def replaced(text: Stored, previous: Stored, new: Stored) -> Stored:
+    """Return a text with another in place of a part of it; SqlError -1279 if that is too long."""
+    if text is None or previous is None or new is None:
+        return None
+    kept, old, other = str(text), str(previous), str(new)
+    if not old:
+        return kept
+    if len(kept) + kept.count(old) * (len(other) - len(old)) > _LONGEST_TEXT:
+        raise sql_error(-1279)
+    return kept.replace(old, other)
+
+
+def trimmed(*, at_start: bool, at_end: bool) -> Callable[[Stored, Stored], Stored]:
+    """Return what takes signs off a text's ends."""
+
+    def trim(text: Stored, signs: Stored) -> Stored:
+        if text is None or signs is None:
+            return None
+        kept, removed = str(text), frozenset(str(signs))
+        start, end = 0, len(kept)
+        while at_start and start < end and kept[start] in removed:
+            start += 1
+        while at_end and start < end and kept[end - 1] in removed:
+            end -= 1
+        return kept[start:end]
+
+    return trim
+
+
 # name: arguments in all, how many of them are numbers of types
 _TYPED: dict[str, tuple[tuple[int, int], Callable[..., Stored]]] = {
     "f_compute": ((6, 3), compute),
@@ -353,8 +386,8 @@ _PLAIN: dict[str, tuple[int, Callable[..., Stored]]] = {
     "f_single": (2, _single),
     "f_upper": (1, _cased(str.upper)),
     "f_lower": (1, _cased(str.lower)),
-    "f_replace": (3, texts.replaced),
-    "f_trim": (2, texts.trimmed(at_start=True, at_end=True)),
-    "f_ltrim": (2, texts.trimmed(at_start=True, at_end=False)),
-    "f_rtrim": (2, texts.trimmed(at_start=False, at_end=True)),
+    "f_replace": (3, replaced),
+    "f_trim": (2, trimmed(at_start=True, at_end=True)),
+    "f_ltrim": (2, trimmed(at_start=True, at_end=False)),
+    "f_rtrim": (2, trimmed(at_start=False, at_end=True)),
 }

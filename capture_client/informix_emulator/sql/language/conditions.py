@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...sql_errors import SqlError, sql_error
-from . import families as f
 from .expressions import Expressions
+from .families import CHARS
 from .scopes import Expression, quoted
 from .tokens import SIGN
 
@@ -124,7 +124,7 @@ class Conditions(Expressions):
         if len(escape) > 1:
             raise sql_error(-201)
         text = self.as_text(value)
-        is_padded = int(value.known_type.coltype in f.CHARS)
+        is_padded = int(value.known_type.coltype in CHARS)
         return f"{function}({text.sql}, {pattern.sql}, {quoted(escape)}, {is_padded})"
 
 

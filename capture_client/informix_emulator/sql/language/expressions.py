@@ -10,12 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Protocol
 
 from ...encoding import EmulatedType
 from ...sql_errors import sql_error
-from . import families as f
-from .families import Family, family_of
-from .nested import Nested
+from .families import (
+    CHARS,
+    DAY,
+    EXACT,
+    FLOAT,
+    INTEGER,
+    NUMBERS,
+    SPAN,
+    Family,
+    common_type,
+    decimal_type,
+    family_of,
+    largest,
+    named_type,
+    result_of_arithmetic,
+    width,
+)
 from .scopes import NULL, Expression, Scope, combined, constant, quoted
 from .tokens import END, NAME, NUMBER, PARAMETER, SIGN, TEXT, WORD, StatementTokens
 from .type_text import FIELDS, TypeReader
@@ -37,6 +52,34 @@ _END_OF_EXPRESSION = (
 
 
 _LONGEST = 32767  # of a CHAR
+
+
+class Nested(Protocol):
+    """Reads what may stand inside of an expression: expressions know neither queries nor functions."""
+
+    def subquery(self) -> Expression:
+        """Read a query that stands in parentheses, the first of which is read."""
+        ...
+
+    def rows_of_subquery(self) -> Expression:
+        """Read a query of one column in parentheses."""
+        ...
+
+    def exists(self) -> str:
+        """Read a query in parentheses of which only counts whether it finds anything."""
+        ...
+
+    def condition(self) -> str:
+        """Read a condition."""
+        ...
+
+    def function(self, name: str) -> Expression:
+        """Read a call, behind its name."""
+        ...
+
+    def word_function(self, name: str) -> Expression | None:
+        """Return what a word such as TODAY stands for."""
+        ...
 
 
 class Expressions(TypeReader):
@@ -65,7 +108,7 @@ class Expressions(TypeReader):
         while self.tokens.accept("||"):
             right = self._product()
             one, two = (self.as_text(part, padded=True) for part in (left, right))
-            kind = self.text(f.width(one.known_type) + f.width(two.known_type))
+            kind = self.text(width(one.known_type) + width(two.known_type))
             left = combined(f"({one.sql} || {two.sql})", kind, one, two)
         return left
 
@@ -83,7 +126,7 @@ class Expressions(TypeReader):
         if self.tokens.next.kind == NUMBER:
             return self._cast_if_said(self._number("-"))
         value = self._signed()
-        return self.computed("-", constant(f.INTEGER, 0), value)
+        return self.computed("-", constant(INTEGER, 0), value)
 
     def _postfixed(self) -> Expression:
         value = self._cast_if_said(self._primary())
@@ -91,8 +134,8 @@ class Expressions(TypeReader):
             unit = self.tokens.name()
             if unit not in FIELDS:
                 raise sql_error(-201)
-            kind = f.named_type(f"interval {unit}(9) to {unit}" if unit != "fraction" else "float")
-            return self._call("f_units", kind, self.converted(value, f.INTEGER), quoted(unit))
+            kind = named_type(f"interval {unit}(9) to {unit}" if unit != "fraction" else "float")
+            return self._call("f_units", kind, self.converted(value, INTEGER), quoted(unit))
         return value
 
     def _cast_if_said(self, value: Expression) -> Expression:
@@ -150,12 +193,12 @@ class Expressions(TypeReader):
             raise sql_error(-201)
         text = sign + self.tokens.take().text
         if "e" in text.lower():
-            return constant(f.FLOAT, store(f.FLOAT, float(text)))
+            return constant(FLOAT, store(FLOAT, float(text)))
         number = Decimal(text)
-        if "." not in text and abs(number) <= f.largest(f.INTEGER):
-            return constant(f.INTEGER, int(text))
+        if "." not in text and abs(number) <= largest(INTEGER):
+            return constant(INTEGER, int(text))
         digits, exponent = number.as_tuple().digits, int(number.as_tuple().exponent)
-        kind = f.decimal_type(max(len(digits), -exponent), -exponent)
+        kind = decimal_type(max(len(digits), -exponent), -exponent)
         return constant(kind, store(kind, number))
 
     def _word(self) -> Expression:
@@ -265,10 +308,10 @@ class Expressions(TypeReader):
         kinds = [value.type for value in values if value.type is not None]
         kind = kinds[0] if kinds else self.text(1, "char")
         for other in kinds[1:]:
-            kind = f.common_type(kind, other)
+            kind = common_type(kind, other)
         if kind in kinds or family_of(kind) is not Family.TEXT:
             return kind
-        return self.text(f.width(kind))
+        return self.text(width(kind))
 
     def cast(self, value: Expression, kind: EmulatedType) -> Expression:
         """Return a value as CAST gives it."""
@@ -299,14 +342,14 @@ class Expressions(TypeReader):
             return self.converted(value, self.text(255))
         if family_of(value.type) is not Family.TEXT:
             return self.converted(value, self.text(40))
-        if padded and value.type.coltype in f.CHARS and value.constant is None:
+        if padded and value.type.coltype in CHARS and value.constant is None:
             return replace(value, sql=f"f_padded({self.number_of(value.type)}, {value.sql})")
         return value
 
     def computed(self, sign: str, left: Expression, right: Expression) -> Expression:
         """Return a sum, difference, product or quotient."""
         if left.type is None:
-            left = self.converted(left, right.type or f.INTEGER)
+            left = self.converted(left, right.type or INTEGER)
         if right.type is None:
             right = self.converted(right, left.known_type)
         left, right = self._number_if_text(left), self._number_if_text(right)
@@ -318,12 +361,12 @@ class Expressions(TypeReader):
 
     def _number_if_text(self, value: Expression) -> Expression:
         is_text = family_of(value.known_type) is Family.TEXT
-        return self.converted(value, f.EXACT) if is_text else value
+        return self.converted(value, EXACT) if is_text else value
 
     def _computed_type(self, sign: str, left: EmulatedType, right: EmulatedType) -> EmulatedType:
         one, two = family_of(left), family_of(right)
-        if one in f.NUMBERS and two in f.NUMBERS:
-            return f.result_of_arithmetic(sign, left, right)
+        if one in NUMBERS and two in NUMBERS:
+            return result_of_arithmetic(sign, left, right)
         kind = _MOMENTS.get((one, sign, two))
         if kind is None:
             raise sql_error(-1260)
@@ -345,10 +388,10 @@ def _is_kept_alike(one: EmulatedType, two: EmulatedType) -> bool:
     if family is not family_of(two):
         return False
     if family is Family.INTEGER:
-        return f.largest(two) >= f.largest(one)
+        return largest(two) >= largest(one)
     if family is Family.TEXT:
-        return f.width(two) >= f.width(one) and two.coltype not in f.CHARS
-    return family is Family.DECIMAL and two is f.EXACT
+        return width(two) >= width(one) and two.coltype not in CHARS
+    return family is Family.DECIMAL and two is EXACT
 
 
 _PRIMARIES: dict[str, Callable[[Expressions], Expression]] = {
@@ -377,15 +420,15 @@ _MOMENTS: dict[tuple[Family, str, Family], Callable[[EmulatedType, EmulatedType]
     (_D, "+", Family.INTEGER): _left,
     (_D, "-", Family.INTEGER): _left,
     (Family.INTEGER, "+", _D): lambda _left, right: right,
-    (_D, "-", _D): lambda _left, _right: f.INTEGER,
-    (_M, "-", _M): lambda left, right: f.common_type(left, right) and f.SPAN,
-    (_D, "+", _I): lambda _left, _right: f.DAY,
-    (_D, "-", _I): lambda _left, _right: f.DAY,
+    (_D, "-", _D): lambda _left, _right: INTEGER,
+    (_M, "-", _M): lambda left, right: common_type(left, right) and SPAN,
+    (_D, "+", _I): lambda _left, _right: DAY,
+    (_D, "-", _I): lambda _left, _right: DAY,
     (_M, "+", _I): _left,
     (_M, "-", _I): _left,
     (_I, "+", _M): lambda _left, right: right,
-    (_I, "+", _I): lambda left, right: f.common_type(left, right),
-    (_I, "-", _I): lambda left, right: f.common_type(left, right),
-    **{(_I, sign, family): _left for sign in "*/" for family in f.NUMBERS},
+    (_I, "+", _I): lambda left, right: common_type(left, right),
+    (_I, "-", _I): lambda left, right: common_type(left, right),
+    **{(_I, sign, family): _left for sign in "*/" for family in NUMBERS},
     (Family.INTEGER, "-", _I): lambda _left, right: right,  # 0 - interval, from a sign
 }

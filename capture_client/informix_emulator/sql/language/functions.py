@@ -15,9 +15,25 @@ from typing import Protocol
 from ...cdc_functions import error_text
 from ...encoding import EmulatedType
 from ...sql_errors import sql_error
-from . import families as f
 from .conditions import Conditions
-from .families import Family, family_of
+from .families import (
+    BIGINT,
+    CHARS,
+    COUNT,
+    DATE,
+    EXACT,
+    FLOAT,
+    INTEGER,
+    MOMENT,
+    NUMBERS,
+    SERIAL_TO_PLAIN,
+    SMALLINT,
+    Family,
+    family_of,
+    named_type,
+    text_type,
+    width,
+)
 from .scopes import NULL, Expression, combined, constant, quoted
 from .values import convert, printed, store
 
@@ -26,7 +42,7 @@ Aggregate = Callable[[Conditions, Expression, str], tuple[str, EmulatedType]]
 
 def _count(reader: Conditions, value: Expression, distinct: str) -> tuple[str, EmulatedType]:
     counted = f"count({distinct}{value.ordered})"
-    return f"f_convert({reader.number_of(f.COUNT)}, {reader.number_of(f.BIGINT)}, {counted})", f.COUNT
+    return f"f_convert({reader.number_of(COUNT)}, {reader.number_of(BIGINT)}, {counted})", COUNT
 
 
 def _extreme(name: str) -> Aggregate:
@@ -37,8 +53,8 @@ def _total(name: str) -> Aggregate:
     def build(reader: Conditions, value: Expression, distinct: str) -> tuple[str, EmulatedType]:
         family = family_of(value.known_type)
         if family is Family.TEXT or value.type is None:
-            value, family = reader.converted(value, f.EXACT), Family.DECIMAL
-        if family not in (*f.NUMBERS, Family.INTERVAL) or (family, name) == (Family.INTERVAL, "f_avg"):
+            value, family = reader.converted(value, EXACT), Family.DECIMAL
+        if family not in (*NUMBERS, Family.INTERVAL) or (family, name) == (Family.INTERVAL, "f_avg"):
             raise sql_error(-1260)
         if distinct:  # SQLite takes DISTINCT in aggregates of one argument only
             raise sql_error(-201)
@@ -51,12 +67,12 @@ def _total(name: str) -> Aggregate:
 
 # that a sum of integers is a DECIMAL(32), wide enough for all, is our choice
 _TOTALS = {
-    (Family.INTEGER, "f_sum"): f.EXACT,
-    (Family.DECIMAL, "f_sum"): f.EXACT,
-    (Family.FLOAT, "f_sum"): f.FLOAT,
-    (Family.INTEGER, "f_avg"): f.EXACT,
-    (Family.DECIMAL, "f_avg"): f.EXACT,
-    (Family.FLOAT, "f_avg"): f.FLOAT,
+    (Family.INTEGER, "f_sum"): EXACT,
+    (Family.DECIMAL, "f_sum"): EXACT,
+    (Family.FLOAT, "f_sum"): FLOAT,
+    (Family.INTEGER, "f_avg"): EXACT,
+    (Family.DECIMAL, "f_avg"): EXACT,
+    (Family.FLOAT, "f_avg"): FLOAT,
 }
 AGGREGATES: dict[str, Aggregate] = {
     "count": _count,
@@ -126,7 +142,7 @@ class Calls(Conditions):
 
     def clock(self) -> Expression:
         """Read the qualifier of CURRENT, if there is one."""
-        kind = f.named_type("datetime year to fraction(3)")
+        kind = named_type("datetime year to fraction(3)")
         follows = self.tokens.after_next()
         if self.tokens.next.text in _FIELDS and follows.text in ("to", "("):
             kind = self.qualified_type("datetime")
@@ -141,7 +157,7 @@ class Calls(Conditions):
         tokens = self.tokens
         if name == "count" and tokens.accept("*"):
             tokens.expect(")")
-            star = Expression("*", f.INTEGER)
+            star = Expression("*", INTEGER)
             sql, kind = AGGREGATES["count"](self, star, "")
             return Expression(sql, kind, "(count(*))", is_aggregate=True)
         distinct = "DISTINCT " if tokens.one_of("distinct", "unique") else ""
@@ -171,7 +187,7 @@ class Calls(Conditions):
 
     def _extend(self) -> Expression:
         value = self.expression()
-        kind = f.named_type("datetime year to fraction(3)")
+        kind = named_type("datetime year to fraction(3)")
         if self.tokens.accept(","):
             kind = self.qualified_type("datetime")
         if family_of(value.known_type) is Family.TEXT:
@@ -186,7 +202,7 @@ class Calls(Conditions):
         parts = []
         for word in ("from", "for"):
             if self.tokens.accept(word) or self.tokens.accept(","):
-                parts.append(self.converted(self.expression(), f.INTEGER).sql)
+                parts.append(self.converted(self.expression(), INTEGER).sql)
         if not parts:
             raise sql_error(-201)
         return _text_call(self, "substr", value, *parts)
@@ -202,7 +218,7 @@ class Calls(Conditions):
 
 def _text_call(calls: Calls, name: str, value: Expression, *more: str) -> Expression:
     kind = value.known_type
-    kind = calls.text(f.width(kind)) if kind.coltype in f.CHARS else kind
+    kind = calls.text(width(kind)) if kind.coltype in CHARS else kind
     return combined(f"{name}({', '.join((value.sql, *more))})", kind, value)
 
 
@@ -227,7 +243,7 @@ def _texts(name: str, *defaults: str) -> _Build:
 def _replace(calls: Calls, arguments: list[Expression]) -> Expression:
     """REPLACE may make a text longer: each of its characters may become the whole new part."""
     texts = [calls.as_text(argument, padded=True) for argument in arguments]
-    first, _, new = (f.width(text.known_type) for text in texts)
+    first, _, new = (width(text.known_type) for text in texts)
     words = ", ".join(text.sql for text in texts)
     return combined(f"f_replace({words})", calls.text(first * max(1, new)), *texts)
 
@@ -238,20 +254,20 @@ def _length(calls: Calls, arguments: list[Expression], is_octets: bool = False) 
     Of a TEXT or BYTE it is all bytes (Guide to SQL: Syntax, "LENGTH Function").
     """
     if arguments[0].known_type.coltype in (11, 12):
-        return combined(f"length({arguments[0].sql})", f.INTEGER, arguments[0])
+        return combined(f"length({arguments[0].sql})", INTEGER, arguments[0])
     text = calls.as_text(arguments[0], padded=is_octets)
     value = text.sql if is_octets else f"rtrim({text.sql}, ' ')"
-    return combined(f"f_bytes({calls.number_of(calls.text(32739))}, {value})", f.INTEGER, text)
+    return combined(f"f_bytes({calls.number_of(calls.text(32739))}, {value})", INTEGER, text)
 
 
 def _characters(calls: Calls, arguments: list[Expression]) -> Expression:
     text = calls.as_text(arguments[0], padded=True)
-    return combined(f"length({text.sql})", f.INTEGER, text)
+    return combined(f"length({text.sql})", INTEGER, text)
 
 
 def _substr(calls: Calls, arguments: list[Expression]) -> Expression:
     text = calls.as_text(arguments[0], padded=True)
-    places = [calls.converted(argument, f.INTEGER).sql for argument in arguments[1:]]
+    places = [calls.converted(argument, INTEGER).sql for argument in arguments[1:]]
     return _text_call(calls, "substr", text, *places)
 
 
@@ -264,7 +280,7 @@ def _number(name: str, kind_of: Callable[[EmulatedType], EmulatedType]) -> _Buil
         types = [calls.number_of(kind), *(calls.number_of(n.known_type) for n in numbers)]
         first, *more = (number.sql for number in numbers)
         rest = more or ["0"]
-        types += [calls.number_of(f.INTEGER)] * (3 - len(types))
+        types += [calls.number_of(INTEGER)] * (3 - len(types))
         words = ", ".join((*map(str, types), quoted(name), first, *rest))
         return combined(f"f_number({words})", kind, *numbers)
 
@@ -273,16 +289,16 @@ def _number(name: str, kind_of: Callable[[EmulatedType], EmulatedType]) -> _Buil
 
 def _as_number(calls: Calls, value: Expression) -> Expression:
     if value.type is None:
-        return calls.converted(value, f.INTEGER)
-    return value if family_of(value.type) in f.NUMBERS else calls.converted(value, f.EXACT)
+        return calls.converted(value, INTEGER)
+    return value if family_of(value.type) in NUMBERS else calls.converted(value, EXACT)
 
 
 def _same(kind: EmulatedType) -> EmulatedType:
-    return f.SERIAL_TO_PLAIN.get(kind.coltype, kind)
+    return SERIAL_TO_PLAIN.get(kind.coltype, kind)
 
 
 def _exact(kind: EmulatedType) -> EmulatedType:
-    return f.FLOAT if family_of(kind) is Family.FLOAT else f.EXACT
+    return FLOAT if family_of(kind) is Family.FLOAT else EXACT
 
 
 def _nvl(calls: Calls, arguments: list[Expression]) -> Expression:
@@ -310,20 +326,20 @@ def _part_of_date(part: str) -> _Build:
     def build(calls: Calls, arguments: list[Expression]) -> Expression:
         value = arguments[0]
         if value.type is None or family_of(value.type) is Family.TEXT:
-            value = calls.converted(value, f.DATE)
+            value = calls.converted(value, DATE)
         number = calls.number_of(value.known_type)
-        return combined(f"f_part({number}, {quoted(part)}, {value.sql})", f.SMALLINT, value)
+        return combined(f"f_part({number}, {quoted(part)}, {value.sql})", SMALLINT, value)
 
     return build
 
 
 def _mdy(calls: Calls, arguments: list[Expression]) -> Expression:
-    numbers = [calls.converted(argument, f.INTEGER) for argument in arguments]
-    return combined(f"f_mdy({', '.join(n.sql for n in numbers)})", f.DATE, *numbers)
+    numbers = [calls.converted(argument, INTEGER) for argument in arguments]
+    return combined(f"f_mdy({', '.join(n.sql for n in numbers)})", DATE, *numbers)
 
 
 def _date(calls: Calls, arguments: list[Expression]) -> Expression:
-    return calls.converted(arguments[0], f.DATE)
+    return calls.converted(arguments[0], DATE)
 
 
 def _to_char(calls: Calls, arguments: list[Expression]) -> Expression:
@@ -356,8 +372,8 @@ def _error_text(calls: Calls, arguments: list[Expression]) -> Expression:
         kept = argument.constant[0] if argument.constant else None
         shown.append(printed(argument.known_type, kept))
     text = error_text(*shown)
-    kind = f.text_type(254)
-    return constant(kind, convert(kind, f.text_type(254), text))
+    kind = text_type(254)
+    return constant(kind, convert(kind, text_type(254), text))
 
 
 _FIELDS = ("year", "month", "day", "hour", "minute", "second", "fraction")
@@ -368,9 +384,9 @@ _FUNCTIONS: dict[str, tuple[int, int, _Build]] = {
     "trunc": (1, 2, _number("trunc", _exact)),
     "ceil": (1, 1, _number("ceil", _exact)),
     "floor": (1, 1, _number("floor", _exact)),
-    "pow": (2, 2, _number("pow", lambda _kind: f.FLOAT)),
-    "power": (2, 2, _number("pow", lambda _kind: f.FLOAT)),
-    "sqrt": (1, 1, _number("sqrt", lambda _kind: f.FLOAT)),
+    "pow": (2, 2, _number("pow", lambda _kind: FLOAT)),
+    "power": (2, 2, _number("pow", lambda _kind: FLOAT)),
+    "sqrt": (1, 1, _number("sqrt", lambda _kind: FLOAT)),
     "length": (1, 1, _length),
     "octet_length": (1, 1, lambda calls, given: _length(calls, given, is_octets=True)),
     "char_length": (1, 1, _characters),
@@ -392,8 +408,8 @@ _FUNCTIONS: dict[str, tuple[int, int, _Build]] = {
     "mdy": (3, 3, _mdy),
     "date": (1, 1, _date),
     "to_char": (1, 2, _to_char),
-    "filetoblob": (2, 2, _object_of_file(f.named_type("blob"))),
-    "filetoclob": (2, 2, _object_of_file(f.named_type("clob"))),
+    "filetoblob": (2, 2, _object_of_file(named_type("blob"))),
+    "filetoclob": (2, 2, _object_of_file(named_type("clob"))),
     "cdc_errortext": (2, 2, _error_text),
 }
 _SPECIAL: dict[str, Callable[[Calls], Expression]] = {
@@ -413,11 +429,11 @@ def _fact(name: str) -> Callable[[Calls], Expression]:
 
 
 def _today(calls: Calls) -> Expression:
-    return replace(calls.moment_now(f.DATE), name="(constant)")
+    return replace(calls.moment_now(DATE), name="(constant)")
 
 
 def _sysdate(calls: Calls) -> Expression:
-    return calls.moment_now(f.MOMENT)
+    return calls.moment_now(MOMENT)
 
 
 _WORDS: dict[str, Callable[[Calls], Expression]] = {

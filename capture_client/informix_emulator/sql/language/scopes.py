@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from ...encoding import EmulatedType
 from ...sql_errors import sql_error
-from . import families as f
-from .families import Family, family_of
+from .families import Family, family_of, named_type
 from .values import Stored
 
 _MOST_WORDS = 1 << 20  # of SQLite for one value: our choice
@@ -38,7 +37,7 @@ class Expression:
     @property
     def known_type(self) -> EmulatedType:
         """The type; a text of one character where nothing says more."""
-        return self.type or f.named_type("char(1)")
+        return self.type or named_type("char(1)")
 
     @property
     def ordered(self) -> str:

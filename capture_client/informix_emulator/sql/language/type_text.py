@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...column_list import TypeText
 from ...encoding import EmulatedType
 from ...sql_errors import sql_error
-from . import families as f
+from .families import build_type, text_type
 from .tokens import StatementTokens
 
 FIELDS = ("year", "month", "day", "hour", "minute", "second", "fraction")
@@ -27,7 +27,7 @@ class TypeReader:
 
     def text(self, size: int, name: str = "varchar") -> EmulatedType:
         """Return the type of a text of so many bytes, in the database's code set."""
-        return f.text_type(size, self.codec, name)
+        return text_type(size, self.codec, name)
 
     def type(self) -> EmulatedType:
         """Read a type."""
@@ -40,7 +40,7 @@ class TypeReader:
             word = "varchar"
         elif word in _COLLECTIONS:
             self.tokens.skip_balanced()
-            return f.build_type(TypeText(word), self.codec)
+            return build_type(TypeText(word), self.codec)
         word = "float" if word == "double" else word
         numbers: list[int] = []
         if self.tokens.accept("("):
@@ -48,14 +48,14 @@ class TypeReader:
             while self.tokens.accept(","):
                 numbers.append(self.tokens.whole_number())
             self.tokens.expect(")")
-        return f.build_type(TypeText(word, tuple(numbers)), self.codec)
+        return build_type(TypeText(word, tuple(numbers)), self.codec)
 
     def qualified_type(self, word: str) -> EmulatedType:
         """Read the qualifier of a DATETIME or INTERVAL."""
         first, lead = self._field()
         self.tokens.expect("to")
         last, fraction = self._field()
-        return f.build_type(TypeText(word, (), first, last, lead, fraction), self.codec)
+        return build_type(TypeText(word, (), first, last, lead, fraction), self.codec)
 
     def _field(self) -> tuple[str, int | None]:
         name, digits = self.tokens.name(), None

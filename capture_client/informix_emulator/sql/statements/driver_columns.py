@@ -13,9 +13,8 @@ from ...answers import ResultColumn, SqlValue, StatementOutcome, StatementType
 from ...encoding import EmulatedType
 from ...table_definition import LITERAL
 from ...tables import EmulatedTable, TableColumn
-from ..language import families as f
 from ..language.arithmetic import like
-from ..language.families import Family, family_of
+from ..language.families import FLOATING, SERIALS, Family, digits_of, family_of, named_type, width
 from ..language.tokens import TEXT, WORD, StatementTokens
 from ..reading import SessionView
 from .plans import BoundValues, Plan
@@ -73,7 +72,7 @@ def plan(tokens: StatementTokens, reading: SessionView) -> Plan:
     marks = sum(
         token.text == "?" for token in tokens.slice(0, 100_000)
     )  # version 15 binds the patterns
-    columns = [ResultColumn(name, f.named_type(kind)) for name, kind in _SHAPE]
+    columns = [ResultColumn(name, named_type(kind)) for name, kind in _SHAPE]
 
     def query(given: BoundValues) -> StatementOutcome:
         patterns = {
@@ -85,7 +84,7 @@ def plan(tokens: StatementTokens, reading: SessionView) -> Plan:
         found.sort(key=lambda row: (str(row[0]), str(row[1]), int(str(row[15]))))
         return StatementOutcome(rows=found, row_count=len(found))
 
-    parameters = [f.named_type("varchar(128)")] * marks
+    parameters = [named_type("varchar(128)")] * marks
     return Plan(StatementType.SELECT, parameters, columns=columns, query=query)
 
 
@@ -134,7 +133,7 @@ def _row(table: EmulatedTable, number: int, column: TableColumn) -> tuple[SqlVal
         *(0, scale, radix, int(not column.not_null), None, _default(table, column)),
         *(kind.coltype | (0x100 if column.not_null else 0), None, _characters(kind), number),
         *("NO" if column.not_null else "YES", None, None, None, None),
-        *("YES" if kind.coltype in f.SERIALS else "NO", kind.extended_id),
+        *("YES" if kind.coltype in SERIALS else "NO", kind.extended_id),
     )
 
 
@@ -153,14 +152,14 @@ def _name(kind: EmulatedType) -> str:
 def _size(kind: EmulatedType) -> tuple[int, int | None, int | None]:
     family = family_of(kind)
     if family is Family.DECIMAL:
-        precision, scale = f.digits_of(kind)
-        return precision, None if scale == f.FLOATING else scale, 10
+        precision, scale = digits_of(kind)
+        return precision, None if scale == FLOATING else scale, 10
     if family is Family.INTEGER:
-        return f.digits_of(kind)[0], 0, 10
+        return digits_of(kind)[0], 0, 10
     if family is Family.TEXT:
-        return f.width(kind), None, None
+        return width(kind), None, None
     return kind.collength, None, 2 if family is Family.FLOAT else None
 
 
 def _characters(kind: EmulatedType) -> int | None:
-    return f.width(kind) if family_of(kind) is Family.TEXT else None
+    return width(kind) if family_of(kind) is Family.TEXT else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ...sql_errors import sql_error
-from ..language import families as f
+from ..language.families import INTEGER
 from ..language.functions import Calls
 from ..language.scopes import Expression, Scope, ScopeColumn, Source, constant
 from ..language.tokens import NAME, TEXT, WORD, StatementTokens
@@ -184,7 +184,7 @@ class FromClause(Calls):
         hidden = {}
         if not isinstance(table, Catalogue):
             hidden["rowid"] = Expression(
-                f"{alias}.rid", f.INTEGER, "rowid", columns=frozenset({f"{alias}.rowid"})
+                f"{alias}.rid", INTEGER, "rowid", columns=frozenset({f"{alias}.rowid"})
             )
         self.scope.sources.append(Source(frozenset({name}), columns, hidden))
         return alias
@@ -263,7 +263,7 @@ class FromClause(Calls):
         tokens.expect("}")
         tokens.expect(")")
         rows = " UNION ALL ".join(f"SELECT {item.sql} AS r0" for item in items)
-        item = replace(constant(f.INTEGER, 0), type=self.common(items), name="unnamed_col_1")
+        item = replace(constant(INTEGER, 0), type=self.common(items), name="unnamed_col_1")
         return self._derived(ParsedQuery(rows, [item]), "")
 
     def subquery(self) -> Expression:

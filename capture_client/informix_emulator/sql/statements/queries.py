@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ...encoding import EmulatedType
 from ...sql_errors import sql_error
-from ..language import families as f
+from ..language.families import INTEGER
 from ..language.scopes import Expression, Scope, ScopeColumn
 from ..language.tokens import NAME, NUMBER, PARAMETER, WORD, StatementTokens
 from ..sources import Catalogue, Surface
@@ -175,7 +175,7 @@ class Queries(FromClause):
     def _count(self) -> str:
         if self.tokens.next.kind == PARAMETER:
             number = self.tokens.take().number
-            self.parameters[number] = f.INTEGER
+            self.parameters[number] = INTEGER
             return f"?{number}"
         return str(self.tokens.whole_number())
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ...answers import ResultColumn, StatementOutcome, StatementType
 from ...server import CDC_DATABASE, EmulatedServer
 from ...sql_errors import sql_error
-from ..language import families as f
+from ..language.families import text_type
 from ..language.tokens import NUMBER, StatementTokens
 from ..storage import Storage
 from ..transactions import FOREVER, NO_WAIT, SessionTransaction
@@ -232,7 +232,7 @@ class Settings:
                 raise sql_error(-201) from None
             return StatementOutcome(rows=[("OK",)], row_count=1)
 
-        column = ResultColumn("(expression)", f.text_type(255))
+        column = ResultColumn("(expression)", text_type(255))
         return Plan(StatementType.EXECUTE, columns=[column], query=query)
 
 
