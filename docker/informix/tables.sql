@@ -1,4 +1,4 @@
--- The tables of connector/informix_cdc/demo/database.py, with keys.
+-- The tables of connector/informix_emulator/shop/database.py, with keys.
 CREATE TABLE IF NOT EXISTS informix.customers (
     customer_num SERIAL,
     fname CHAR(15),

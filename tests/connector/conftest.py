@@ -8,8 +8,8 @@ import pytest
 
 from harness.capture.driving import Served
 from harness.servers.stores import listening_stores
-from informix_cdc.demo import demo_server
 from informix_emulator import ListeningServer
+from informix_emulator.shop import demo_server
 
 
 @pytest.fixture

@@ -21,9 +21,8 @@ import pytest
 from docker_files.docker_folder import DOCKER, SERVICES, run
 from harness.capture.scraping import free_port, scraped
 from harness.runs.patience import patiently
-from informix_cdc.demo.database import PASSWORD, demo_server
-from informix_cdc.demo.workload import Workload
 from informix_emulator import ListeningServer
+from informix_emulator.shop import PASSWORD, Workload, demo_server
 from odbc_driver.build import build_drivers
 
 CLIENT = DOCKER / "client"

@@ -12,8 +12,8 @@ from subprocess import CompletedProcess
 import pytest
 
 from docker_files.docker_folder import DOCKER, run
-from informix_cdc.demo.database import DATABASE, demo_server
 from informix_emulator import EmulatedServer
+from informix_emulator.shop import DATABASE, demo_server
 from informix_emulator.sql import open_session
 
 Script = Callable[..., CompletedProcess[str]]

@@ -14,7 +14,6 @@ from informix_capture_client.dialects import GBASE_8S, INFORMIX
 from informix_capture_client.errors import BadOption
 from informix_capture_client.shell_commands import command
 from informix_capture_client.transport import TLS
-from informix_cdc.demo import DATABASE, LOCALE, PASSWORD, TABLE_NAMES, Workload
 from informix_cdc.options import PASSWORD_VARIABLE, SQLI, flag_of, option_rows
 from informix_cdc.terminal import say, say_unbroken
 from informix_emulator import (
@@ -27,6 +26,7 @@ from informix_emulator import (
     read_recording,
     serve,
 )
+from informix_emulator.shop import DATABASE, LOCALE, PASSWORD, TABLE_NAMES, Workload
 
 _NOT_A = {INFORMIX.name: f"an {INFORMIX.product}", GBASE_8S.name: f"a {GBASE_8S.product}"}
 # Options of the recording that a client must repeat, else it asks other questions.

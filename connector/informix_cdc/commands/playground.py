@@ -150,8 +150,8 @@ def emulator(
     Its database `stores` has the tables informix.customers, informix.orders and informix.items.
     """
     from informix_cdc.commands.emulator import serve_demo
-    from informix_cdc.demo import demo_server
     from informix_emulator import keep_rows
+    from informix_emulator.shop import demo_server
 
     if replay is not None:
         _refuse_with_replay(context)

@@ -15,10 +15,9 @@ from threading import Lock
 
 from informix_capture_client.positions import show
 from informix_capture_client.shapes import ChangeRow
-from informix_cdc.demo.database import RowDict
 from informix_cdc.demo.rows_there import RowsThere
 from informix_cdc.demo.tables import TablesAccount
-from informix_cdc.demo.workload import CommittedTransaction
+from informix_emulator.shop import CommittedTransaction, RowDict
 
 _RECENT = 15
 

@@ -26,17 +26,16 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from informix_cdc.demo import database as database
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
 from informix_cdc.demo.tables import changes_in_order
 from informix_cdc.demo.view import Account, summary, view_for
-from informix_cdc.demo.workload import Workload
 from informix_cdc.host import Java, JavaUnfit, find_java
 from informix_cdc.lake import Lake, Mirror, MirrorSettings, delivered_rows, stream_options
 from informix_cdc.terminal import OneLineError, waiting
 from informix_checkpoints.offsets import planned_offset, query_id
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows, load_rows
+from informix_emulator.shop import Workload, database
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

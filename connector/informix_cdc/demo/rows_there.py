@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from informix_capture_client.shapes import ChangeRow
-from informix_cdc.demo import database as database
-from informix_cdc.demo.database import CUSTOMERS, ITEMS, ORDERS, RowDict
+from informix_emulator.shop import CUSTOMERS, ITEMS, ORDERS, RowDict, database
 
 FIRST_CUSTOMER, FIRST_ORDER = 101, 1001
 _CUSTOMERS, _ORDERS = 300, 700

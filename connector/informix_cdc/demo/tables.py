@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from informix_capture_client.shapes import ChangeRow
 from informix_cdc.demo.rows_there import key_of
-from informix_cdc.demo.workload import CommittedTransaction
 from informix_cdc.lake import as_of
+from informix_emulator.shop import CommittedTransaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from informix_cdc.demo.database import RowDict
+    from informix_emulator.shop import RowDict
 
 _Key = tuple[object, ...]
 _State = Mapping[str, Mapping[_Key, "RowDict"]]

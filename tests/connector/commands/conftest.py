@@ -14,9 +14,9 @@ from connector.commands.stopped_queries import SOON
 from harness.capture.driving import Served
 from harness.servers.stores import listening_stores
 from informix_cdc.commands import row_logging as full_row_logging
-from informix_cdc.demo.database import PASSWORD
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_emulator import ListeningServer
+from informix_emulator.shop import PASSWORD
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from connector.commands.conftest import connection_arguments, start
 from harness.runs.patience import patiently
-from informix_cdc.demo.database import demo_server
 from informix_emulator import ListeningServer
+from informix_emulator.shop import demo_server
 
 TABLE = "stores:informix.recorded"
 ROWS = 40

@@ -18,9 +18,9 @@ from emulator.sqli.caller import Caller
 from harness.servers.tls import make_certificate, server_context
 from informix_cdc.commands import emulator as emulator_command
 from informix_cdc.commands.cli import main
-from informix_cdc.demo.database import PASSWORD, demo_server
 from informix_cdc.options import PASSWORD_VARIABLE, flag_of, option_rows
 from informix_emulator import EmulatedServer, ListeningServer
+from informix_emulator.shop import PASSWORD, demo_server
 
 REQUIRED = ["--host=h", "--server=s", "--database=stores", "--table=informix.orders"]
 

@@ -18,18 +18,18 @@ from connector.commands.conftest import connection_arguments
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.commands.cli import main
-from informix_cdc.demo.database import (
-    ORDERS,
-    PASSWORD,
-    TABLE_NAMES,
-    demo_server,
-)
 from informix_cdc.doctor import diagnosis as operation
 from informix_cdc.doctor.large_objects import OBJECTS
 from informix_cdc.doctor.snapshots import CHECKS_OF_SNAPSHOTS
 from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions
 from informix_cdc.server.connections import open_capture_connection
 from informix_emulator import EmulatedServer, ListeningServer
+from informix_emulator.shop import (
+    ORDERS,
+    PASSWORD,
+    TABLE_NAMES,
+    demo_server,
+)
 from odbc_driver.build import build_drivers
 
 CHECKS = [

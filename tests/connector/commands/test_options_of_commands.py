@@ -18,9 +18,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from informix_cdc.commands.cli import main
-from informix_cdc.demo.database import ORDERS, PASSWORD
 from informix_cdc.options import PASSWORD_VARIABLE, option_rows
 from informix_emulator import ListeningServer
+from informix_emulator.shop import ORDERS, PASSWORD
 
 OF_THE_SOURCE = {name for name, _, _ in option_rows()}
 RELATED = ["--server=s", "--database=stores", "--table=informix.orders"]

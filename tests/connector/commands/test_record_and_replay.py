@@ -24,8 +24,6 @@ from informix_capture_client.errors import (
 from informix_cdc.commands.emulator import command_to_watch_replay, serve_replay
 from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.commands.record import RecordLimits, record
-from informix_cdc.demo.database import PASSWORD as DEMO_PASSWORD
-from informix_cdc.demo.database import demo_server
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.terminal.change_text import to_json
@@ -36,6 +34,8 @@ from informix_emulator import (
     ServerSocket,
     read_recording,
 )
+from informix_emulator.shop import PASSWORD as DEMO_PASSWORD
+from informix_emulator.shop import demo_server
 from odbc_driver.build import build_drivers
 
 PASSWORD = "s3cret-of-replay"

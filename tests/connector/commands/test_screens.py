@@ -24,11 +24,11 @@ from informix_cdc.commands import emulator as emulator_command
 from informix_cdc.commands import release as release_command
 from informix_cdc.commands import tail as tail_command
 from informix_cdc.commands.cli import main
-from informix_cdc.demo.database import CUSTOMERS, ORDERS, PASSWORD
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_cdc.terminal import screen
 from informix_cdc.terminal.screen import plain_console
 from informix_emulator import ListeningServer
+from informix_emulator.shop import CUSTOMERS, ORDERS, PASSWORD
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from connector.commands.conftest import connection_arguments
 from informix_cdc.commands.cli import main
-from informix_cdc.demo.database import PASSWORD
 from informix_emulator import ListeningServer
+from informix_emulator.shop import PASSWORD
 from odbc_driver.build import build_drivers
 
 

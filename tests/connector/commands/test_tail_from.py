@@ -11,8 +11,8 @@ import pytest
 from connector.commands.conftest import connection_arguments, start
 from harness.runs.patience import patiently
 from informix_capture_client.positions import show
-from informix_cdc.demo.database import ORDERS
 from informix_emulator import ListeningServer
+from informix_emulator.shop import ORDERS
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,10 @@ import pytest
 from harness.runs.patience import patiently
 from informix_cdc.commands.following import follow_with_rows
 from informix_cdc.demo.check import DemoCheck
-from informix_cdc.demo.database import DATABASE, PASSWORD, TABLE_NAMES, RowDict, demo_server
 from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
-from informix_cdc.demo.workload import Workload
 from informix_cdc.options import SourceOptions
 from informix_emulator import ListeningServer, keep_rows, load_rows
+from informix_emulator.shop import DATABASE, PASSWORD, TABLE_NAMES, RowDict, Workload, demo_server
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ import pytest
 
 from informix_capture_client.shapes import ChangeRow
 from informix_cdc.demo.check import DemoCheck
-from informix_cdc.demo.database import CUSTOMERS, demo_server
 from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, RowsThere, rows_there
 from informix_emulator import load_rows
+from informix_emulator.shop import CUSTOMERS, demo_server
 
 OLD, NEW = {"customer_num": 1, "city": "Bern"}, {"customer_num": 1, "city": "Basel"}
 OTHER = {"customer_num": 2, "city": "Chur"}

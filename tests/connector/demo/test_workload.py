@@ -9,17 +9,18 @@ import pytest
 from informix_capture_client.shapes.as_rows import ChangeRow
 from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.demo.check import DemoCheck
-from informix_cdc.demo.database import (
+from informix_cdc.terminal.options import parse_options
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
+from informix_emulator.shop import (
     CUSTOMERS,
     ITEMS,
     ORDERS,
     PASSWORD,
     TABLE_NAMES,
+    CommittedTransaction,
+    Workload,
     demo_server,
 )
-from informix_cdc.demo.workload import CommittedTransaction, Workload
-from informix_cdc.terminal.options import parse_options
-from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_emulator.sql import open_session
 
 NOW = 1_700_000_000.0

@@ -18,10 +18,9 @@ import pytest
 from harness.capture.driving import LIMIT, anchor_of, reader
 from harness.servers.stores import PASSWORD
 from informix_cdc.capture import server_watch
-from informix_cdc.demo.database import COLUMNS
-from informix_cdc.demo.workload import Workload
 from informix_cdc.snapshots import awaited_ends
 from informix_emulator import EmulatedServer, ListeningServer
+from informix_emulator.shop import COLUMNS, Workload
 from lab.benchmarks.measuring import Report
 
 PER_SECOND = 50

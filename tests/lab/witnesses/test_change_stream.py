@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from informix_cdc.demo.database import COLUMNS
-from informix_cdc.demo.workload import CommittedTransaction, Workload
 from informix_emulator import EmulatedServer
+from informix_emulator.shop import COLUMNS, CommittedTransaction, Workload
 from lab.witnesses import typed_values
 from lab.witnesses.java_programs import compiled, running
 from lab.witnesses.jdbc import url

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from harness.runs.patience import PATIENCE
-from informix_cdc.demo.database import COLUMNS
-from informix_cdc.demo.workload import CommittedTransaction, Workload
 from informix_emulator import EmulatedServer
+from informix_emulator.shop import COLUMNS, CommittedTransaction, Workload
 from lab.witnesses.java_programs import compiled, running
 from lab.witnesses.jdbc import conversing, url
 from lab.witnesses.programs import Line, Program

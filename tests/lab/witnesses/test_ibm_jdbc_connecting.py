@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from informix_cdc.commands.emulator import jdbc_url
-from informix_cdc.demo import demo_server
 from informix_emulator import ListeningServer
 from informix_emulator.listening import ServerSocket
+from informix_emulator.shop import demo_server
 from informix_emulator.sqli import Greeting, Prompt
 from informix_emulator.sqli.pam import PromptStyle
 from lab.witnesses.jdbc import VERSIONS, Conversation, Refused, conversing, pam_class, url

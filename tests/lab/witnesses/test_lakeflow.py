@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from informix_cdc.demo.database import COLUMNS
-from informix_cdc.demo.workload import CommittedTransaction, Workload
 from informix_emulator import EmulatedServer, keep_rows
+from informix_emulator.shop import COLUMNS, CommittedTransaction, Workload
 from lab.witnesses.lakeflow import MOST_RECORDS, Bridge, bridged
 from lab.witnesses.served import DATABASE, served
 from lab.witnesses.transactions import committed, first_difference

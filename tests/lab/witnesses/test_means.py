@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from informix_cdc.demo.workload import CommittedTransaction, ExpectedChange
+from informix_emulator.shop import CommittedTransaction, ExpectedChange
 from lab.witnesses import jars, typed_values
 from lab.witnesses.jars import NotHere
 from lab.witnesses.known_differences import CHANGE_STREAM_TYPES, JDBC_TYPES

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from informix_cdc.demo.workload import CommittedTransaction, ExpectedChange
+from informix_emulator.shop import CommittedTransaction, ExpectedChange
 from lab.witnesses.typed_values import like
 
 Record = Mapping[str, Any]

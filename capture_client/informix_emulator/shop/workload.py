@@ -15,14 +15,15 @@ from itertools import count
 from threading import Event
 from typing import Any
 
-from informix_cdc.demo import database as database
-from informix_cdc.demo.database import (
+from ..server import EmulatedServer
+from ..transactions import EmulatedTransaction
+from . import database
+from .database import (
     CUSTOMERS,
     ITEMS,
     ORDERS,
     RowDict,
 )
-from informix_emulator import EmulatedServer, EmulatedTransaction
 
 TICK_SECONDS = 0.01
 _ROLLED_BACK = 0.12  # of all transactions; short ones commit before it comes to that

@@ -11,8 +11,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from informix_capture_client.dialects import DIALECTS
-from informix_emulator import EmulatedServer
+from ..server import EmulatedServer
 
 RowDict = dict[str, Any]
 
@@ -77,7 +76,6 @@ def demo_server(
     """
     server = EmulatedServer(
         name,
-        {DIALECTS[dialect].owner: PASSWORD},
         poses_as=poses_as or dialect,
         latency_seconds=latency_seconds,
         wait_to_fill=wait_to_fill,
