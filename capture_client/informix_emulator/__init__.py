@@ -6,16 +6,16 @@ docs/emulator-protocol.md and answers as the CDC guide says a real one does.
 
 from __future__ import annotations
 
-from .late_release import LateRelease
 from .listening import ListeningServer, ServerSocket, serve
 from .locks import LockWait, LockWaits
-from .logical_log import LongTransactionError
+from .log.late_release import LateRelease
+from .log.logical_log import LongTransactionError
+from .log.transactions import EmulatedTransaction, Savepoint
 from .packed_rows import pack_rows
-from .recording_reader import BadRecording, Recording, read_recording
-from .replay import ReplayedServer
+from .recordings.reader import BadRecording, Recording, read_recording
+from .recordings.replay import ReplayedServer
 from .server import EmulatedServer
 from .sql import keep_rows, load_rows
-from .transactions import EmulatedTransaction, Savepoint
 
 __all__ = [
     "BadRecording",

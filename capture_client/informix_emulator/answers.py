@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from .encoding import EmulatedType
+from .column_types.encoding import EmulatedType
 
 SqlValue = object
 CheckStatement = Callable[[], None]  # called while a statement waits; raises to end it

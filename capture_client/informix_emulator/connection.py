@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from . import cdc_functions
 from .answers import CheckStatement, Prepared, SqlSession, SqlValue, StatementOutcome
-from .cdc_calls import Call, WithCalls, prepare_call
-from .cdc_functions import error_text
-from .lo_calls import LoCalls, Returned
-from .locales import code_set_of, codec_of
+from .cdc import functions as cdc_functions
+from .cdc.calls import Call, WithCalls, prepare_call
+from .cdc.functions import error_text
+from .column_types.locales import code_set_of, codec_of
+from .large_objects.calls import LoCalls, Returned
+from .large_objects.sbspace import Descriptors
+from .log.sessions import EmulatedSession
 from .poses import DEFAULT_LOCALE
-from .sbspace import Descriptors
 from .server import CDC_DATABASE, EmulatedServer
-from .sessions import EmulatedSession
 from .sql import open_session
 from .sql_errors import sql_error
 

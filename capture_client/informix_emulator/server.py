@@ -12,19 +12,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, count
 
-from .column_list import primary_key
-from .late_release import LateRelease
-from .locales import canonical_locale
+from .column_types.column_list import primary_key
+from .column_types.locales import canonical_locale
+from .large_objects.sbspace import Sbspace
 from .locks import LockWaits
-from .logical_log import EmulatedLogFile, LogicalLog
+from .log.late_release import LateRelease
+from .log.logical_log import EmulatedLogFile, LogicalLog
+from .log.sessions import EmulatedSession, ReadingManner
+from .log.transactions import EmulatedTransaction, RowKeeper
 from .poses import DEFAULT_LOCALE, pose_named
-from .sbspace import Sbspace
 from .server_faults import Faults
-from .sessions import EmulatedSession, ReadingManner
 from .sql_errors import sql_error
 from .sqli import Prompt
-from .tables import Database, EmulatedTable, EmulatedTableName, make_table
-from .transactions import EmulatedTransaction, RowKeeper
+from .tables.tables import Database, EmulatedTable, EmulatedTableName, make_table
 
 CDC_DATABASE = "syscdcv1"
 SYSTEM_DATABASE = "sysmaster"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from . import codes
-from .logical_log import LogicalLog, Wall
-from .sessions import EmulatedSession
-from .tables import Database, EmulatedTable
+from .log import codes
+from .log.logical_log import LogicalLog, Wall
+from .log.sessions import EmulatedSession
+from .tables.tables import Database, EmulatedTable
 
 
 class Faults(ABC):

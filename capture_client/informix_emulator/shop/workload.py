@@ -15,15 +15,10 @@ from itertools import count
 from threading import Event
 from typing import Any
 
+from ..log.transactions import EmulatedTransaction
 from ..server import EmulatedServer
-from ..transactions import EmulatedTransaction
 from . import database
-from .database import (
-    CUSTOMERS,
-    ITEMS,
-    ORDERS,
-    RowDict,
-)
+from .database import CUSTOMERS, ITEMS, ORDERS, RowDict
 
 TICK_SECONDS = 0.01
 _ROLLED_BACK = 0.12  # of all transactions; short ones commit before it comes to that

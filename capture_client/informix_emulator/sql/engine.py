@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from weakref import WeakValueDictionary
 
-from .. import codes
 from ..answers import WireForm
 from ..locks import NO_SESSION, HeldLock, LockWait, SqlSessionFacts
+from ..log import codes
+from ..log.transactions import EmulatedTransaction, NamedRow
 from ..poses import DEFAULT_LOCALE
 from ..server import EmulatedServer
-from ..tables import EmulatedTable
-from ..transactions import EmulatedTransaction, NamedRow
+from ..tables.tables import EmulatedTable
 from .held_locks import locks_of, owners_of
 from .language.values import DateForm, store
 from .reading import SessionView

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from ..answers import CursorKind
-from ..encoding import EmulatedType
-from ..locales import codec_of
+from ..column_types.encoding import EmulatedType
+from ..column_types.locales import codec_of
 from ..server import EmulatedServer
 from ..sql_errors import sql_error
-from ..tables import Database
+from ..tables.tables import Database
 from .language.families import BIGINT, INTEGER, SERIALS, Family, family_of, named_type, text_type
 from .language.values import DateForm, Stored, dated_type
 from .sources import LAST_COMMITTED, Catalogue, Finder, SourceTable, TableView, filled_in

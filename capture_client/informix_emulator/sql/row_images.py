@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ..answers import WireForm
-from ..encoding import EmulatedType
+from ..column_types.encoding import EmulatedType
 from .language.packing import packer
 from .storage import RowValues, Storage, Store
 

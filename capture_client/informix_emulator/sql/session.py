@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ..answers import CheckStatement, Prepared, SqlValue, StatementOutcome, StatementType
-from ..locales import canonical_locale
+from ..column_types.locales import canonical_locale
 from ..locks import LockWait
 from ..poses import DEFAULT_LOCALE
 from ..sql_errors import SqlError, sql_error

@@ -1,6 +1,6 @@
 """What a table's name leads to: rows of a user's table, of a system table, or a view's query.
 
-Rule: a system table is filled when a statement that names it runs, from `catalog.py`; who may read
+Rule: a system table is filled when a statement that names it runs, from `system_tables`; who may read
 what is asked of the server, and the errors are those a server gives. What a query sees of rows that
 others have changed is decided here, when it runs.
 """
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Protocol
 
-from ..catalog import find_rows
-from ..catalog_columns import columns_of
-from ..encoding import EmulatedType
-from ..locales import codec_of
+from ..column_types.encoding import EmulatedType
+from ..column_types.locales import codec_of
 from ..server import CDC_DATABASE, EmulatedServer
 from ..sql_errors import sql_error
-from ..tables import EmulatedTable, TableColumn
+from ..system_tables.columns import columns_of
+from ..system_tables.rows import find_rows
+from ..tables.tables import EmulatedTable, TableColumn
 from .language.functions import Surroundings
 from .language.values import store
 from .storage import Storage, Store

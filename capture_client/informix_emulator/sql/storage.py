@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
 
 from ..answers import CheckStatement, WireForm
-from ..catalog import CatalogRow
 from ..locks import Waiting
 from ..sql_errors import SqlError, sql_error
-from ..table_definition import Definition, Reference
-from ..tables import EmulatedTable, Index, TableColumn
+from ..system_tables.rows import CatalogRow
+from ..tables.definition import Definition, Reference
+from ..tables.tables import EmulatedTable, Index, TableColumn
 from .language.arithmetic import Functions
 from .language.families import SERIALS, Family, family_of
 from .language.values import Stored

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from itertools import count
 
 from ..locks import NO_SESSION
+from ..log.transactions import EmulatedTransaction
 from ..sql_errors import sql_error
-from ..transactions import EmulatedTransaction
 from .reading import SessionView
 from .work import Work
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..locks import NO_SESSION
-from ..logical_log import LongTransactionError
+from ..log.logical_log import LongTransactionError
+from ..log.transactions import EmulatedTransaction, Savepoint
 from ..server import EmulatedServer
 from ..sql_errors import SqlError, sql_error
-from ..tables import EmulatedTable
-from ..transactions import EmulatedTransaction, Savepoint
+from ..tables.tables import EmulatedTable
 from .held_locks import owners_of
 from .language.values import load
 from .storage import RowValues, Storage, Store, UpdateLock

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from ..answers import SqlValue
-from ..encoding import EmulatedType
-from ..simple_objects import DESCRIPTOR_BYTES
+from ..column_types.encoding import EmulatedType
+from ..large_objects.simple_objects import DESCRIPTOR_BYTES
 from ..sql_errors import sql_error
 from .packed import datetime_of, in_fields, interval_of, unpack
 from .reading import Malformed, RequestReader

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from ..answers import Admitted, CheckStatement, SqlSession, StatementOutcome
-from ..logical_log import LongTransactionError
+from ..log.logical_log import LongTransactionError
 from ..sql_errors import SqlError, sql_error
 from . import replies
 from .dialect import MessageLayout, agree, answer_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..simple_objects import DESCRIPTOR_BYTES
+from ..large_objects.simple_objects import DESCRIPTOR_BYTES
 
 _WIDE_OBJECT_BYTES = 68  # as IBM's JDBC driver 15.0.1.0 sends it, and takes it from a row
 _PAM, _BIGINT, _WIDE, _GBASE, _WIDE_TUPLE, _WIDE_ROWS = 44, 54, 62, 67, 69, 70

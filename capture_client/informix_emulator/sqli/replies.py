@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..answers import Prepared, ResultColumn, StatementOutcome
-from ..encoding import EmulatedType
-from ..simple_objects import SimpleObjects
+from ..column_types.encoding import EmulatedType
+from ..large_objects.simple_objects import SimpleObjects
 from ..sql_errors import SqlError
 from .dialect import MessageLayout
 from .requests import Code

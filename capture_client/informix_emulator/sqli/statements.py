@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 
 from ..answers import CheckStatement, CursorKind, FoundRows, Prepared, StatementOutcome, StatementType
-from ..simple_objects import SimpleObjects
+from ..large_objects.simple_objects import SimpleObjects
 from ..sql_errors import SqlError, sql_error
 from . import replies
 from .binds import BoundValue, value_of, with_objects

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from ..answers import ResultColumn, SqlValue
-from ..encoding import EmulatedType
-from ..simple_objects import DESCRIPTOR_BYTES, SimpleObjects
+from ..column_types.encoding import EmulatedType
+from ..large_objects.simple_objects import DESCRIPTOR_BYTES, SimpleObjects
 from ..sql_errors import sql_error
 from .dialect import MessageLayout
 

@@ -27,7 +27,7 @@ from informix_capture_client.session.session import (
     set_full_row_logging,
 )
 from informix_capture_client.stream.event_stream import in_our_numbers
-from informix_emulator import codes
+from informix_emulator.log import codes
 
 SETTINGS = SessionSettings(server="informix", timeout_seconds=5, max_records=64, buffer_bytes=4096)
 ORDERS = CapturedTable("stores:informix.orders", ("id", "note"), 0)

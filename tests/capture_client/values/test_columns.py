@@ -15,7 +15,7 @@ from informix_capture_client.locales import codec_of
 from informix_capture_client.values.column_list import Column, parse_columns
 from informix_capture_client.values.column_types import capturable, compile_type, is_large_object
 from informix_capture_client.values.table_decoder import TableDecoder
-from informix_emulator import tables as emulated
+from informix_emulator.tables import tables as emulated
 from manual.type_table import TYPE_FAMILIES
 
 DATE = ("b", "date")

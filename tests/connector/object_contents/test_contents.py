@@ -334,7 +334,7 @@ def test_a_server_that_does_not_open_objects_ends_the_query_with_a_remedy(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from informix_emulator import sql_errors
-    from informix_emulator.sbspace import Sbspace
+    from informix_emulator.large_objects.sbspace import Sbspace
 
     def refuse(_self: Sbspace, _locator: bytes) -> None:
         raise sql_errors.sql_error(-674, "ifx_lo_open")

@@ -18,7 +18,7 @@ from informix_cdc.doctor.large_objects import OBJECTS
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_connection
 from informix_emulator import ListeningServer, sql_errors
-from informix_emulator.sbspace import Sbspace
+from informix_emulator.large_objects.sbspace import Sbspace
 
 
 def settings(port: int, folder: Path, **chosen: str) -> SourceOptions:

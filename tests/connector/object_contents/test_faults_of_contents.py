@@ -18,7 +18,7 @@ from informix_capture_client.object_readers.odbc_objects import OdbcObjects
 from informix_capture_client.object_readers.sqli_objects import SqliObjects
 from informix_cdc.object_contents import plan
 from informix_cdc.server import connections
-from informix_emulator.sbspace import Sbspace
+from informix_emulator.large_objects.sbspace import Sbspace
 from odbc_driver.build import build_drivers
 
 __all__ = ["files", "informix"]

@@ -206,7 +206,7 @@ def test_a_key_with_bytes_that_are_no_characters_finds_no_other_row(
     tmp_path: Path, way: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that checks no characters has two keys, of which one is shown as the other."""
-    from informix_emulator import encoding
+    from informix_emulator.column_types import encoding
 
     def characters(codec: str, _limit: int) -> Callable[[str], bytes]:
         return lambda value: value.encode(codec).replace("\u00a6".encode(codec), b"\xff")

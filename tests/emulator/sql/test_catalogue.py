@@ -6,7 +6,7 @@ import pytest
 
 from emulator.sql.asking import Asked
 from emulator.sql.client_statements import GET_COLUMNS
-from informix_emulator.catalog import _TABLES
+from informix_emulator.system_tables.rows import _TABLES
 
 # what a driver asks for getImportedKeys: the keys, by their constraints and the indexes of both
 IMPORTED_KEYS = (

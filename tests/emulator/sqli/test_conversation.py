@@ -15,7 +15,7 @@ from emulator.sqli.spoken import (
     hexed,
     sql,
 )
-from informix_emulator.logical_log import LongTransactionError
+from informix_emulator.log.logical_log import LongTransactionError
 from informix_emulator.poses import POSES
 from informix_emulator.sqli.login import Greeting
 

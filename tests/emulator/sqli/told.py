@@ -16,8 +16,8 @@ from informix_emulator.answers import (
     StatementOutcome,
     StatementType,
 )
-from informix_emulator.column_list import parse_column_list
-from informix_emulator.encoding import EmulatedType, column_type
+from informix_emulator.column_types.column_list import parse_column_list
+from informix_emulator.column_types.encoding import EmulatedType, column_type
 from informix_emulator.sql_errors import SqlError, sql_error
 
 EVERY_TYPE = (

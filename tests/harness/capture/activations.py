@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from informix_emulator.sessions import EmulatedSession
+from informix_emulator.log.sessions import EmulatedSession
 
 Activation = tuple[int, frozenset[str]]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder
-from informix_emulator import tables as emulated
+from informix_emulator.tables import tables as emulated
 
 EncodedRow = tuple[Sequence[int], bytes]
 

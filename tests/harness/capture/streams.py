@@ -15,7 +15,7 @@ from informix_capture_client.records.records import (
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions, StreamEvent
 from informix_capture_client.transactions.pieces import Piece
-from informix_emulator import records as build
+from informix_emulator.log import records as build
 
 ReadRow = tuple[RecordKind, int, int, int, bytes]
 Read = ReadRow | Control

@@ -33,7 +33,7 @@ from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool
-from informix_emulator import records as build
+from informix_emulator.log import records as build
 from lab.benchmarks.endless_stream import memory
 from lab.benchmarks.pipeline import START, open_spool
 from lab.benchmarks.workload import captured_of_tables, catalog_tables

@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder
-from informix_emulator.tables import Capture, make_table
+from informix_emulator.tables.tables import Capture, make_table
 from lab.benchmarks.workload import COLUMNS, Row, rows_without_end
 
 COPIES = 10

@@ -16,7 +16,7 @@ from informix_capture_client.catalog.tables import Table
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values.column_list import parse_columns
 from informix_emulator import EmulatedServer
-from informix_emulator.tables import Capture
+from informix_emulator.tables.tables import Capture
 
 PASSWORD = "benchmark"
 TABLE = "bench:informix.lines"

@@ -24,11 +24,11 @@ from decimal import (
     Overflow,
 )
 
-from ...encoding import EmulatedType
-from ...patterns import Pattern, like_pattern, matches_pattern
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import SqlError, sql_error
 from .families import CHARS, DATE, EXACT, MOST_DIGITS, NUMBERS, Family, family_of, is_of_months
 from .moments import PARTS_OF_SECOND, extend, moment_of, render_interval
+from .patterns import Pattern, like_pattern, matches_pattern
 from .values import WIDE, Stored, checked_date, convert, exact, load, store
 
 _DIVIDES = Context(prec=MOST_DIGITS)

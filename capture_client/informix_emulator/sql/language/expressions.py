@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Protocol
 
-from ...encoding import EmulatedType
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
 from .families import (
     CHARS,

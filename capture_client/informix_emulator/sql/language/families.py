@@ -10,9 +10,9 @@ from __future__ import annotations
 from enum import IntEnum, auto
 from functools import lru_cache
 
-from ...column_list import TypeText, parse_column_list
-from ...datetimes import EmulatedQualifier
-from ...encoding import EmulatedType, column_type
+from ...column_types.column_list import TypeText, parse_column_list
+from ...column_types.datetimes import EmulatedQualifier
+from ...column_types.encoding import EmulatedType, column_type
 from ...sql_errors import sql_error
 
 MOST_DIGITS = 32

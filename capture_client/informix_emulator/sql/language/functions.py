@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from ...cdc_functions import error_text
-from ...encoding import EmulatedType
+from ...cdc.functions import error_text
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
 from .conditions import Conditions
 from .families import (

@@ -12,8 +12,8 @@ import re
 from functools import lru_cache
 
 from ...answers import SqlValue
-from ...datetimes import EmulatedQualifier
-from ...encoding import EmulatedType
+from ...column_types.datetimes import EmulatedQualifier
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
 from .families import qualifier_of
 

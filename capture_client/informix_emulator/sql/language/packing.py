@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from ...encoding import EmulatedType
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
 from .families import CHARS, FLOATING, Family, digits_of, family_of, qualifier_of
 from .values import COMPLEMENT, Stored, load

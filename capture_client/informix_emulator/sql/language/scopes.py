@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...encoding import EmulatedType
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
 from .families import Family, family_of, named_type
 from .values import Stored

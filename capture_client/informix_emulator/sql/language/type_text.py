@@ -1,13 +1,13 @@
 """Read types: `decimal(10,2)`, `datetime year to second`.
 
-Rule: what a type means is the business of `encoding.py`; here is how it is written. Source: Guide to
+Rule: what a type means is the business of `column_types`; here is how it is written. Source: Guide to
 SQL: Syntax, "Data Type".
 """
 
 from __future__ import annotations
 
-from ...column_list import TypeText
-from ...encoding import EmulatedType
+from ...column_types.column_list import TypeText
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
 from .families import build_type, text_type
 from .tokens import StatementTokens

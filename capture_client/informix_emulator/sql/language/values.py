@@ -27,18 +27,9 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperatio
 from functools import lru_cache
 
 from ...answers import SqlValue
-from ...encoding import EmulatedType
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
-from .families import (
-    CHARS,
-    FLOATING,
-    INTEGER_ERRORS,
-    Family,
-    digits_of,
-    family_of,
-    largest,
-    named_type,
-)
+from .families import CHARS, FLOATING, INTEGER_ERRORS, Family, digits_of, family_of, largest, named_type
 from .moments import parse_datetime, parse_interval, render_interval
 
 Stored = int | float | str | bytes | None

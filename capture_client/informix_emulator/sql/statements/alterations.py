@@ -11,8 +11,8 @@ import sqlite3
 from dataclasses import replace
 
 from ...sql_errors import sql_error
-from ...table_definition import renamed
-from ...tables import EmulatedTable, Index
+from ...tables.definition import renamed
+from ...tables.tables import EmulatedTable, Index
 from ..storage import Storage
 from ..work import Work
 from .definitions import TABLE_OPTIONS, Definitions, RunStatement, TableOptions, declared, put_table

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...answers import StatementOutcome, StatementType
-from ...encoding import EmulatedType
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
 from ..language.families import SERIALS
 from ..language.scopes import Expression, Scope

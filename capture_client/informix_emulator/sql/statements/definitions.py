@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...answers import StatementOutcome, StatementType
-from ...catalog_constraints import key_of
 from ...server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
 from ...sql_errors import SqlError, sql_error
-from ...table_definition import LITERAL, Default, Definition, Reference
-from ...tables import EmulatedTable, EmulatedTableName, Index, make_table
+from ...system_tables.constraints import key_of
+from ...tables.definition import LITERAL, Default, Definition, Reference
+from ...tables.tables import EmulatedTable, EmulatedTableName, Index, make_table
 from ..language.families import Family, family_of
 from ..language.tokens import StatementTokens
 from ..language.values import load

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...answers import ResultColumn, SqlValue, StatementOutcome, StatementType
-from ...encoding import EmulatedType
-from ...table_definition import LITERAL
-from ...tables import EmulatedTable, TableColumn
+from ...column_types.encoding import EmulatedType
+from ...tables.definition import LITERAL
+from ...tables.tables import EmulatedTable, TableColumn
 from ..language.arithmetic import like
 from ..language.families import FLOATING, SERIALS, Family, digits_of, family_of, named_type, width
 from ..language.tokens import TEXT, WORD, StatementTokens

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...answers import CursorKind, ResultColumn, StatementOutcome, StatementType
-from ...encoding import EmulatedType
+from ...column_types.encoding import EmulatedType
 from ..language.values import Stored
 from ..sources import SourceTable
 from ..work import Work

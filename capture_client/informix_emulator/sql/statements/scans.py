@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...answers import WireForm
-from ...encoding import EmulatedType
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
 from ..held_locks import owners_of
 from ..language.values import Stored, loader

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...answers import CursorKind, ResultColumn, StatementOutcome, StatementType
-from ...encoding import EmulatedType
+from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
-from ...tables import EmulatedTableName, make_table
+from ...tables.tables import EmulatedTableName, make_table
 from ..language.tokens import StatementTokens
 from ..reading import SessionView
 from ..sources import SourceTable

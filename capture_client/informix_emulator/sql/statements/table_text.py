@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...encoding import EmulatedType
-from ...table_definition import LITERAL, Default
+from ...column_types.encoding import EmulatedType
+from ...tables.definition import LITERAL, Default
 from ..language.tokens import NAME, NUMBER, TEXT, WORD, StatementTokens, Token
 from ..language.values import store
 from .queries import Queries

@@ -14,8 +14,8 @@ from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation, ServerRefused
 from informix_capture_client.transport.sqli.describing import SqliColumn
 from informix_capture_client.transport.sqli.rows import SqliRowReader
-from informix_emulator.column_list import parse_column_list
-from informix_emulator.encoding import EmulatedType, column_type
+from informix_emulator.column_types.column_list import parse_column_list
+from informix_emulator.column_types.encoding import EmulatedType, column_type
 
 UTF8 = "utf-8"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from informix_emulator import Recording, ReplayedServer
-from informix_emulator.replay import ReplayedConnection
+from informix_emulator.recordings.replay import ReplayedConnection
 from informix_emulator.sql_errors import SqlError
 
 

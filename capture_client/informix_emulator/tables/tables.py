@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
 
-from .column_list import ColumnDefinition, parse_column_list
-from .encoding import MOST_ROW_BYTES, EmulatedType, column_type
-from .locales import codec_of
-from .table_definition import Definition
+from ..column_types.column_list import ColumnDefinition, parse_column_list
+from ..column_types.encoding import MOST_ROW_BYTES, EmulatedType, column_type
+from ..column_types.locales import codec_of
+from .definition import Definition
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _QUALIFIED_NAME = re.compile(r'\s*(\w+):(?:"((?:[^"]|"")+)"|(\w+))\.(?:"((?:[^"]|"")+)"|(\w+))\s*')

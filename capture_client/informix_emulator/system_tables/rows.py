@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import catalog_constraints, codes
-from .catalog_columns import SYSTEM_TABLES, columns_of
-from .encoding import EmulatedType
-from .locks import NO_SESSION
-from .logical_log import LogicalLog
-from .server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
-from .tables import Capture, Database
+from ..column_types.encoding import EmulatedType
+from ..locks import NO_SESSION
+from ..log import codes
+from ..log.logical_log import LogicalLog
+from ..server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
+from ..tables.tables import Capture, Database
+from . import constraints
+from .columns import SYSTEM_TABLES, columns_of
 
 _Value = str | int | None
 CatalogRow = dict[str, _Value]
@@ -264,7 +265,7 @@ def _tables(server: EmulatedServer, database: Database) -> Iterator[CatalogRow]:
             "flags": _RAW_FLAG if table.kind == "raw" else 0,
             "locklevel": "P" if table.locks_pages else "R",
             "ncols": len(table.columns),
-            "nindexes": len(catalog_constraints.indexes_of(table)),
+            "nindexes": len(constraints.indexes_of(table)),
             "rowsize": table.fixed_bytes,
         }
 
@@ -379,17 +380,17 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Cat
     (SYSTEM_DATABASE, "sysptnhdr"): _partitions,
     (SYSTEM_DATABASE, "sysenv"): _environment,
     (SYSTEM_DATABASE, "sysdual"): _dual,
-    ("", "sysindexes"): catalog_constraints.indexes,
+    ("", "sysindexes"): constraints.indexes,
     ("", "sysxtdtypes"): _extended_types,
     **{("", name): _nothing for name in _EMPTY},
     ("", "systables"): _tables,
     ("", "syscolumns"): _columns,
-    ("", "sysconstraints"): catalog_constraints.constraints,
-    ("", "sysobjstate"): catalog_constraints.object_states,
-    ("", "sysreferences"): catalog_constraints.references,
-    ("", "sysdefaults"): catalog_constraints.defaults,
-    ("", "sysviews"): catalog_constraints.views,
-    ("", "syssyntable"): catalog_constraints.synonyms,
+    ("", "sysconstraints"): constraints.constraints,
+    ("", "sysobjstate"): constraints.object_states,
+    ("", "sysreferences"): constraints.references,
+    ("", "sysdefaults"): constraints.defaults,
+    ("", "sysviews"): constraints.views,
+    ("", "syssyntable"): constraints.synonyms,
     ("", "sysusers"): _users,
     ("", "sysfragments"): _fragments,
 }

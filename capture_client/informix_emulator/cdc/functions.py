@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from . import codes
-from .codes import PENDING_ALTER, error_code
-from .column_list import column_name, split_at_commas
-from .locales import canonical_locale
-from .server import EmulatedServer
-from .sessions import EmulatedSession
-from .sql_errors import sql_error
-from .tables import Capture, EmulatedTable, EmulatedTableName
+from ..column_types.column_list import column_name, split_at_commas
+from ..column_types.locales import canonical_locale
+from ..log import codes
+from ..log.codes import PENDING_ALTER, error_code
+from ..log.sessions import EmulatedSession
+from ..server import EmulatedServer
+from ..sql_errors import sql_error
+from ..tables.tables import Capture, EmulatedTable, EmulatedTableName
 
 MAX_RECORDS = 256  # what a server accepts as max_recs, by one client's option check
 

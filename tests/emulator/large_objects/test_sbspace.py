@@ -10,7 +10,7 @@ import pytest
 
 from harness.servers.in_process import InProcessConnection
 from informix_emulator import EmulatedServer, EmulatedTransaction, keep_rows
-from informix_emulator.sbspace import Descriptors
+from informix_emulator.large_objects.sbspace import Descriptors
 from informix_emulator.sql_errors import SqlError
 
 TABLE = "stores:informix.files"

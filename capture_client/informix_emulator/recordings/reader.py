@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .sql_errors import SqlError
+from ..sql_errors import SqlError
 
 FORMAT = "informix-cdc recording"
 VERSION = 1

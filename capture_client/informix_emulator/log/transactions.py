@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..large_objects.sbspace import Counted, Sbspace
+from ..locks import HeldLock, SqlSessionFacts
+from ..tables.tables import EmulatedTable
 from . import codes, records
 from .late_release import LateRelease
-from .locks import HeldLock, SqlSessionFacts
 from .logical_log import EmulatedLogFile, LogicalLog, LogRecord
-from .sbspace import Counted, Sbspace
-from .tables import EmulatedTable
 
 NamedRow = Mapping[str, object]
 _BEGIN_BYTES, _END_BYTES, _ROW_BYTES = 52, 48, 64

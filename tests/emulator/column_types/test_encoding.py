@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from informix_emulator.column_list import parse_column_list
-from informix_emulator.decimals import fixed_point
-from informix_emulator.tables import Capture, EmulatedTable, make_table
+from informix_emulator.column_types.column_list import parse_column_list
+from informix_emulator.column_types.decimals import fixed_point
+from informix_emulator.tables.tables import Capture, EmulatedTable, make_table
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_rows.json").read_text())
 ROWS = [(table, row) for table in RECORDED["tables"] for row in table["rows"]]

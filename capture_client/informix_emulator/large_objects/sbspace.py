@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from .sql_errors import sql_error
+from ..sql_errors import sql_error
 
 LOCATOR_BYTES, HANDLE_BYTES = 72, 76
 BAD_ADDRESS, NO_DESCRIPTOR, TABLE_FULL, BAD_ARGUMENT = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from informix_emulator.patterns import like_pattern, matches_pattern
+from informix_emulator.sql.language.patterns import like_pattern, matches_pattern
 from informix_emulator.sql_errors import SqlError
 
 LIKES = {

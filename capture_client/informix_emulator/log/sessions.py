@@ -12,9 +12,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import cast
 
+from ..tables.tables import Capture, EmulatedTable, make_table
 from . import codes, records
 from .logical_log import EmulatedLogFile, LogicalLog, LogRecord, Wall
-from .tables import Capture, EmulatedTable, make_table
 
 _CHECK_SECONDS = 0.1  # how often a waiting read looks for a cancel or a lost connection
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from .answers import (
+from ..answers import (
     CheckStatement,
     Prepared,
     ResultColumn,
@@ -19,13 +19,13 @@ from .answers import (
     StatementOutcome,
     StatementType,
 )
-from .column_list import TypeText
-from .connection import MIN_READ_BYTES
-from .encoding import EmulatedType, column_type
-from .locales import codec_of
-from .recording_reader import Question, Recording, one_line
-from .sql_errors import SqlError, sql_error
-from .sqli import Greeting
+from ..column_types.column_list import TypeText
+from ..column_types.encoding import EmulatedType, column_type
+from ..column_types.locales import codec_of
+from ..connection import MIN_READ_BYTES
+from ..sql_errors import SqlError, sql_error
+from ..sqli import Greeting
+from .reader import Question, Recording, one_line
 
 RecordedRow = Sequence[str | None]
 _LONGEST_VARCHAR = 255

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .sql_errors import sql_error
+from ...sql_errors import sql_error
 
 _MOST_STEPS = 1_000_000_000  # comparisons of signs for one text, some seconds: our choice
 _STEPS_AT_ONCE = 1_000_000

@@ -15,11 +15,11 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 
-from .answers import CheckStatement, Prepared, ResultColumn, SqlValue, StatementOutcome, StatementType
-from .column_list import TypeText
-from .encoding import column_type
+from ..answers import CheckStatement, Prepared, ResultColumn, SqlValue, StatementOutcome, StatementType
+from ..column_types.column_list import TypeText
+from ..column_types.encoding import column_type
+from ..sql_errors import sql_error
 from .sbspace import LOCATOR_BYTES, Descriptors
-from .sql_errors import sql_error
 
 _NAMED = re.compile(
     r"(?:select|execute function) (?:\w+\.)?(?P<name>ifx_lo_\w+) ?\((?P<arguments>[^)]*)\)"

@@ -1,6 +1,6 @@
 """EXECUTE FUNCTION of a `cdc_*` function: the types of its arguments, and who may call it.
 
-Rule: the statement is understood here, the function runs in `cdc_functions`. The types are those of
+Rule: the statement is understood here, the function runs in `functions.py`. The types are those of
 the functions' declarations (CDC guide, chapter 2): a client converts what it binds to them.
 """
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .answers import (
+from ..answers import (
     CheckStatement,
     Prepared,
     ResultColumn,
@@ -19,8 +19,8 @@ from .answers import (
     StatementOutcome,
     StatementType,
 )
-from .column_list import TypeText, split_at_commas
-from .encoding import EmulatedType, column_type
+from ..column_types.column_list import TypeText, split_at_commas
+from ..column_types.encoding import EmulatedType, column_type
 
 _EXECUTE = re.compile(
     r"execute function (?P<cdc>syscdcv1 ?: ?)?(?:\"?(?P<owner>\w+)\"?\.)?"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from .column_list import parse_column_list
-from .encoding import EmulatedType, column_type
+from ..column_types.column_list import parse_column_list
+from ..column_types.encoding import EmulatedType, column_type
 
 _PARTS = ", ".join(f"part{n} smallint" for n in range(1, 17))
 

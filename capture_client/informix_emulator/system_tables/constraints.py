@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .tables import Database, EmulatedTable, Index
+from ..tables.tables import Database, EmulatedTable, Index
 
 if TYPE_CHECKING:
-    from .server import EmulatedServer
+    from ..server import EmulatedServer
 
 _Row = dict[str, str | int | None]
 _VIEW_TEXT_BYTES = 256  # a row of sysviews holds so much of a view's text

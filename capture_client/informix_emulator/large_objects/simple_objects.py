@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 
-from .sql_errors import sql_error
+from ..sql_errors import sql_error
 
 DESCRIPTOR_BYTES = 56
 _LAYOUT = struct.Struct(">4xIiii18xH16x")

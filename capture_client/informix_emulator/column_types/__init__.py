@@ -1,0 +1,1 @@
+"""Types of columns: how they are spelled, catalogued and encoded."""

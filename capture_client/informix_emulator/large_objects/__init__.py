@@ -1,0 +1,1 @@
+"""Smart large objects and the functions on them; TEXT and BYTE."""

@@ -1,0 +1,1 @@
+"""Recordings of a server: read from a file, and replayed."""

@@ -1,0 +1,1 @@
+"""The system tables that clients ask, with their columns."""

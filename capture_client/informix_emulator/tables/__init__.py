@@ -1,0 +1,1 @@
+"""Databases and tables: their definitions, and rows as the log holds them."""
