@@ -100,7 +100,7 @@ class SettlingRestart(NamedTuple):
     log_end: int
 
 
-class Witness(NamedTuple):
+class DeliveredCommit(NamedTuple):
     """A delivered transaction: its BEGINTX and COMMTX numbers, and the time of its COMMTX."""
 
     begin: int
@@ -110,20 +110,20 @@ class Witness(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Enough to go on without loss or repetition.
+    """A position in the stream from which it can resume without loss or repetition.
 
-    `commit` is the COMMTX sequence number of the last transaction delivered; `restart` is where a
-    new session must begin. The pair is valid only if no transaction with captured rows commits
-    above `commit` and begins below `restart`. `unseen` are transactions that were open before the
-    stream began: they are left out when they commit. `witness` is a transaction with rows at or below
-    `commit`, the last one that is known: a log that does not show it is another log. `chunk` is how
-    many chunks the stream has passed: everything in it that is no transaction counts as one.
+    `commit` is the COMMTX sequence number of the last delivered transaction. `restart` is where a new
+    session must begin. The pair is valid only if no transaction with captured rows commits above
+    `commit` and begins below `restart`. `unseen` lists transactions that were open before the stream
+    began; they are left out when they commit. `last_delivered` is the last known transaction with rows
+    at or below `commit`: a log that does not contain it is another log. `chunk` counts the chunks that
+    the stream has passed; everything in the stream that is not a transaction counts as one.
     """
 
     commit: int
     restart: int
     unseen: tuple[int, ...] = ()
-    witness: Witness | None = field(default=None, compare=False)
+    last_delivered: DeliveredCommit | None = field(default=None, compare=False)
     chunk: int = 0
 
     @property

@@ -66,7 +66,7 @@ def recognised(data: bytes) -> list[str]:
     lines: list[str] = []
     for each in found:
         if each.rank == best:
-            lines += _told(each)
+            lines += _described(each)
     return lines
 
 
@@ -74,10 +74,10 @@ def _without_changes(begun: list[_Found]) -> list[str]:
     """Return lines about bytes that begin as messages do, if they do: the way that says most of why."""
     if not begun:
         return [_NOTHING]
-    return [_HEADER_ONLY, *_told(max(begun, key=lambda each: each.reasons.total()))]
+    return [_HEADER_ONLY, *_described(max(begun, key=lambda each: each.reasons.total()))]
 
 
-def _told(found: _Found) -> Iterator[str]:
+def _described(found: _Found) -> Iterator[str]:
     yield found.way
     if found.changes:
         kinds = sorted(found.changes.items())

@@ -393,7 +393,7 @@ class EmulatedServer(Faults):
                 begun = self.open_transactions.items()
                 self.open_transactions = {n: t for n, t in begun if t.begin_sequence < lost_from}
             for file in self.log.files:
-                file.wall = None
+                file.unreadable = None
             self.late_release.release()
             for transaction in list(self.open_transactions.values()):
                 transaction.rollback()

@@ -1,7 +1,7 @@
-"""What goes wrong with a server because a test wants it to: silence, stalls, errors, walls.
+"""Faults that tests inject into a server: silence, stalls, errors, an unreadable log.
 
-Rule: each is one method, named for what a client then sees, with who has seen it of a real server, or
-that it is our choice.
+Rule: one method per fault, named for what a client sees. Its docstring names who saw it on a real
+server, or says that it is our choice.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from .log import codes
-from .log.logical_log import LogicalLog, Wall
+from .log.logical_log import LogicalLog, UnreadableEnd
 from .log.sessions import EmulatedSession
 from .tables.tables import Database, EmulatedTable
 
@@ -78,17 +78,16 @@ class Faults(ABC):
             for session in self._chosen(session_id):
                 session.is_stalled = True
 
-    def put_up_wall(self, *, reads_return: bool = True) -> None:
+    def make_log_unreadable(self, *, reads_return: bool = True) -> None:
         """Let sessions that are opened from now on read the current log only up to its present end.
 
-        They get no further in it, nor into the next one, also when the log has moved on: only TIMEOUT
-        records, or reads that do not return. One that begins in a later file reads that; `recover`
-        takes the wall down. An open client measured this on Informix 15.0.1.0.3, after a session had
+        They get only TIMEOUT records, or reads that do not return, also after the log has moved on to
+        the next file. A session that begins in a later file reads that file; `recover` ends the fault. An open client measured this on Informix 15.0.1.0.3, after a session had
         met the end of a log whose last page was still being written.
         """
         with self.log.changed:
             file = self.log.current
-            file.wall = Wall(len(file.records), frozenset(self._sessions), reads_return)
+            file.unreadable = UnreadableEnd(len(file.records), frozenset(self._sessions), reads_return)
 
     def answer_empty(self, session_id: int | None, reads: int) -> None:
         """Let the next reads of a session, or of all with None, return no bytes, and at once.

@@ -11,7 +11,7 @@ from informix_capture_client.catalog.log_space import require_in_log
 from informix_capture_client.catalog.set_up import HaRole, check_ha_role
 from informix_capture_client.errors import EMPTY_COPY, NEW_STREAM, DataLoss, Gap
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
-from informix_capture_client.positions import Position, Witness
+from informix_capture_client.positions import DeliveredCommit, Position
 from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.transactions.order_errors import beginning_lost
 from informix_capture_client.transactions.replay import other_log, replay_failed
@@ -19,7 +19,7 @@ from informix_cdc.capture.guard import row_logging_off
 from informix_cdc.spark.next_offset import require_same_stream
 from informix_cdc.table_changes.known_tables import other_source, other_table
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.spool.loss_marks import ReportedLoss
+from informix_checkpoints.spool.reported_losses import ReportedLoss
 from manual.made_parts import ROOT
 
 HERE = Position(commit=0x248560, restart=0x248000)
@@ -42,7 +42,7 @@ LOSSES = {
     "another source": other_source("a", "b"),
     "another table": other_table("t", "a", "b"),
     "a batch that is not in the log": replay_failed(2, "it ends before"),
-    "another log": other_log(Witness(1, 2, 3), "it ends before"),
+    "another log": other_log(DeliveredCommit(1, 2, 3), "it ends before"),
     "a log that ends before": _refused(require_in_log, Position(1, 0), 1),
     "a beginning that is lost": beginning_lost(7, 2, 1),
     "a loss that was reported": ReportedLoss(Gap.ROW_LOGGING_OFF, "it was off").error(),

@@ -142,7 +142,7 @@ def test_a_wall_ends_the_log_for_later_sessions_and_no_others(
 ) -> None:
     start, before = server.position(), capturing(connect, server)
     fill(server, 1)
-    server.put_up_wall()
+    server.make_log_unreadable()
     fill(server, 2)
     server.switch_log()
     next_log = server.position()
@@ -162,7 +162,7 @@ def test_a_read_before_a_wall_may_not_return_before_the_client_hangs_up(
     server: EmulatedServer, connect: Connect
 ) -> None:
     start = server.position()
-    server.put_up_wall(reads_return=False)
+    server.make_log_unreadable(reads_return=False)
     fill(server, 1)
     client = capturing(connect, server, start)
     assert names(client.records()) == ["TABSCHEMA"]

@@ -158,7 +158,7 @@ def wall(manner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wall]:
         with followed(stores.proxy.port) as stream:
             workload.run(5)
             stream.upto(workload.committed[-1].commit)
-        stores.server.put_up_wall(reads_return="TIMEOUT" in manner)
+        stores.server.make_log_unreadable(reads_return="TIMEOUT" in manner)
         yield Wall(stores, workload, stream, stores.server.position())
 
 
@@ -253,7 +253,7 @@ def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
     with stores_behind_proxy(timeout_seconds=0.1) as stores:
         with reader(stores.proxy.port) as first:
             anchor = anchor_of(first)
-            stores.server.put_up_wall()
+            stores.server.make_log_unreadable()
             _, end = drained(first, anchor, insert(stores.server, 1))
         stores.server.switch_log()
         with foreign_traffic(stores.server):

@@ -116,7 +116,7 @@ def test_a_late_begintx_takes_a_restart_position_back_that_nothing_bounds(monkey
             assert world.process.capture is not None
             spool = world.process.capture.state.spool
             assert spool is not None
-            return spool.manifest.mark.restart - open_.begin
+            return spool.manifest.high_watermark.restart - open_.begin
 
         yield from begun(world)
         world.account.begin()

@@ -146,8 +146,8 @@ def _why_not(column: Column, behind: frozenset[str], choice: ColumnChoice) -> st
 
 def _described(name: TableName, column: Column, why: str) -> str:
     of_type = f"has type {column.type_text.upper()[:_SHOWN]}"
-    said = {_BY_TYPE: of_type, _BY_PLACE: "follows a SET, MULTISET or LIST"}[why]
-    return f"column {quoted(column.name)} of table {name} {said}"
+    reason = {_BY_TYPE: of_type, _BY_PLACE: "follows a SET, MULTISET or LIST"}[why]
+    return f"column {quoted(column.name)} of table {name} {reason}"
 
 
 def _require_no_large_object(named: Named, tables: Sequence[Table], choice: ColumnChoice) -> None:

@@ -36,12 +36,12 @@ class ObjectStatus:
 
     Attributes:
         size: in bytes.
-        told: the whole of it, of which no more is known than that it has the time of the last change
-            (ODBC Driver Programmer's Manual, "ifx_lo_stat_mtime").
+        status_bytes: the whole status structure. It contains the time of the last change (ODBC Driver
+            Programmer's Manual, "ifx_lo_stat_mtime"); its other fields are not documented.
     """
 
     size: int
-    told: bytes
+    status_bytes: bytes
 
 
 class ObjectReader(ABC):

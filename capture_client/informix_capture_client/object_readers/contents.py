@@ -45,7 +45,7 @@ class Content:
     data: bytes | None = None
 
     @property
-    def held_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         """How many bytes of it are in memory."""
         return len(self.data or b"")
 
@@ -94,18 +94,18 @@ class OpenedObject:
     descriptor: int = -1
     size: int = 0
     content: Content | None = None
-    told: bytes = b""  # its status when it was opened
+    status_bytes: bytes = b""  # its status when it was opened
 
     @property
-    def held_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         """How many bytes of it are in memory once it is read."""
-        return self.size if self.content is None else self.content.held_bytes
+        return self.size if self.content is None else self.content.buffered_bytes
 
 
 def try_open(reader: ObjectReader, place: ObjectPlace, most_bytes: int) -> OpenedObject:
     """Open an object that is to be read; one that is gone, or too large, is settled at once."""
     if isinstance(place, ByKey) and place.is_value:
-        return _look_at(reader, place, most_bytes)
+        return _open_by_key(reader, place, most_bytes)
     locator = place if isinstance(place, bytes) else _locator_now(reader, place)
     if locator is None:
         return OpenedObject(place, content=Content(GONE))
@@ -117,7 +117,7 @@ def try_open(reader: ObjectReader, place: ObjectPlace, most_bytes: int) -> Opene
         return OpenedObject(place, content=Content(GONE))
     status = reader.status(descriptor)
     if status.size <= most_bytes:
-        return OpenedObject(place, descriptor, status.size, told=status.told)
+        return OpenedObject(place, descriptor, status.size, status_bytes=status.status_bytes)
     reader.close(descriptor)
     return OpenedObject(place, content=Content(TOO_LARGE, status.size))
 
@@ -141,7 +141,9 @@ def read_whole(
         reader.close(opened.descriptor)
         if data is None:
             return UNREAD
-        is_unchanged = now.size == opened.size and (now.told == opened.told or data == previous)
+        is_unchanged = now.size == opened.size and (
+            now.status_bytes == opened.status_bytes or data == previous
+        )
         if is_unchanged and len(data) > now.size:
             return Content(TOO_LARGE)  # the size that is told is not all of its size
         if is_unchanged and len(data) == now.size:
@@ -153,7 +155,7 @@ def read_whole(
     return opened.content or UNREAD
 
 
-def _look_at(reader: ObjectReader, place: ByKey, most_bytes: int) -> OpenedObject:
+def _open_by_key(reader: ObjectReader, place: ByKey, most_bytes: int) -> OpenedObject:
     """Ask how long a TEXT or BYTE is, and read it if it is short; there is nothing to keep open."""
     found = reader.simple_object(place.statement, place.arguments, min(most_bytes, AT_ONCE_BYTES))
     size = found.size or 0 if found else 0

@@ -63,8 +63,8 @@ class OdbcObjects(ObjectReader):
                 query.execute(self._transport.in_its_words(statement), arguments)
                 if query.statement.call("SQLFetch") == odbc.NO_DATA:
                     return None
-                told = query.value(1)
-                size = None if told is None else int(told)
+                status_bytes = query.value(1)
+                size = None if status_bytes is None else int(status_bytes)
                 if size is None or size > most_bytes:
                     return SimpleObject(size)
                 return SimpleObject(size, query.value(2, odbc.C_BINARY))

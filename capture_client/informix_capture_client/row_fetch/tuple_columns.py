@@ -74,7 +74,7 @@ _Read = Callable[[_Rows], pa.Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Stretch:
+class _FixedRun:
     """Neighbouring columns of fixed size, read with one look at each row."""
 
     layout: np.dtype
@@ -120,16 +120,18 @@ class TupleDecoder:
         rows = _joined(tuples)
         arrays: list[pa.Array] = []
         for part in self._parts:
-            arrays += self._fixed(rows, part) if isinstance(part, _Stretch) else [self._one(rows, part)]
+            arrays += (
+                self._fixed(rows, part) if isinstance(part, _FixedRun) else [self._one(rows, part)]
+            )
         self._require_end(rows)
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _fixed(self, rows: _Rows, stretch: _Stretch) -> Iterator[pa.Array]:
-        with self._named(stretch.kinds[0][0]):
-            rows.need(stretch.layout.itemsize)
-        values = gather(rows.data, stretch.layout, rows.at)
-        rows.at = rows.at + stretch.layout.itemsize
-        for place, (name, kind) in zip(stretch.layout.names or (), stretch.kinds, strict=True):
+    def _fixed(self, rows: _Rows, run: _FixedRun) -> Iterator[pa.Array]:
+        with self._named(run.kinds[0][0]):
+            rows.need(run.layout.itemsize)
+        values = gather(rows.data, run.layout, rows.at)
+        rows.at = rows.at + run.layout.itemsize
+        for place, (name, kind) in zip(run.layout.names or (), run.kinds, strict=True):
             with self._named(name):
                 yield kind.decode(values[place])
 
@@ -171,12 +173,12 @@ def _parts(
     names: Sequence[str],
     kinds: Sequence[FixedType | VariableType],
     heads: Sequence[Callable[[Any], _Read] | None],
-) -> Iterator[_Stretch | _Headed]:
+) -> Iterator[_FixedRun | _Headed]:
     chosen, width = list[tuple[str, FixedType]](), 0
     for name, kind, head in zip(names, kinds, heads, strict=True):
         size = kind.layout.itemsize if isinstance(kind, FixedType) and head is None else 0
         if chosen and (head is not None or width + size > _STRETCH_BYTES):
-            yield _stretch(chosen)
+            yield _fixed_run(chosen)
             chosen, width = [], 0
         if head is not None:
             yield _Headed(name, head(kind))
@@ -184,12 +186,12 @@ def _parts(
             chosen.append((name, kind))
             width += size
     if chosen:
-        yield _stretch(chosen)
+        yield _fixed_run(chosen)
 
 
-def _stretch(kinds: list[tuple[str, FixedType]]) -> _Stretch:
+def _fixed_run(kinds: list[tuple[str, FixedType]]) -> _FixedRun:
     layout = np.dtype([(f"f{number}", kind.layout) for number, (_, kind) in enumerate(kinds)])
-    return _Stretch(layout, kinds)
+    return _FixedRun(layout, kinds)
 
 
 def _varchar(kind: VariableType) -> _Read:

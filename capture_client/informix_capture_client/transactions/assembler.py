@@ -26,7 +26,7 @@ from typing import cast
 import numpy as np
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
-from informix_capture_client.positions import UNKNOWN_END, LogEnd, Position, Witness
+from informix_capture_client.positions import UNKNOWN_END, DeliveredCommit, LogEnd, Position
 from informix_capture_client.records import (
     OF_NO_TRANSACTION,
     Begin,
@@ -136,7 +136,7 @@ class TransactionAssembler:
         return frozenset(self._unseen.ids)
 
     @property
-    def awaited_commit(self) -> Witness | None:
+    def awaited_commit(self) -> DeliveredCommit | None:
         """The last transaction delivered before this session, as long as its COMMTX has not come by."""
         return self._continuity.awaited
 
@@ -396,10 +396,10 @@ class TransactionAssembler:
         if sound == 0 or self._continuity.awaited is not None:
             return  # it may be another log: nothing moves
         delivered = self._delivered(ends, sound)
-        transactions, last_delivered = None, self._position.witness
+        transactions, last_delivered = None, self._position.last_delivered
         if len(delivered):
             transactions = ends.transactions(delivered, self._unseen.ids, self.with_bounds)
-            last_delivered = transactions.witness
+            last_delivered = transactions.last_delivered
         self._position = ends.position(sound - 1, self._unseen.ids, last_delivered)
         self._shown_restart = int(ends.shown_restarts[sound - 1])
         if transactions is not None:
@@ -431,7 +431,7 @@ class TransactionAssembler:
             max(previous.commit, commit),
             max(previous.restart, min(self._shown_restart, self._restart_bound)),  # never moves back
             self._unseen.ids,
-            previous.witness,
+            previous.last_delivered,
         )
 
     @property

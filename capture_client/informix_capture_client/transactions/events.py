@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from informix_capture_client.positions import Position, Witness
+from informix_capture_client.positions import DeliveredCommit, Position
 from informix_capture_client.records import Integers, ServerError, TableSchema
 from informix_capture_client.transactions.pieces import BlockRecords, Piece, SpilledRecords
 
@@ -71,14 +71,17 @@ class CommittedTransactions:
     def position(self) -> Position:
         """The pair that is valid once all of them are delivered."""
         return Position(
-            int(self.commit_sequence_numbers[-1]), int(self.restarts[-1]), self.unseen, self.witness
+            int(self.commit_sequence_numbers[-1]),
+            int(self.restarts[-1]),
+            self.unseen,
+            self.last_delivered,
         )
 
     @property
-    def witness(self) -> Witness:
+    def last_delivered(self) -> DeliveredCommit:
         """The last of them, by which the log is known again."""
         last = (self.begin_sequence_numbers, self.commit_sequence_numbers, self.commit_times)
-        return Witness(*(int(numbers[-1]) for numbers in last))
+        return DeliveredCommit(*(int(numbers[-1]) for numbers in last))
 
     def each(self) -> list[CommittedTransactions]:
         """Return every transaction as a value of its own."""

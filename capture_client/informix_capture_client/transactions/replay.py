@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from informix_capture_client.errors import NEW_STREAM, DataLoss, Gap
-from informix_capture_client.positions import Position, Witness, show
+from informix_capture_client.positions import DeliveredCommit, Position, show
 from informix_capture_client.transactions.transaction_ends import Ends
 
 
@@ -77,7 +77,7 @@ class ContinuityCheck:
     """
 
     def __init__(self, start: Position | None, begins_at: int | None = None) -> None:
-        known = start.witness if start else None
+        known = start.last_delivered if start else None
         place = begins_at if begins_at is not None else (start.restart if start else 0)
         # A session that begins behind its BEGINTX need not show it: some servers hide such ends.
         self.awaited = known if known is not None and place <= known.begin else None
@@ -98,7 +98,7 @@ class ContinuityCheck:
         return place, other_log(known, f"the log shows {show(number)} of second {time}")
 
 
-def other_log(known: Witness, what: str) -> DataLoss:
+def other_log(known: DeliveredCommit, what: str) -> DataLoss:
     """Return the error for a log that does not show what was delivered from it."""
     return DataLoss(
         f"the last transaction that was delivered committed at {show(known.commit)} in second"

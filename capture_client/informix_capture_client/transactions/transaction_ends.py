@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from informix_capture_client.positions import Position, Witness
+from informix_capture_client.positions import DeliveredCommit, Position
 from informix_capture_client.records import Bits, Integers, RecordBlock, RecordKind, ragged_places
 from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.transactions.long_transactions import LongTransaction
@@ -146,10 +146,10 @@ class Ends:
         self.commits = np.maximum.accumulate(np.maximum(committed, previous.commit))
 
     def position(
-        self, number: int, unseen: tuple[int, ...], witness: Witness | None = None
+        self, number: int, unseen: tuple[int, ...], last_delivered: DeliveredCommit | None = None
     ) -> Position:
         """Return the pair that is valid at an end."""
-        return Position(int(self.commits[number]), int(self.restarts[number]), unseen, witness)
+        return Position(int(self.commits[number]), int(self.restarts[number]), unseen, last_delivered)
 
     def transactions(
         self, delivered: Integers, unseen: tuple[int, ...], with_bounds: bool

@@ -228,7 +228,7 @@ _BY_STATE_CONNECTED: dict[str, Verdict] = {
 }
 
 
-def judge(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
+def verdict_of(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
     """Say what a failure means; `connected` tells whether the connection had been established."""
     if any(each.is_without_tls for each in diagnostics):
         return _WITHOUT_TLS
@@ -293,7 +293,7 @@ class Translator:
     def error(self, diagnostics: Sequence[Diagnostic], *, connected: bool) -> InformixCdcError:
         """Build the exception, with all that the driver said as its `answer`."""
         records = [self._scrubbed(each) for each in diagnostics] or [_NO_DIAGNOSTIC]
-        verdict = judge(records, connected=connected)
+        verdict = verdict_of(records, connected=connected)
         if verdict is _WRONG_DATABASE and self._names["database"] == CDC_DATABASE:
             verdict = _CDC_DATABASE_CLOSED  # the name is ours, and so the user's right is what is wrong
         cause = verdict.cause.format(**self._names)
@@ -301,7 +301,7 @@ class Translator:
         granting = command_granting_capture(self._names["user"])
         more = {"is_silence": True} if verdict.is_silence else {}
         return verdict.kind(
-            f"{cause}: {_told(records)}.",
+            f"{cause}: {_joined(records)}.",
             self._dialect.worded(
                 verdict.remedy, **self._names, real_server=real_server, granting_capture=granting
             ),
@@ -346,7 +346,7 @@ _MOST_SHOWN = 500  # characters of one record: a driver may announce 32 KB
 _PREFIXES = re.compile(r"^(\[[^\]]*\]\s*)+")
 
 
-def _told(records: Iterable[Diagnostic]) -> str:
+def _joined(records: Iterable[Diagnostic]) -> str:
     """Join what the records say, cut, without the driver's `[vendor][driver]` prefixes."""
     return "; ".join(
         f"{_shown(_PREFIXES.sub('', each.text).strip())} [{each.sqlstate}] ({each.native})"

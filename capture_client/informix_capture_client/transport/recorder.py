@@ -45,27 +45,27 @@ class RecordingTransport:
         self._connection = connection
         self._sink = sink
         self._is_open = True
-        self._tell(what="open", database=settings.database)
+        self._write(what="open", database=settings.database)
 
     def call(self, statement: str, *arguments: Argument) -> int:
         """Execute a function and return the one integer that it answers with."""
         event = self._statement(statement, arguments)
         answer = self._answered(event, lambda: self._inner.call(statement, *arguments))
-        self._tell(**event, rows=[[str(answer)]])
+        self._write(**event, rows=[[str(answer)]])
         return answer
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
         """Run a query and return all its rows; every value as text, NULL as None."""
         event = self._statement(statement, arguments)
         answer = self._answered(event, lambda: self._inner.rows(statement, *arguments))
-        self._tell(**event, rows=[list(row) for row in answer])
+        self._write(**event, rows=[list(row) for row in answer])
         return answer
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
         """Return the next bytes of a capture session; valid until the call after the next."""
         event = {"what": "read", "session": session_id, "room": max_bytes}
         answer = self._answered(event, lambda: self._inner.lo_read(session_id, max_bytes))
-        self._tell(**event, bytes=base64.b64encode(answer).decode("ascii"))
+        self._write(**event, bytes=base64.b64encode(answer).decode("ascii"))
         return answer
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class RecordingTransport:
         self._inner.close()
         if self._is_open:
             self._is_open = False
-            self._tell(what="close")
+            self._write(what="close")
 
     def _statement(self, statement: str, arguments: tuple[Argument, ...]) -> RecordedEvent:
         # as the server is sent it: two products differ in words
@@ -87,10 +87,10 @@ class RecordingTransport:
         try:
             return ask()
         except InformixCdcError as error:
-            self._tell(**event, error=_described(error))
+            self._write(**event, error=_described(error))
             raise
 
-    def _tell(self, **event: Any) -> None:  # noqa: ANN401 - values of JSON
+    def _write(self, **event: Any) -> None:  # noqa: ANN401 - values of JSON
         self._sink({"connection": self._connection, **event})
 
 

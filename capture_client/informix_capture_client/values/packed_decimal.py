@@ -71,8 +71,8 @@ def _from_several(limbs: list[PackedWords], unit: int, precision: int, negative:
     refuse(first > most, too_large)
     high, low = np.zeros(len(first), np.uint64), first
     for limb, factor in [*((limb, WORD_UNIT) for limb in middle), (last, unit)]:
-        carried, low = _product(low, factor, limb)
-        high = high * np.uint64(factor) + carried
+        carry, low = _product(low, factor, limb)
+        high = high * np.uint64(factor) + carry
     limit_high, limit_low = divmod(10**precision, 2**64)
     refuse((high > limit_high) | ((high == limit_high) & (low >= np.uint64(limit_low))), too_large)
     flip = np.where(negative, _LARGEST, np.uint64(0))

@@ -77,18 +77,18 @@ def decoded(logged: LoggedChanges, readers: Readers) -> Decoded:
             rows = LocatedRows(logged.data, where[:, 0], where[:, 1], where[:, 2], lobs, name == "old")
             images, notes = reader.read(rows)
             # Of an update the new row counts: Db2 logs no large object of an old one.
-            is_told = np.full(len(places), name == "new") | (changes["new"][places][:, 1] < 0)
-            _add(found.notes, notes, places, is_told)
+            is_reported = np.full(len(places), name == "new") | (changes["new"][places][:, 1] < 0)
+            _add(found.notes, notes, places, is_reported)
             side.append(Image(places, images))
     return found
 
 
-def _add(all_notes: Notes, notes: Notes, places: IntArray, is_told: np.ndarray) -> None:
+def _add(all_notes: Notes, notes: Notes, places: IntArray, is_reported: np.ndarray) -> None:
     """Add what is known of the rows of one table and side, by the places of their changes."""
     for row, reason in notes.wrong.items():
         all_notes.wrong.setdefault(int(places[row]), reason)
     for row, columns in notes.not_in_log.items():
-        if is_told[row]:
+        if is_reported[row]:
             all_notes.not_in_log[int(places[row])] = columns
     for row, warnings in notes.warnings.items():
         known = all_notes.warnings.setdefault(int(places[row]), [])

@@ -42,10 +42,10 @@ class Header(NamedTuple):
     stream: int
 
 
-HEADER_OF = {mark: struct.Struct(mark + "IHHQQQ6sH") for mark in "<>"}
+HEADER_OF = {endian: struct.Struct(endian + "IHHQQQ6sH") for endian in "<>"}
 
 
-def commit_microseconds(payload: bytes, mark: str) -> int | None:
+def commit_microseconds(payload: bytes, endian: str) -> int | None:
     """Return when a transaction was committed, in microseconds since 1970, UTC.
 
     Manuals give the second in 8 bytes, IBM's samples read 4.
@@ -53,7 +53,7 @@ def commit_microseconds(payload: bytes, mark: str) -> int | None:
     if len(payload) < 4:
         return None
     if len(payload) >= 8:
-        seconds = int(struct.unpack_from(mark + "Q", payload)[0])
+        seconds = int(struct.unpack_from(endian + "Q", payload)[0])
         if seconds < LATEST_SECOND:
             return seconds * MICROSECONDS
-    return int(struct.unpack_from(mark + "I", payload)[0]) * MICROSECONDS
+    return int(struct.unpack_from(endian + "I", payload)[0]) * MICROSECONDS

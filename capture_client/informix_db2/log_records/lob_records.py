@@ -48,7 +48,7 @@ class LobRecord(NamedTuple):
     data: bytes | None
 
 
-def read_lob_record(payload: bytes, mark: str) -> LobRecord:
+def read_lob_record(payload: bytes, endian: str) -> LobRecord:
     """Read a record of the LOB manager.
 
     Raises:
@@ -57,7 +57,7 @@ def read_lob_record(payload: bytes, mark: str) -> LobRecord:
     if len(payload) < _HEADER:
         raise BadDb2Value("a LOB manager record ends inside its header")
     operation = payload[1]
-    parent = struct.unpack_from(mark + "HH", payload, 6)
+    parent = struct.unpack_from(endian + "HH", payload, 6)
     if operation not in OPERATIONS:
         raise BadDb2Value(f"LOB manager operation {operation} is none of 64 to 67")
     if operation == NOT_UPDATED or (operation == DELETE_DATA and len(payload) < _BODY):
@@ -66,7 +66,7 @@ def read_lob_record(payload: bytes, mark: str) -> LobRecord:
         return LobRecord(operation, parent, 0, 0, original, STRINGS_COLUMN, None)
     if len(payload) < _BODY:
         raise BadDb2Value("a LOB manager record ends inside its body")
-    length, offset, original, column = struct.unpack_from(mark + "IQxBH", payload, _HEADER)
+    length, offset, original, column = struct.unpack_from(endian + "IQxBH", payload, _HEADER)
     if original not in ORIGINAL:
         raise BadDb2Value(f"original operation {original} is none of 1, 2, 4 and 8")
     if operation == ADD_DATA and _BODY + length > len(payload):
@@ -141,8 +141,8 @@ def strings_of(structure: bytes, columns: int, orders: Sequence[OffsetOrder]) ->
         raise BadDb2Value(f"column 65535 has no offsets for {columns} columns")
     found: list[list[bytes]] = []
     for order in orders:
-        mark = "<" if order == "little" else ">"
-        offsets = struct.unpack_from(f"{mark}{columns + 1}I", structure, 4)
+        endian = "<" if order == "little" else ">"
+        offsets = struct.unpack_from(f"{endian}{columns + 1}I", structure, 4)
         is_growing = all(first <= second for first, second in pairwise(offsets))
         if offsets[0] == 0 and is_growing and offsets[-1] == size - base:
             strings = [structure[base + a : base + b] for a, b in pairwise(offsets)]

@@ -27,8 +27,8 @@ OUT_OF_ROW, UNDO_OUT_OF_ROW = 211, 212
 ROW_AT, _ROW_AT_OF_EMPTY_PAGE, HALF_UPDATE = 20, 26, 0x8000
 UPDATE_FUNCTION = 163
 DMS_BYTES = 18
-_DMS = {mark: struct.Struct(mark + "HHH4x6s").unpack_from for mark in "<>"}
-_ROW = {mark: struct.Struct(mark + "BxHBxH").unpack_from for mark in "<>"}
+_DMS = {endian: struct.Struct(endian + "HHH4x6s").unpack_from for endian in "<>"}
+_ROW = {endian: struct.Struct(endian + "BxHBxH").unpack_from for endian in "<>"}
 NORMAL_ROWS = (0x00, 0x10)
 USER_DATA = 1
 
@@ -80,7 +80,7 @@ class Function(NamedTuple):
     number: int
 
 
-def read_row_record(payload: bytes, mark: str) -> RowRecord | UndoRecord | Function:
+def read_row_record(payload: bytes, endian: str) -> RowRecord | UndoRecord | Function:
     """Read a record of the data manager.
 
     Raises:
@@ -97,12 +97,12 @@ def read_row_record(payload: bytes, mark: str) -> RowRecord | UndoRecord | Funct
         return Function(function)
     if len(payload) < DMS_BYTES:
         raise BadDb2Value("a row record ends before its row identifier")
-    space, table, flags, rid = _DMS[mark](payload, 2)
+    space, table, flags, rid = _DMS[endian](payload, 2)
     if function in UNDONE:
         return UndoRecord(UNDONE[function], space, table, rid)
     kind, at = KINDS[function]
     is_half = flags & HALF_UPDATE != 0
-    row, end = _row(payload, at, mark)
+    row, end = _row(payload, at, endian)
     if kind != UPDATE:
         return RowRecord(
             kind,
@@ -115,14 +115,14 @@ def read_row_record(payload: bytes, mark: str) -> RowRecord | UndoRecord | Funct
         )
     if payload[end : end + 2] != bytes([COMPONENT, function]):
         raise BadDb2Value("an update has no second record behind the old row")
-    return RowRecord(kind, space, table, rid, is_half, row, _row(payload, end + ROW_AT, mark)[0])
+    return RowRecord(kind, space, table, rid, is_half, row, _row(payload, end + ROW_AT, endian)[0])
 
 
-def _row(payload: bytes, at: int, mark: str) -> tuple[UserData | None, int]:
+def _row(payload: bytes, at: int, endian: str) -> tuple[UserData | None, int]:
     """Return a row's user data, None for what is the server's own, and where the row ends."""
     if at + 8 > len(payload):
         raise BadDb2Value("a row ends inside its header")
-    kind, length, form, fixed_bytes = _ROW[mark](payload, at)
+    kind, length, form, fixed_bytes = _ROW[endian](payload, at)
     if not 8 <= length <= len(payload) - at:
         raise BadDb2Value("a row's length is not that of its record")
     if form != USER_DATA:

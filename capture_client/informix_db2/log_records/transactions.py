@@ -124,19 +124,19 @@ class Db2Transaction:
 class Assembler:
     """Takes records in the order of the log, and gives transactions when they are committed."""
 
-    def __init__(self, mark: str, most_bytes: int, most_open_bytes: int) -> None:
-        self.order: Order = "little" if mark == "<" else "big"
-        self._mark = mark
+    def __init__(self, endian: str, most_bytes: int, most_open_bytes: int) -> None:
+        self.order: Order = "little" if endian == "<" else "big"
+        self._endian = endian
         self._most_bytes = most_bytes
         self._most_open_bytes = most_open_bytes
         self._open_bytes = 0
-        self._header_of = HEADER_OF[mark].unpack_from
+        self._header_of = HEADER_OF[endian].unpack_from
         self._open: dict[tuple[int, bytes], Db2Transaction] = {}
 
     def known(self) -> NDArray[np.uint64]:
         """Return the transactions that are open, as the eight bytes that headers have of them."""
-        head = [tid + struct.pack(self._mark + "H", stream) for stream, tid in self._open]
-        return np.frombuffer(b"".join(head), self._mark + "u8")
+        head = [tid + struct.pack(self._endian + "H", stream) for stream, tid in self._open]
+        return np.frombuffer(b"".join(head), self._endian + "u8")
 
     def take(self, record: Taken) -> Db2Transaction | None:
         """Take a record; return its transaction if this commits it and it changed rows.
@@ -166,7 +166,7 @@ class Assembler:
             return None
         transaction.close()
         transaction.commit = header.lfs, header.lsn
-        transaction.commit_microseconds = commit_microseconds(payload, self._mark)
+        transaction.commit_microseconds = commit_microseconds(payload, self._endian)
         return transaction
 
     def _ended(self, header: Header) -> Db2Transaction | None:
@@ -189,7 +189,7 @@ class Assembler:
         self._count(transaction, len(record.data))
         component = payload[0] if payload else -1
         if component == row_records.COMPONENT:
-            found = row_records.read_row_record(payload, self._mark)
+            found = row_records.read_row_record(payload, self._endian)
             if isinstance(found, RowRecord):
                 self._add_row(transaction, found, place, record)
             elif isinstance(found, UndoRecord):
@@ -197,7 +197,7 @@ class Assembler:
             else:
                 _bracket(transaction, found.number, place, record)
         elif component == lob_records.COMPONENT:
-            lob = lob_records.read_lob_record(payload, self._mark)
+            lob = lob_records.read_lob_record(payload, self._endian)
             _add_lob(transaction, lob, place, record)
         elif component >= 0 and component != HAS_NO_VALUES:
             _warn(transaction, component, place, record)

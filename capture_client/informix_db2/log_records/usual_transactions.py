@@ -42,8 +42,8 @@ from informix_db2.log_records.transactions import HAS_NO_VALUES
 _EMPTY = -1
 
 
-def _struct(mark: str, size: int, fields: dict[str, tuple[str, int]]) -> np.dtype[Any]:
-    formats = [code if code[0].isdigit() else mark + code for code, _ in fields.values()]
+def _struct(endian: str, size: int, fields: dict[str, tuple[str, int]]) -> np.dtype[Any]:
+    formats = [code if code[0].isdigit() else endian + code for code, _ in fields.values()]
     offsets = [at for _, at in fields.values()]
     return np.dtype({"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": size})
 
@@ -60,9 +60,9 @@ _HEADER = {
 }
 _ROW_RECORD = {"space": ("u2", 2), "table": ("u2", 4), "flags": ("u2", 6), "rid": ("6u1", 12)}
 _ROW = {"kind": ("u1", 0), "length": ("u2", 2), "form": ("u1", 4), "fixed": ("u2", 6)}
-_HEADERS = {mark: _struct(mark, SHORTEST, _HEADER) for mark in "<>"}
-_ROW_RECORDS = {mark: _struct(mark, row_records.DMS_BYTES, _ROW_RECORD) for mark in "<>"}
-_ROWS = {mark: _struct(mark, 8, _ROW) for mark in "<>"}
+_HEADERS = {endian: _struct(endian, SHORTEST, _HEADER) for endian in "<>"}
+_ROW_RECORDS = {endian: _struct(endian, row_records.DMS_BYTES, _ROW_RECORD) for endian in "<>"}
+_ROWS = {endian: _struct(endian, 8, _ROW) for endian in "<>"}
 
 
 def _table(numbers: Iterable[int], size: int) -> Bools:
@@ -112,21 +112,21 @@ class _Groups(NamedTuple):
 
 
 def separate(
-    data: RecordBytes, places: Places, mark: str, known: NDArray[np.uint64], most_bytes: int
+    data: RecordBytes, places: Places, endian: str, known: NDArray[np.uint64], most_bytes: int
 ) -> Separated:
     """Tell usual transactions from others.
 
     Args:
         data: the bytes that all records lie in.
         places: records, each with its whole length in the data.
-        mark: byte order.
+        endian: byte order.
         known: keys of transactions that have begun before these records.
         most_bytes: a transaction with more bytes is none that is read here.
     """
-    heads = fields_of(data, places.starts, SHORTEST).view(_HEADERS[mark]).ravel()
+    heads = fields_of(data, places.starts, SHORTEST).view(_HEADERS[endian]).ravel()
     is_change = _IS_CHANGE[heads["type"]] & (heads["flags"] & PROPAGATED != 0)
     is_end = _IS_END[heads["type"]]
-    found, is_fine, rows = _rows(data, places, heads, is_change, mark)
+    found, is_fine, rows = _rows(data, places, heads, is_change, endian)
     relevant = np.flatnonzero(is_change | is_end)
     if not len(relevant):
         return Separated(nothing_of(), relevant, relevant)
@@ -146,7 +146,7 @@ def separate(
     usual = LoggedChanges(
         data,
         _changes(groups, rank, found, rows),
-        _transactions(data, places, heads, last[commits], mark),
+        _transactions(data, places, heads, last[commits], endian),
     )
     others = np.sort(members[is_other[groups.group]])
     return Separated(usual, others, np.sort(members[is_open[groups.group]]))
@@ -178,15 +178,15 @@ def _changes(groups: _Groups, rank: IntArray, found: IntArray, rows: Structs) ->
 
 
 def _transactions(
-    data: RecordBytes, places: Places, heads: Structs, commits: IntArray, mark: str
+    data: RecordBytes, places: Places, heads: Structs, commits: IntArray, endian: str
 ) -> Structs:
     made, heads, starts = np.zeros(len(commits), TRANSACTION), heads[commits], places.starts[commits]
     made["identifier"], made["stream"] = heads["identifier"], heads["stream"]
     made["commit"][:, 0], made["commit"][:, 1] = heads["lfs"], heads["lsn"]
     made["is_committed"], made["order"] = True, starts
     room = heads["length"].astype(np.int64) - SHORTEST
-    of_4 = _numbers(data, starts, room >= 4, mark + "u4")
-    of_8 = _numbers(data, starts, room >= 8, mark + "u8")
+    of_4 = _numbers(data, starts, room >= 4, endian + "u4")
+    of_8 = _numbers(data, starts, room >= 8, endian + "u8")
     is_8 = (room >= 8) & (of_8 < LATEST_SECOND)
     seconds = np.where(is_8, of_8, of_4).astype(np.int64)
     made["microseconds"], made["has_time"] = seconds * MICROSECONDS, room >= 4
@@ -202,7 +202,7 @@ def _numbers(data: RecordBytes, starts: IntArray, is_there: Bools, code: str) ->
 
 
 def _rows(
-    data: RecordBytes, places: Places, heads: Structs, is_change: Bools, mark: str
+    data: RecordBytes, places: Places, heads: Structs, is_change: Bools, endian: str
 ) -> tuple[IntArray, Bools, Structs]:
     """Return which records are rows in the normal layout, which raise no doubt, and the rows."""
     size = np.where(heads["type"] == COMPENSATION, COMPENSATION_SIZE, SHORTEST)
@@ -217,7 +217,7 @@ def _rows(
     is_fine[there] = ~_IS_KNOWN[function]
     is_row = _IS_ROW[function] & (room[there] >= row_records.DMS_BYTES)
     there, function = there[is_row], function[is_row]
-    rows, is_good = _row_changes(data, at[there], room[there], function, mark)
+    rows, is_good = _row_changes(data, at[there], room[there], function, endian)
     there, rows = there[is_good], rows[is_good]
     is_fine[there] = True
     rows["place"][:, 0], rows["place"][:, 1] = heads["lfs"][there], heads["lsn"][there]
@@ -227,16 +227,16 @@ def _rows(
 
 
 def _row_changes(
-    data: RecordBytes, at: IntArray, room: IntArray, function: RecordBytes, mark: str
+    data: RecordBytes, at: IntArray, room: IntArray, function: RecordBytes, endian: str
 ) -> tuple[Structs, Bools]:
     rows = np.zeros(len(at), CHANGE)
     rows["old"][:, 1] = rows["new"][:, 1] = rows["object"] = _EMPTY
-    fields = fields_of(data, at, row_records.DMS_BYTES).view(_ROW_RECORDS[mark]).ravel()
+    fields = fields_of(data, at, row_records.DMS_BYTES).view(_ROW_RECORDS[endian]).ravel()
     rows["kind"], rows["rid"] = _KIND_OF[function], fields["rid"]
     rows["table"] = fields["space"].astype(np.int64) << 16 | fields["table"]
     is_good = fields["flags"] & row_records.HALF_UPDATE == 0
     begin = _ROW_AT[function]
-    length, fixed, is_there = _row_heads(data, at + begin, room - begin, mark)
+    length, fixed, is_there = _row_heads(data, at + begin, room - begin, endian)
     is_good &= is_there
     is_insert = rows["kind"] == KINDS.index(INSERT)
     is_update = rows["kind"] == KINDS.index(UPDATE)
@@ -252,18 +252,18 @@ def _row_changes(
     lead = fields_of(data, np.where(has_second, second, 0), 2)
     has_second &= (lead == [row_records.COMPONENT, row_records.UPDATE_FUNCTION]).all(axis=1)
     row_at = row_records.ROW_AT
-    length_2, fixed_2, is_there_2 = _row_heads(data, second + row_at, left - row_at, mark)
+    length_2, fixed_2, is_there_2 = _row_heads(data, second + row_at, left - row_at, endian)
     is_good[updates] = has_second & is_there_2
     rows["new"][updates] = np.stack([second + row_at + 8, length_2 - 8, fixed_2], axis=1)
     return rows, is_good
 
 
 def _row_heads(
-    data: RecordBytes, at: IntArray, room: IntArray, mark: str
+    data: RecordBytes, at: IntArray, room: IntArray, endian: str
 ) -> tuple[IntArray, IntArray, Bools]:
     """Return the lengths of rows and of their fixed parts, and which is a whole row of user data."""
     is_there = room >= 8
-    fields = fields_of(data, np.where(is_there, at, 0), 8).view(_ROWS[mark]).ravel()
+    fields = fields_of(data, np.where(is_there, at, 0), 8).view(_ROWS[endian]).ravel()
     length = fields["length"].astype(np.int64)
     is_there &= (length >= 8) & (length <= room) & (fields["form"] == row_records.USER_DATA)
     is_there &= np.isin(fields["kind"], row_records.NORMAL_ROWS)

@@ -66,7 +66,7 @@ def _records(
 
 def _of_blocks(data: bytes, start: int, end: int, refusals: Refusals) -> Iterator[Body]:
     itself, without = (blocks_of(data, start, end, more) for more in (0, _DESCRIPTOR))
-    if itself.filled == without.filled and itself.contents_upto(end) != without.contents_upto(end):
+    if itself.filled == without.filled and itself.contents_up_to(end) != without.contents_up_to(end):
         reason = "blocks whose length counts itself, or does not: neither fits"
         refusals.refuse(start, end, reason, 0)
         return
@@ -96,7 +96,7 @@ class LogBlocks(NamedTuple):
     filled: int
     end: int
 
-    def contents_upto(self, end: int) -> list[tuple[int, int]]:
+    def contents_up_to(self, end: int) -> list[tuple[int, int]]:
         """Return what is there of their contents."""
         return [(first, min(last, end)) for first, last in self.contents]
 

@@ -142,7 +142,7 @@ class ImageReader:
         else:
             reader = number_reader(column, "big", is_hex_float=self._form.is_hex_float)
         values, bad = reader(fields, valid)
-        self._note(column, bad, cursor)
+        self._add_reason(column, bad, cursor)
         return values
 
     @staticmethod
@@ -179,10 +179,10 @@ class ImageReader:
         for place, reason in undecoded.items():
             cursor.wrong.setdefault(place, f"column {column.name}: {reason}")
         values, bad = read_what_can_be(texts, reader_of(column), column.type)
-        self._note(column, bad, cursor)
+        self._add_reason(column, bad, cursor)
         return values
 
     @staticmethod
-    def _note(column: Db2Column, bad: list[int], cursor: _Cursor) -> None:
+    def _add_reason(column: Db2Column, bad: list[int], cursor: _Cursor) -> None:
         for place in bad:
             cursor.wrong.setdefault(place, f"column {column.name} is no {column.kind} as declared")

@@ -135,7 +135,7 @@ def _texts(raw: pa.Array, encoding: CodePage, wrong: dict[int, str], number: int
     return texts
 
 
-def _note(is_right: pa.Array, wrong: dict[int, str], reason: str) -> None:
+def _add_reason(is_right: pa.Array, wrong: dict[int, str], reason: str) -> None:
     for place in np.flatnonzero(~np.asarray(pc.fill_null(is_right, False))).tolist():
         wrong.setdefault(place, reason)
 
@@ -145,19 +145,19 @@ def _kinds(operations: pa.Array, wrong: dict[int, str]) -> pa.Array:
     kinds = pa.array(list(_OPERATIONS.values()), pa.string()).take(
         pc.index_in(operations, value_set=known)
     )
-    _note(kinds.is_valid(), wrong, "header field 7, operation, is none of ISRT, REPL and DLET")
+    _add_reason(kinds.is_valid(), wrong, "header field 7, operation, is none of ISRT, REPL and DLET")
     return kinds
 
 
 def _types(texts: pa.Array, wrong: dict[int, str]) -> pa.Array:
     is_right = pc.match_substring_regex(texts, "^[0-9]{1,9}$")
-    _note(is_right, wrong, "header field 1, type, is no integer")
+    _add_reason(is_right, wrong, "header field 1, type, is no integer")
     return pc.if_else(pc.fill_null(is_right, False), texts, None).cast(pa.int32())
 
 
 def _identifier(texts: pa.Array, invalid: pa.Array, wrong: dict[int, str]) -> pa.Array:
     is_right = pc.or_(pc.invert(pc.starts_with(texts, "IBM-INVALID")), invalid.is_valid())
-    _note(is_right, wrong, "header field 2, identifier, tells of invalid data in an unknown form")
+    _add_reason(is_right, wrong, "header field 2, identifier, tells of invalid data in an unknown form")
     return texts
 
 
@@ -177,7 +177,9 @@ def _is(invalid: pa.Array, name: str, wanted: str) -> NDArray[np.bool_]:
 
 
 def _hex(texts: pa.Array, wrong: dict[int, str], name: str) -> pa.Array:
-    _note(pc.match_substring_regex(texts, _GROUPS), wrong, f"{name} is not groups of four hex digits")
+    _add_reason(
+        pc.match_substring_regex(texts, _GROUPS), wrong, f"{name} is not groups of four hex digits"
+    )
     return pc.ascii_lower(pc.replace_substring(texts, ":", ""))
 
 
@@ -188,13 +190,13 @@ def _sixteen_bytes(texts: pa.Array, wrong: dict[int, str]) -> pa.Array:
     for size, (front, behind) in _SIXTEEN_BYTES.items():
         whole = pc.binary_join_element_wise(front, digits, behind, "")
         filled = pc.if_else(pc.fill_null(pc.equal(sizes, size), False), whole, filled)
-    _note(filled.is_valid(), wrong, "commit LSN has neither 10 nor 16 bytes")
+    _add_reason(filled.is_valid(), wrong, "commit LSN has neither 10 nor 16 bytes")
     return filled
 
 
 def _segments(texts: pa.Array, wrong: dict[int, str]) -> pa.Array:
     is_right = pc.match_substring_regex(texts, "^[0-9]{4}$")
-    _note(is_right, wrong, "segment number is not four digits")
+    _add_reason(is_right, wrong, "segment number is not four digits")
     return pc.if_else(pc.fill_null(is_right, False), texts, None).cast(pa.int32())
 
 

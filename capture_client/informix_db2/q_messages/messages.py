@@ -91,12 +91,12 @@ class _Window:
         """How many bytes its records have."""
         return int(self.ends[-1] - self.starts[0])
 
-    def note(self, records: IntArray, wrong: Mapping[int, str]) -> None:
+    def add_reasons(self, records: IntArray, wrong: Mapping[int, str]) -> None:
         """Take note of what is wrong with some of these records; the first reason counts."""
         for place, reason in wrong.items():
             self.wrong.setdefault(int(records[place]), reason)
 
-    def note_all(self, records: IntArray, reason: str) -> None:
+    def add_reason(self, records: IntArray, reason: str) -> None:
         """Take note of what is wrong with all of these records."""
         for record in records.tolist():
             self.wrong.setdefault(record, reason)
@@ -123,13 +123,13 @@ class MessageReader:
         Raises:
             ProtocolViolation: a record is bad, and bad ones are not to come as rows.
         """
-        progress, held, held_bytes = _Progress(), list[_Window](), 0
+        progress, held, buffered_bytes = _Progress(), list[_Window](), 0
         for window in self._windows(values):
-            if held and held_bytes + window.size_bytes > WINDOW_BYTES:
+            if held and buffered_bytes + window.size_bytes > WINDOW_BYTES:
                 yield self._read(_joined(held), progress, refusals)
-                held, held_bytes = [], 0
+                held, buffered_bytes = [], 0
             held.append(window)
-            held_bytes += window.size_bytes
+            buffered_bytes += window.size_bytes
         if held:
             yield self._read(_joined(held), progress, refusals)
 
@@ -227,13 +227,13 @@ class MessageReader:
         is_read = ~is_empty
         is_read[np.array(list(window.wrong), np.int64)] = False
         chosen = np.flatnonzero(is_read & (counts >= FIELDS))
-        window.note_all(np.flatnonzero(is_read & (counts < FIELDS)), "fewer than 12 fields")
+        window.add_reason(np.flatnonzero(is_read & (counts < FIELDS)), "fewer than 12 fields")
         places = (firsts[chosen, None] + np.arange(FIELDS)).ravel()
         fields = tokens.values.take(pa.array(places))
         is_right = quoting_is_right(tokens.is_quoted[places].reshape(-1, FIELDS), fields)
-        window.note_all(chosen[~is_right], "a header field is quoted wrongly")
+        window.add_reason(chosen[~is_right], "a header field is quoted wrongly")
         headers = read_headers(fields, self._encoding)
-        window.note(chosen, headers.wrong)
+        window.add_reasons(chosen, headers.wrong)
         is_update = np.zeros(len(counts), np.int64)
         is_update[chosen] = np.asarray(pc.fill_null(pc.equal(headers.kinds, UPDATE), False))
         numbers, rows = progress.numbers(window.of, np.where(is_read, 1 + is_update, 0))
@@ -264,12 +264,12 @@ class MessageReader:
         is_insert, is_delete = (_is(headers.kinds, kind) for kind in (INSERT, DELETE))
         half, is_odd = counts // 2, counts % 2 == 1
         is_cut = is_odd & ~self._ends_in_nothing(window.tokens, fields + counts - 1, is_odd)
-        window.note_all(chosen[is_cut], "before and after values are not as many")
+        window.add_reason(chosen[is_cut], "before and after values are not as many")
         filled = np.concatenate([[0], np.cumsum(np.asarray(window.tokens.values.is_valid()))])
         has_before = filled[fields + half] > filled[fields]
         has_after = filled[fields + 2 * half] > filled[fields + half]
-        window.note_all(chosen[is_insert & has_before], "insert with before values")
-        window.note_all(chosen[is_delete & has_after], "delete with after values")
+        window.add_reason(chosen[is_insert & has_before], "insert with before values")
+        window.add_reason(chosen[is_delete & has_after], "delete with after values")
         before, after = np.flatnonzero(~is_insert), np.flatnonzero(~is_delete)
         if not self._readers:
             sides = ((before, fields), (after, fields + half))
@@ -288,7 +288,7 @@ class MessageReader:
     ) -> Image:
         tokens = window.tokens
         rows, wrong = undeclared_rows(tokens.values, tokens.is_quoted, fields, counts, self._encoding)
-        window.note(chosen[side], wrong)
+        window.add_reasons(chosen[side], wrong)
         return Image(side, rows)
 
     def _declared(
@@ -304,13 +304,15 @@ class MessageReader:
         tables = np.asarray(pc.fill_null(table, -1))
         if self._settings.other_tables == "fail":
             unknown = np.flatnonzero(tables < 0)
-            window.note(chosen, {int(p): f"table {headers.tables[p]} is not declared" for p in unknown})
+            window.add_reasons(
+                chosen, {int(p): f"table {headers.tables[p]} is not declared" for p in unknown}
+            )
         befores: list[Image] = []
         afters: list[Image] = []
         for number, reader in enumerate(self._readers):
             width, is_mine = len(reader.table.columns), tables == number
             others = np.flatnonzero(is_mine & (half != width))
-            window.note(
+            window.add_reasons(
                 chosen, {int(p): f"{half[p]} columns, where {width} are declared" for p in others}
             )
             is_mine &= half == width
@@ -318,7 +320,7 @@ class MessageReader:
                 mine = np.flatnonzero(is_mine & side)
                 tokens, is_hex = window.tokens, headers.is_hex[mine]
                 rows, wrong = reader.read(tokens.values, tokens.is_quoted, first[mine], is_hex)
-                window.note(chosen[mine], wrong)
+                window.add_reasons(chosen[mine], wrong)
                 images.append(Image(mine, rows))
         return befores, afters
 

@@ -66,7 +66,7 @@ class LoCalls:
         if call is None or len(arguments) != call[0]:
             raise sql_error(-674, name)
         is_select = bool(match["rest"])
-        marks = arguments.count("?")
+        placeholders = arguments.count("?")
 
         def run(values: Sequence[SqlValue], _check: CheckStatement) -> StatementOutcome:
             given = iter(str(value) for value in values)
@@ -76,7 +76,7 @@ class LoCalls:
 
         kind = StatementType.SELECT if is_select else StatementType.EXECUTE
         columns = [ResultColumn("(expression)", _INTEGER)]
-        return Prepared(kind, [_INTEGER] * marks, columns, run)
+        return Prepared(kind, [_INTEGER] * placeholders, columns, run)
 
     def _open_in_sql(self, arguments: list[str]) -> int:
         match = _LOCATOR.fullmatch(arguments[0])
@@ -129,7 +129,7 @@ class LoCalls:
         number, offset, whence = _number(values[0]), _int8_number(values[1]), _number(values[2])
         return [(INT8, _int8(self._descriptors.seek(number, offset, whence)))]
 
-    def _tell_fast(self, values: list[bytes]) -> list[Returned]:
+    def _position_fast(self, values: list[bytes]) -> list[Returned]:
         return [(INT8, _int8(self._descriptors.tell(_number(values[0]))))]
 
 
@@ -142,7 +142,7 @@ _FAST: dict[str, tuple[int, Callable[[LoCalls, list[bytes]], list[Returned]]]] =
     "ifx_lo_close": (1, LoCalls._close_fast),
     "ifx_lo_stat": (2, LoCalls._stat_fast),
     "ifx_lo_seek": (4, LoCalls._seek_fast),
-    "ifx_lo_tell": (2, LoCalls._tell_fast),
+    "ifx_lo_tell": (2, LoCalls._position_fast),
 }
 
 

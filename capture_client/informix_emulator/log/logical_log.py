@@ -43,7 +43,7 @@ class LogRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wall:
+class UnreadableEnd:
     """Where reading a log file ends for sessions.
 
     Attributes:
@@ -68,7 +68,7 @@ class EmulatedLogFile:
         self.used_pages = 0
         self.filled_at = 0
         self.is_gone = False
-        self.wall: Wall | None = None
+        self.unreadable: UnreadableEnd | None = None
         self.next: EmulatedLogFile | None = None
         self.buffered = 0  # records at its end that are in the buffer only, and nobody can read
 

@@ -14,7 +14,7 @@ from typing import cast
 
 from ..tables.tables import Capture, EmulatedTable, make_table
 from . import codes, records
-from .logical_log import EmulatedLogFile, LogicalLog, LogRecord, Wall
+from .logical_log import EmulatedLogFile, LogicalLog, LogRecord, UnreadableEnd
 
 _CHECK_SECONDS = 0.1  # how often a waiting read looks for a cancel or a lost connection
 
@@ -187,7 +187,7 @@ class EmulatedSession:
         file = self._file
         if answer.data or file is None or self._index < self._readable(file):
             return False
-        return (wall := self._wall(file)) is not None and not wall.reads_return
+        return (unreadable := self._unreadable_end(file)) is not None and not unreadable.reads_return
 
     def _is_enough(self, answer: _Answer) -> bool:
         self._log.flush_if_due()
@@ -229,8 +229,8 @@ class EmulatedSession:
         file = self._file
         if file is None or file.is_gone or not self._reads_only_the_log():
             return False
-        upto = min(self._index + answer.records, self._readable(file))
-        block = self._encoded(file, upto)
+        up_to = min(self._index + answer.records, self._readable(file))
+        block = self._encoded(file, up_to)
         size = sum(map(len, block))
         if not block or size > answer.room:
             return False
@@ -238,23 +238,23 @@ class EmulatedSession:
             answer.data.append(b"".join(block))
         answer.room -= size
         answer.records -= len(block) - block.count(b"")
-        self._index, self._last_sequence = upto, file.records[upto - 1].place
+        self._index, self._last_sequence = up_to, file.records[up_to - 1].place
         return True
 
     def _reads_only_the_log(self) -> bool:
         is_plain = self._manner.shows_all and not self.is_dead
         return is_plain and not self._own_records and not self._cut_record
 
-    def _encoded(self, file: EmulatedLogFile, upto: int) -> list[bytes]:
+    def _encoded(self, file: EmulatedLogFile, up_to: int) -> list[bytes]:
         """Return the next records up to an index as they are sent; b"" stands for one that is not."""
         known = file.encoded.setdefault(self._what, [])
-        known += [None] * (upto - len(known))
-        block = known[self._index : upto]
+        known += [None] * (up_to - len(known))
+        block = known[self._index : up_to]
         if None not in block:
             return cast("list[bytes]", block)
-        records_here = file.records[self._index : upto]
+        records_here = file.records[self._index : up_to]
         made = [_SHOW[record.kind](self, record) or b"" for record in records_here]
-        known[self._index : upto] = made
+        known[self._index : up_to] = made
         return made
 
     def _next_record(self) -> bytes | None:
@@ -272,20 +272,20 @@ class EmulatedSession:
         while (file := self._file) is not None:
             if self._index < self._readable(file):
                 return self._take(file)
-            if file.next is None or self._wall(file) is not None:
+            if file.next is None or self._unreadable_end(file) is not None:
                 return None
             self._file, self._index = file.next, 0
         return None
 
-    def _wall(self, file: EmulatedLogFile) -> Wall | None:
+    def _unreadable_end(self, file: EmulatedLogFile) -> UnreadableEnd | None:
         """Return the wall in a log file that this session cannot pass, if there is one."""
-        is_free = file.wall is None or self.id in file.wall.spared
-        return None if is_free else file.wall
+        is_free = file.unreadable is None or self.id in file.unreadable.spared
+        return None if is_free else file.unreadable
 
     def _readable(self, file: EmulatedLogFile) -> int:
         """Return how many records of a log file the session may have."""
-        wall = self._wall(file)
-        return file.flushed if wall is None else min(file.flushed, wall.index)
+        unreadable = self._unreadable_end(file)
+        return file.flushed if unreadable is None else min(file.flushed, unreadable.index)
 
     def _take(self, file: EmulatedLogFile) -> LogRecord | None:
         if file.is_gone:

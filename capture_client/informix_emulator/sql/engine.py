@@ -75,8 +75,8 @@ class Engine:
 
     def fill(self, storage: Storage, rows: Iterable[RowValues]) -> int:
         """Add rows without locks and log."""
-        marks = "".join(", ?" for _ in storage.columns)
-        self._store.run_many(f"INSERT INTO {storage.rows} VALUES (NULL{marks})", rows)
+        placeholders = "".join(", ?" for _ in storage.columns)
+        self._store.run_many(f"INSERT INTO {storage.rows} VALUES (NULL{placeholders})", rows)
         ((found,),) = self._store.find(f"SELECT count(*) FROM {storage.rows}")
         storage.is_sql_made = True
         return int(found or 0)
@@ -101,7 +101,7 @@ class Engine:
         changes = _Changes(self._store, storage, journal.number)
         for undo in _CHANGES[kind](changes, *rows):
             journal.undo.append((journal.records, undo))
-        self._tell_of_locks(storage, journal.number, changes.met)
+        self._record_lock_waits(storage, journal.number, changes.met)
 
     def undone(self, transaction: EmulatedTransaction, record_count: int) -> None:
         """What a transaction logged is void, but for so many records."""
@@ -122,7 +122,7 @@ class Engine:
         for storage in journal.touched:
             self._store.unlock(storage, journal.number)
 
-    def _tell_of_locks(self, storage: Storage, number: int, met: set[int]) -> None:
+    def _record_lock_waits(self, storage: Storage, number: int, met: set[int]) -> None:
         """Count the locks of others that a change of the API would have waited for."""
         owners = frozenset(self._session_of(work) for work in met - {number})
         if owners:

@@ -137,8 +137,8 @@ class Finder:
             self.rows.run(f"DELETE FROM {place} WHERE rowid > ?", (len(rows),))
         if stored:
             names = "".join(f", c{n}" for n in range(len(table.columns)))
-            marks = ", ?" * len(table.columns)
-            self.rows.run_many(f"REPLACE INTO {place} (rowid{names}) VALUES (?{marks})", stored)
+            placeholders = ", ?" * len(table.columns)
+            self.rows.run_many(f"REPLACE INTO {place} (rowid{names}) VALUES (?{placeholders})", stored)
         self.rows.filled[place] = rows
         return place
 

@@ -131,7 +131,7 @@ class Store:
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
         finalize(self, self._connection.close)
         self._watch = QueryWatch()
-        self._connection.set_progress_handler(self._watch.look, STEPS_BETWEEN_LOOKS)
+        self._connection.set_progress_handler(self._watch.check_time, STEPS_BETWEEN_LOOKS)
         self.functions = Functions(self._connection, self._watch.look_from_function)
         self.functions.add(self._connection, "f_object_of_file", 2, server.sbspace.create_of_file)
         self._storages: dict[str, Storage] = {}
@@ -194,9 +194,9 @@ class Store:
     def lock(self, storage: Storage, rid: int, work: int, committed: RowValues | None) -> None:
         """Lock a row, of which `committed` is what others may see: None if it is new."""
         blanks = committed or (None,) * len(storage.columns)
-        marks = "".join(", ?" for _ in blanks)
+        placeholders = "".join(", ?" for _ in blanks)
         self.run(
-            f"INSERT OR IGNORE INTO {storage.before} VALUES (?, ?, ?{marks})",
+            f"INSERT OR IGNORE INTO {storage.before} VALUES (?, ?, ?{placeholders})",
             (rid, work, int(committed is not None), *blanks),
         )
         storage.lockers.add(work)
@@ -342,19 +342,19 @@ class Store:
 
     def insert(self, storage: Storage, values: RowValues, *, replaces: bool = False) -> int:
         """Add a row; SqlError if a unique index holds its key already."""
-        marks = "".join(", ?" for _ in values)
+        placeholders = "".join(", ?" for _ in values)
         verb = "INSERT OR REPLACE" if replaces else "INSERT"
         try:
-            cursor = self.run(f"{verb} INTO {storage.rows} VALUES (NULL{marks})", values)
+            cursor = self.run(f"{verb} INTO {storage.rows} VALUES (NULL{placeholders})", values)
         except sqlite3.IntegrityError as reason:
             raise self._duplicate(storage, reason) from None
         return int(cursor.lastrowid or 0)
 
     def put_row(self, storage: Storage, rid: int, values: RowValues) -> None:
         """Add a row that has its number already; SqlError as of `insert`."""
-        marks = "".join(", ?" for _ in values)
+        placeholders = "".join(", ?" for _ in values)
         try:
-            self.run(f"INSERT INTO {storage.rows} VALUES (?{marks})", (rid, *values))
+            self.run(f"INSERT INTO {storage.rows} VALUES (?{placeholders})", (rid, *values))
         except sqlite3.IntegrityError as reason:
             raise self._duplicate(storage, reason) from None
 
@@ -370,9 +370,9 @@ class Store:
 
     def restore(self, storage: Storage, rid: int, values: RowValues) -> None:
         """Put a row back as it was, unless the table has gone meanwhile."""
-        marks = "".join(", ?" for _ in values)
+        placeholders = "".join(", ?" for _ in values)
         if not storage.is_gone:
-            self.run(f"INSERT OR REPLACE INTO {storage.rows} VALUES (?{marks})", (rid, *values))
+            self.run(f"INSERT OR REPLACE INTO {storage.rows} VALUES (?{placeholders})", (rid, *values))
 
     def update(self, storage: Storage, rid: int, values: RowValues) -> None:
         """Change a row; SqlError if a unique index holds its key already."""

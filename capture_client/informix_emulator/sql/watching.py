@@ -59,10 +59,10 @@ class QueryWatch:
         """Raise what ends the query; called by each of our functions, and looks now and then."""
         if (now := time.monotonic()) >= self._looks_at:
             self._looks_at = now + SECONDS_BETWEEN_LOOKS
-            if self.look() and self.error is not None:
+            if self.check_time() and self.error is not None:
                 raise self.error
 
-    def look(self) -> int:
+    def check_time(self) -> int:
         """Tell SQLite whether to stop."""
         if self._ends_at is None:
             return 0

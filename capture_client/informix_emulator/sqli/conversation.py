@@ -121,14 +121,14 @@ class Conversation:
 
     def _go_on_with_pam(self) -> list[bytes]:
         prompts = self._pam.next_prompts()
-        told = [replies.challenge(prompt.style, prompt.text) for prompt in prompts]
+        challenges = [replies.challenge(prompt.style, prompt.text) for prompt in prompts]
         if self._pam.is_waiting:
-            return [replies.END_OF_TURN.join(told)]
+            return [replies.END_OF_TURN.join(challenges)]
         try:
             self._admitted = self._admitted or self._pam.admit()
         except SqlError:
             return self._exit(ClientMessage(Code.EXIT))
-        return [replies.END_OF_TURN.join([*told, replies.PAM_ACCEPTED])]
+        return [replies.END_OF_TURN.join([*challenges, replies.PAM_ACCEPTED])]
 
     def _info(self, _message: ClientMessage) -> list[bytes]:
         return []  # IBM's driver and nmap's scripts are content with the end of the turn alone

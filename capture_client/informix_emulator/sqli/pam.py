@@ -51,13 +51,13 @@ class PamDialogue:
 
         IBM's JDBC driver sends no response to a mere message, and reads on.
         """
-        told: list[Prompt] = []
+        prompts: list[Prompt] = []
         self._asked = None
         while self._prompts and self._asked is None and not self._is_wrong:
-            told.append(self._prompts.pop(0))
-            if told[-1].style in (PromptStyle.HIDDEN, PromptStyle.ECHO):
-                self._asked = told[-1]
-        return told
+            prompts.append(self._prompts.pop(0))
+            if prompts[-1].style in (PromptStyle.HIDDEN, PromptStyle.ECHO):
+                self._asked = prompts[-1]
+        return prompts
 
     def take(self, response: str) -> None:
         """Take the response to what was asked last."""

@@ -114,16 +114,16 @@ class CheckpointFolder:
             raise
         except pa.ArrowInvalid as reason:
             raise BadOption(
-                f"the checkpoint {self} is at no place that we can read: {self._told(reason)}.",
+                f"the checkpoint {self} is at no place that we can read: {self._described(reason)}.",
                 "Give a local path, or a URL such as s3://bucket/path or hdfs://host:port/path.",
             ) from None
         except (OSError, pa.ArrowException) as reason:
             raise AccessRefused(
-                f"the checkpoint {self} cannot be read: {self._told(reason)}.",
+                f"the checkpoint {self} cannot be read: {self._described(reason)}.",
                 "Check the place and your rights there.",
             ) from None
 
-    def _told(self, reason: Exception) -> str:
+    def _described(self, reason: Exception) -> str:
         words = " ".join(str(reason).replace(self._place, self._shown).split()).rstrip(".")
         return words if len(words) <= _MOST_TOLD else words[:_MOST_TOLD] + "…"
 

@@ -18,7 +18,7 @@ from importlib import metadata
 from typing import TypeVar
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap, ProtocolViolation
-from informix_capture_client.positions import LogEnd, Position, SettlingRestart, Witness
+from informix_capture_client.positions import DeliveredCommit, LogEnd, Position, SettlingRestart
 from informix_checkpoints.json_values import number, text
 from informix_checkpoints.spool import ReportedLoss
 from informix_checkpoints.table_states import (
@@ -33,7 +33,7 @@ VERSION = 2
 _WITHOUT_TABLES = 1  # the version before, whose source is a digest of the list of tables too
 _IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
 MOST_IDS = 1 << 17  # in a whole list: far more than a server has open transactions
-_Numbers = TypeVar("_Numbers", LogEnd, Witness, SettlingRestart)
+_Numbers = TypeVar("_Numbers", LogEnd, DeliveredCommit, SettlingRestart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class StreamOffset:
 
     def _facts(self) -> dict[str, object]:
         """Return all keys there are; what is not known is None."""
-        witness = self.position.witness
+        last_delivered = self.position.last_delivered
         return {
             "version": _WITHOUT_TABLES if self.tables is None else VERSION,
             "stream": self.stream,
@@ -85,7 +85,7 @@ class StreamOffset:
             "commit": self.position.commit,
             "restart": self.position.restart,
             "unseen": list(in_runs(self.position.unseen)),
-            "witness": list(witness) if witness else None,
+            "witness": list(last_delivered) if last_delivered else None,
             "logged": list(self.logged) if self.logged else None,
             "settling": list(self.settling) if self.settling else None,
             "form": self.row_form or None,
@@ -119,7 +119,7 @@ class StreamOffset:
                 number(given["commit"]),
                 number(given["restart"]),
                 tuple(_ids(given["unseen"], most_ids)),
-                _numbers(Witness, given.get("witness")),
+                _numbers(DeliveredCommit, given.get("witness")),
                 number(given["chunk"]) if has_tables else 0,
             )
             return cls(

@@ -24,7 +24,7 @@ class BatchAgain:
 
     number: int
     above: int
-    upto: int
+    up_to: int
     is_in_spool: bool
     is_empty: bool
 
@@ -57,12 +57,12 @@ def restart_needs_of(progress: SourceProgress, spool: Manifest | None) -> Restar
         spool: the manifest of the stream's folder under spoolPath, None if there is none.
     """
     start, planned = _captured_from(progress), progress.planned[1]
-    held = spool if spool is not None and _is_taken_over(spool, start) else None
+    spool_held = spool if spool is not None and _is_taken_over(spool, start) else None
     restart = start.position.restart
-    if held is not None:
-        restart = max(restart, held.mark.restart)
-    is_held = held is not None and held.mark.place >= planned.position.place
-    return RestartNeeds(restart, _batch_again(progress, is_held), held is not None)
+    if spool_held is not None:
+        restart = max(restart, spool_held.high_watermark.restart)
+    is_held = spool_held is not None and spool_held.high_watermark.place >= planned.position.place
+    return RestartNeeds(restart, _batch_again(progress, is_held), spool_held is not None)
 
 
 def _batch_again(progress: SourceProgress, is_in_spool: bool) -> BatchAgain | None:
@@ -70,8 +70,8 @@ def _batch_again(progress: SourceProgress, is_in_spool: bool) -> BatchAgain | No
         return None
     number, planned = progress.planned
     above = (_range_begins(progress) or planned).position
-    upto = planned.position
-    return BatchAgain(number, above.commit, upto.commit, is_in_spool, above.place == upto.place)
+    up_to = planned.position
+    return BatchAgain(number, above.commit, up_to.commit, is_in_spool, above.place == up_to.place)
 
 
 def _captured_from(progress: SourceProgress) -> StreamOffset:

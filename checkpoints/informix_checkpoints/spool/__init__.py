@@ -8,8 +8,8 @@ from __future__ import annotations
 from informix_checkpoints.spool.arrow_pieces import DEFINITION
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for
 from informix_checkpoints.spool.durable_files import create_file, disk_errors, new_file
-from informix_checkpoints.spool.loss_marks import LossMarks, ReportedLoss
 from informix_checkpoints.spool.manifest import Manifest, load_manifest
+from informix_checkpoints.spool.reported_losses import ReportedLoss, ReportedLosses
 from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool
@@ -18,10 +18,10 @@ from informix_checkpoints.spool.writer_lock import WriterLock
 
 __all__ = [
     "DEFINITION",
-    "LossMarks",
     "Manifest",
     "OtherBytes",
     "ReportedLoss",
+    "ReportedLosses",
     "Segment",
     "SegmentCopies",
     "SegmentRange",

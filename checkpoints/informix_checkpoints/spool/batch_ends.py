@@ -58,7 +58,7 @@ class _Room:
 
 
 def end_of_batch(
-    held: Manifest,
+    manifest: Manifest,
     start: Position,
     limits: BatchLimits,
     transactions_of: Callable[[Segment], TransactionRows],
@@ -66,15 +66,15 @@ def end_of_batch(
     """Return a position up to which a batch may go that begins at `start`; `start` if nothing is new.
 
     Args:
-        held: what the spool holds.
+        manifest: what the spool holds.
         start: the end of the batch before.
         limits: the most that the batch may take.
         transactions_of: looks into a segment; asked only for one that is not taken as a whole.
     """
     room, reached = _Room.of(limits), start
-    change = next((turn for turn in held.changes if turn.position.place > start.place), None)
+    change = next((epoch for epoch in manifest.changes if epoch.position.place > start.place), None)
     up_to = (1 << 63, 0) if change is None else change.position.place
-    segments = [s for s in held.segments if start.place < s.place < up_to]
+    segments = [s for s in manifest.segments if start.place < s.place < up_to]
     if change is not None and not segments:
         return change.position
     for segment in segments:
@@ -95,10 +95,10 @@ def end_of_batch(
     return reached
 
 
-def _last_commit(segment: Segment, after: int, room: _Room, held: TransactionRows) -> int | None:
+def _last_commit(segment: Segment, after: int, room: _Room, committed: TransactionRows) -> int | None:
     """Take the transactions of a segment that fit; return the commit of the last of them."""
-    begin = int(np.searchsorted(held.commits, after, side="right"))
-    counts = held.counts[begin:]
+    begin = int(np.searchsorted(committed.commits, after, side="right"))
+    counts = committed.counts[begin:]
     if not len(counts):  # the last of its transactions has no rows: a TRUNCATE that is ignored
         return segment.last_commit
     row_bytes = segment.size_bytes / segment.rows
@@ -107,4 +107,4 @@ def _last_commit(segment: Segment, after: int, room: _Room, held: TransactionRow
         return None
     rows = int(counts[:number].sum())
     room.take(rows, rows * row_bytes, number)
-    return int(held.commits[begin + number - 1])
+    return int(committed.commits[begin + number - 1])

@@ -3,7 +3,7 @@
 Rule: a manifest is a value. What it does not list does not exist: a segment file beside it that it
 does not name was written by someone who died before the commit point.
 
-    start -> segment -> segment -> ... -> end, and `mark`: a pair valid after the end
+    start -> segment -> segment -> ... -> end, and `high_watermark`: a pair valid after the end
 
 A chunk of a snapshot, with rows or without, and tables that join or leave begin a new epoch of the
 stream. Each has a number of its own, and says what is known of tables from there on.
@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused, DataLoss
-from informix_capture_client.positions import Position, RecordPlace, Witness
+from informix_capture_client.positions import DeliveredCommit, Position, RecordPlace
 from informix_checkpoints.spool.durable_files import read_plain, replace_file
 from informix_checkpoints.spool.segments import Segment, transactions_of
 from informix_checkpoints.table_states import (
@@ -71,7 +71,7 @@ class Manifest:
     stream: str
     source: str
     start: Position
-    mark: Position
+    high_watermark: Position
     rows: str = ""
     fence: int = 0
     segments: tuple[Segment, ...] = field(default=())
@@ -111,12 +111,12 @@ class Manifest:
     @property
     def present_tables(self) -> Tables:
         """What is known of tables once everything held is delivered."""
-        return self.tables_at(self.mark)
+        return self.tables_at(self.high_watermark)
 
     @property
     def present_left(self) -> Mapping[str, int]:
         """Which tables have left the stream and not come back, and at which commit."""
-        return self.left_at(self.mark)
+        return self.left_at(self.high_watermark)
 
     def tables_at(self, position: Position) -> Tables:
         """Return what is known of tables at a position."""
@@ -147,8 +147,10 @@ class Manifest:
             if epoch.position.chunk > start.chunk and leaving & set(captured):
                 chunk = epoch.position.chunk
                 segments = tuple(s for s in self.segments if s.position.chunk < chunk)
-                mark = replace(epoch.position, chunk=chunk - 1)
-                return replace(self, segments=segments, epochs=self.epochs[:number], mark=mark)
+                high_watermark = replace(epoch.position, chunk=chunk - 1)
+                return replace(
+                    self, segments=segments, epochs=self.epochs[:number], high_watermark=high_watermark
+                )
         return self
 
     def in_stream(self, position: Position) -> Position:
@@ -157,8 +159,8 @@ class Manifest:
         A chunk's version lies above every commit before it; where it was passed, {C, R} that is valid
         is so with that version for C.
         """
-        commit = max(position.commit, self.mark.commit)
-        return replace(position, commit=commit, chunk=self.mark.chunk)
+        commit = max(position.commit, self.high_watermark.commit)
+        return replace(position, commit=commit, chunk=self.high_watermark.chunk)
 
     def next_chunk(self) -> tuple[Position, int]:
         """Return the position behind a chunk put here, and how many rows its version has already.
@@ -166,14 +168,14 @@ class Manifest:
         The version is above the last commit, and below the next: records are longer than a byte. A
         second chunk at the same place has the same one.
         """
-        is_same = self.mark.commit == self.chunk_commit
-        commit = self.chunk_commit if is_same else self.mark.commit + 1
-        after = replace(self.mark.behind_chunk(), commit=commit)
+        is_same = self.high_watermark.commit == self.chunk_commit
+        commit = self.chunk_commit if is_same else self.high_watermark.commit + 1
+        after = replace(self.high_watermark.behind_chunk(), commit=commit)
         return after, self.chunk_rows if is_same else 0
 
     def with_epoch(self, epoch: Epoch) -> Manifest:
         """Return the manifest with one more epoch, without rows."""
-        return replace(self, epochs=(*self.epochs, epoch), mark=epoch.position)
+        return replace(self, epochs=(*self.epochs, epoch), high_watermark=epoch.position)
 
     def with_chunk(self, segment: Segment, tables: ChangedStates) -> Manifest:
         """Return the manifest with one more chunk."""
@@ -186,7 +188,7 @@ class Manifest:
         return replace(
             self,
             segments=(*self.segments, segment),
-            mark=segment.position,
+            high_watermark=segment.position,
             next_number=self.next_number + 1,
         )
 
@@ -197,7 +199,7 @@ class Manifest:
         segments = self.segments[:count]
         end = segments[-1].position if segments else self.start
         epochs = tuple(epoch for epoch in self.epochs if epoch.position.chunk <= end.chunk)
-        return replace(self, segments=segments, epochs=epochs, mark=end)
+        return replace(self, segments=segments, epochs=epochs, high_watermark=end)
 
     def trimmed(self, up_to: RecordPlace) -> tuple[Manifest, tuple[Segment, ...]]:
         """Return the manifest without the segments at or below a place, and those segments."""
@@ -241,13 +243,14 @@ def _same(value: object) -> object:
 
 _PLAIN: dict[str, Callable[[Any], object]] = {
     "start": _plain,
-    "mark": _plain,
+    "high_watermark": _plain,
     "position": _plain,
     "segments": lambda segments: [_plain(segment) for segment in segments],
     "epochs": lambda epochs: [_plain(epoch) for epoch in epochs],
     "tables": tables_to_json,
 }
-_KEYS = {"epochs": "turns"}  # on the disk, as earlier versions wrote it
+# on the disk, as earlier versions wrote them
+_KEYS = {"epochs": "turns", "high_watermark": "mark", "last_delivered": "witness"}
 
 
 def load_manifest(folder: Path) -> Manifest | None:
@@ -315,13 +318,19 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         Segment(**{**_checked(segment, Segment), "position": _position(segment["position"])})
         for segment in content.pop("segments")
     )
-    start, mark = _position(content.pop("start")), _position(content.pop("mark"))
+    start, high_watermark = _position(content.pop("start")), _position(content.pop("mark"))
     epochs = tuple(map(_epoch, content.pop("turns", ())))
     tables = tables_from_json(content.pop("tables", {}))
     left = places_from_json(content.pop("left", {}))
     known = _checked(content, Manifest)
     return Manifest(
-        **known, start=start, mark=mark, segments=segments, tables=tables, epochs=epochs, left=left
+        **known,
+        start=start,
+        high_watermark=high_watermark,
+        segments=segments,
+        tables=tables,
+        epochs=epochs,
+        left=left,
     )
 
 
@@ -333,15 +342,15 @@ def _epoch(content: dict[str, Any]) -> Epoch:
 
 
 def _position(content: dict[str, Any]) -> Position:
-    witness = content.get("witness")
+    last_delivered = content.get("witness")
     position = Position(
         content["commit"],
         content["restart"],
         tuple(content["unseen"]),
-        None if witness is None else Witness(*witness),
+        None if last_delivered is None else DeliveredCommit(*last_delivered),
         content.get("chunk", 0),
     )
-    numbers = (*position.place, position.restart, *position.unseen, *(position.witness or ()))
+    numbers = (*position.place, position.restart, *position.unseen, *(position.last_delivered or ()))
     if any(type(number) is not int for number in numbers):
         raise ValueError(f"{content!r} is not a position")
     return position

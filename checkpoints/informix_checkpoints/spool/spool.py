@@ -115,7 +115,11 @@ class Spool:
         here = self._manifest.in_stream(position)
         # Without rows: nothing but truncates that the policy ignores, or a table before it joined.
         return self._append(
-            schema, batches, here, Manifest.appended, lambda held: replace(held, mark=here)
+            schema,
+            batches,
+            here,
+            Manifest.appended,
+            lambda manifest: replace(manifest, high_watermark=here),
         )
 
     def append_chunk(
@@ -138,8 +142,8 @@ class Spool:
             schema,
             batches,
             after,
-            lambda held, segment: held.with_chunk(segment, tables),
-            lambda held: held.with_epoch(Epoch(held.mark.behind_chunk(), tables)),
+            lambda manifest, segment: manifest.with_chunk(segment, tables),
+            lambda manifest: manifest.with_epoch(Epoch(manifest.high_watermark.behind_chunk(), tables)),
             chunk=after.chunk,
         )
 
@@ -152,9 +156,9 @@ class Spool:
         """
         with disk_errors(self._folder), self._changing:
             self._make_again()
-            held = self._manifest
-            here = held.in_stream(at or held.mark).behind_chunk()
-            self._replace(held.with_epoch(Epoch(here, tables, ends_batch=True)))
+            manifest = self._manifest
+            here = manifest.in_stream(at or manifest.high_watermark).behind_chunk()
+            self._replace(manifest.with_epoch(Epoch(here, tables, ends_batch=True)))
 
     def _append(
         self,
@@ -186,10 +190,10 @@ class Spool:
                         self._manifest = noted
         return segment
 
-    def note(self, position: Position) -> None:
-        """Remember a newer valid pair; it reaches the disk with the next segment."""
+    def advance(self, position: Position) -> None:
+        """Advance the high watermark in memory; it reaches the disk with the next segment."""
         with self._changing:
-            self._manifest = replace(self._manifest, mark=self._manifest.in_stream(position))
+            self._manifest = replace(self._manifest, high_watermark=self._manifest.in_stream(position))
 
     def between(self, after: RecordPlace, up_to: RecordPlace) -> list[SegmentRange]:
         """Return where the rows lie whose place is above `after`, and at or below `upto`.
@@ -198,14 +202,14 @@ class Spool:
             DataLoss: the spool does not hold the whole range.
             AccessRefused: a segment is damaged, or was removed.
         """
-        held = self._manifest
-        if after < held.start.place or up_to > held.mark.place:
+        manifest = self._manifest
+        if after < manifest.start.place or up_to > manifest.high_watermark.place:
             raise DataLoss(
-                f"the spool holds commits above {_shown(held.start.place)} up to"
-                f" {_shown(held.mark.place)}, not {_shown(after)} to {_shown(up_to)}.",
+                f"the spool holds commits above {_shown(manifest.start.place)} up to"
+                f" {_shown(manifest.high_watermark.place)}, not {_shown(after)} to {_shown(up_to)}.",
                 "Restart the query: the range is captured again.",
             )
-        touched = [s for s in held.segments if s.place > after and s.first_place <= up_to]
+        touched = [s for s in manifest.segments if s.place > after and s.first_place <= up_to]
         self._require_files(touched)
         with reading_errors(self._folder):
             ranges = [rows_between(self._folder, s, after[0], up_to[0]) for s in touched]
@@ -213,12 +217,12 @@ class Spool:
 
     def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
         """Return how far a batch that begins at `start` may go; `start` itself if nothing is new."""
-        held = self._manifest
-        if limits.are_none and not held.epochs:
-            return held.end if held.end.place > start.place else start
+        manifest = self._manifest
+        if limits.are_none and not manifest.epochs:
+            return manifest.end if manifest.end.place > start.place else start
         with reading_errors(self._folder):
             return end_of_batch(
-                held, start, limits, lambda segment: transactions_of(self._folder, segment)
+                manifest, start, limits, lambda segment: transactions_of(self._folder, segment)
             )
 
     def bytes_above(self, place: RecordPlace) -> int:
@@ -314,10 +318,12 @@ class Spool:
             )
         # Of a segment that was added last the name may be lost with the power, and not the manifest.
         intact = takewhile(lambda segment: is_intact(self._folder, segment), previous.segments)
-        held = previous.beginning(sum(1 for _ in intact)).before_leaving(fresh.start, captured or ())
-        reaches = held.start.place <= fresh.start.place <= held.reached.place
-        if reaches and held.rows in rows and _has_no_others(held, fresh.start, captured):
-            return _with_later_restart(held, fresh.start)
+        manifest = previous.beginning(sum(1 for _ in intact)).before_leaving(
+            fresh.start, captured or ()
+        )
+        reaches = manifest.start.place <= fresh.start.place <= manifest.reached.place
+        if reaches and manifest.rows in rows and _has_no_others(manifest, fresh.start, captured):
+            return _with_later_restart(manifest, fresh.start)
         return replace(fresh, fence=previous.fence, next_number=previous.next_number)
 
     def _remove_strangers(self) -> None:
@@ -338,21 +344,24 @@ def _shown(place: RecordPlace) -> str:
     return f"{show(commit)}, chunk {chunk}," if chunk else show(commit)
 
 
-def _has_no_others(held: Manifest, start: Position, captured: Collection[str] | None) -> bool:
+def _has_no_others(manifest: Manifest, start: Position, captured: Collection[str] | None) -> bool:
     """Tell whether a manifest has nothing above a position of tables that are captured no more."""
-    later = (epoch.tables for epoch in held.epochs if epoch.position.chunk > start.chunk)
-    known = set(held.tables_at(start)).union(*later)
+    later = (epoch.tables for epoch in manifest.epochs if epoch.position.chunk > start.chunk)
+    known = set(manifest.tables_at(start)).union(*later)
     return captured is None or known <= set(captured)
 
 
-def _with_later_restart(held: Manifest, start: Position) -> Manifest:
-    """Return a manifest whose mark begins no earlier than where Spark says that a session may.
+def _with_later_restart(manifest: Manifest, start: Position) -> Manifest:
+    """Return a manifest whose high watermark has a restart position at or after that of `start`.
 
-    `note` does not write, so that the mark on the disk may lie in a log that is gone by now. Whatever
-    commits above the mark commits above `start` too, so that its restart is valid for both; but not for
-    a table that has joined in between.
+    `advance` does not write, so the high watermark on disk may have a restart position in a log file
+    that is gone by now. Every transaction that commits above it commits above `start` too, so the later
+    restart position is valid for both, unless a table has joined in between.
     """
-    is_same = listed(held.tables_at(start)) == listed(held.tables_at(held.mark))
-    if start.restart <= held.mark.restart or not is_same:
-        return held
-    return replace(held, mark=replace(held.mark, restart=start.restart, unseen=start.unseen))
+    is_same = listed(manifest.tables_at(start)) == listed(manifest.tables_at(manifest.high_watermark))
+    if start.restart <= manifest.high_watermark.restart or not is_same:
+        return manifest
+    return replace(
+        manifest,
+        high_watermark=replace(manifest.high_watermark, restart=start.restart, unseen=start.unseen),
+    )

@@ -20,7 +20,7 @@ from informix_capture_client.log_events import (
     RESTART_POSITION_LATE,
     STREAM_STALLED,
 )
-from informix_capture_client.positions import Position, Witness, log_number, page_after, show
+from informix_capture_client.positions import DeliveredCommit, Position, log_number, page_after, show
 from informix_capture_client.stream import Answer, Silence, Starting
 from informix_capture_client.transactions import other_log, replay_failed
 from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
@@ -47,7 +47,7 @@ class Guard(Protocol):
     def on_read(self, answer: Answer) -> None:
         """Record what the stream has answered."""
 
-    def check(self, mark: Position | None) -> None:
+    def check(self, high_watermark: Position | None) -> None:
         """Check what the server says of its log, once what was read is in the spool."""
 
 
@@ -64,7 +64,7 @@ class Unguarded:
     def on_read(self, answer: Answer) -> None:
         """Do nothing."""
 
-    def check(self, mark: Position | None) -> None:
+    def check(self, high_watermark: Position | None) -> None:
         """Do nothing."""
 
 
@@ -96,13 +96,13 @@ class CaptureGuard:
     reads_from: Callable[[int], bool] = lambda _position: False
     may_lose: bool = False
     _begun_at: float | None = field(default=None, init=False)
-    _awaited: Witness | None = field(default=None, init=False)
+    _awaited: DeliveredCommit | None = field(default=None, init=False)
     _probe_reads: int = field(default=0, init=False)
     _unlogged_at: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         spool = self.state.spool
-        self.liveness.connect(self.clock(), spool.manifest.mark.restart if spool else 0)
+        self.liveness.connect(self.clock(), spool.manifest.high_watermark.restart if spool else 0)
 
     def reset_deadlines(self) -> None:
         """Reset the silence timer: reading was paused on purpose."""
@@ -155,11 +155,11 @@ class CaptureGuard:
             self.liveness.require_contact(now)
         self._probe_reads = reads
 
-    def check(self, mark: Position | None) -> None:
+    def check(self, high_watermark: Position | None) -> None:
         """Check what the server last said, once what was read is in the spool.
 
         Args:
-            mark: the newest pair in the spool, if there is one.
+            high_watermark: the newest pair in the spool, if there is one.
 
         Raises:
             ConnectionLost: the stream stands still for the first time, or a planned batch does.
@@ -176,7 +176,7 @@ class CaptureGuard:
         elif (loss := self.known_loss()) is not None:
             raise loss
         elif facts is not None:
-            self._check_facts(facts, mark)
+            self._check_facts(facts, high_watermark)
 
     def _facts(self) -> LogFacts | None:
         """Return what the server has said since the session began."""
@@ -191,9 +191,9 @@ class CaptureGuard:
         if stall is not None and (error := self._answer(stall)) is not None:
             raise error
 
-    def _check_facts(self, facts: LogFacts, mark: Position | None) -> None:
-        if facts.unlogged_tables and mark is not None:
-            self._check_unlogged(facts, mark)
+    def _check_facts(self, facts: LogFacts, high_watermark: Position | None) -> None:
+        if facts.unlogged_tables and high_watermark is not None:
+            self._check_unlogged(facts, high_watermark)
         else:
             self._unlogged_at = None
         self._check_continuity(self.clock(), facts.current)
@@ -202,15 +202,15 @@ class CaptureGuard:
         if stall is not None and (error := self._answer(stall)) is not None:
             raise error
         restart = self.state.spark.restart
-        if mark and restart and (warning := self.liveness.lateness(restart, facts)):
-            self._log_late_restart(restart, mark, facts.oldest, warning)
+        if high_watermark and restart and (warning := self.liveness.lateness(restart, facts)):
+            self._log_late_restart(restart, high_watermark, facts.oldest, warning)
 
-    def _check_unlogged(self, facts: LogFacts, mark: Position) -> None:
+    def _check_unlogged(self, facts: LogFacts, high_watermark: Position) -> None:
         """Refuse to go on when the server has said so twice: the checkpoint will remember it."""
         if facts.source not in (None, self.source):
             raise other_source(self.source, facts.source or "without these tables")
         if self._unlogged_at is not None and facts.asked_at > self._unlogged_at:
-            raise row_logging_off(facts.unlogged_tables[0], mark)
+            raise row_logging_off(facts.unlogged_tables[0], high_watermark)
         if self._unlogged_at is None:
             self._unlogged_at = facts.asked_at
 
@@ -253,9 +253,11 @@ class CaptureGuard:
             )
         return None if stall.response is Response.WARN else stall.error()
 
-    def _log_late_restart(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
+    def _log_late_restart(
+        self, restart: int, high_watermark: Position, oldest: int, warning: str
+    ) -> None:
         gauges, bound = self.state.gauges, self.state.restart_bound
-        begin, reason = _what_delays(restart, mark, gauges.oldest_open_begin, bound.is_wanted)
+        begin, reason = _what_delays(restart, high_watermark, gauges.oldest_open_begin, bound.is_wanted)
         RESTART_POSITION_LATE.log(
             logger,
             stream=self.state.stream,
@@ -267,11 +269,11 @@ class CaptureGuard:
 
 
 def _what_delays(
-    restart: int, mark: Position, begin: int | None, is_bounded: bool
+    restart: int, high_watermark: Position, begin: int | None, is_bounded: bool
 ) -> tuple[int | None, str]:
     """Return what holds a restart position back: the BEGINTX, if a transaction does, and a reason."""
-    if log_number(restart) < log_number(mark.restart):
-        return None, f"Spark has not taken what was read since, up to {show(mark.commit)}"
+    if log_number(restart) < log_number(high_watermark.restart):
+        return None, f"Spark has not taken what was read since, up to {show(high_watermark.commit)}"
     if begin is None and is_bounded:
         return None, (
             "a transaction that the server lists as open may have begun there (sysmaster:systrans,"

@@ -73,7 +73,7 @@ class Pending:
     @property
     def high_watermark(self) -> Position | None:
         """The newest pair in the spool; None before the stream has begun."""
-        return self._spool.manifest.mark if self._spool else None
+        return self._spool.manifest.high_watermark if self._spool else None
 
     def append(self, answer: Answer, encoder: ChangeEncoder, *, at_once: bool = False) -> bool:
         """Add what came, and write what is here if that is due, or `at_once`; tell whether it was.
@@ -178,7 +178,7 @@ class Pending:
             self._append(encoder.sound_part(transactions), encoder)
             raise
         if self._spool is not None:
-            self._spool.note(position)
+            self._spool.advance(position)
         self._flushed_at = self._clock()
 
     def _append(self, transactions: list[CommittedTransactions], encoder: ChangeEncoder) -> None:

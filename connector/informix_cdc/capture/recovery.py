@@ -19,7 +19,7 @@ from informix_capture_client.log_events import DATA_LOSS
 from informix_capture_client.positions import Position, show
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
-from informix_checkpoints.spool import LossMarks, Spool
+from informix_checkpoints.spool import ReportedLosses, Spool
 from informix_checkpoints.table_states import Tables
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")  # a name in logs, not a module
@@ -49,7 +49,7 @@ class LostStream:
         is_there = self.is_same_source and oldest <= self.position.restart <= current
         return max(self.position.restart if is_there else oldest, self.not_before)
 
-    def anchor(self, place: int, current: int, unseen: frozenset[int]) -> Position:
+    def first_position(self, place: int, current: int, unseen: frozenset[int]) -> Position:
         """Return the first pair of the new stream: what was delivered before does not come again.
 
         A commit beyond the end of the log is one of another life of the server: it says nothing.
@@ -58,13 +58,13 @@ class LostStream:
         delivered = self.position.commit if is_known else 0
         return Position(max(place, delivered), place, tuple(sorted(unseen)))
 
-    def report(self, loss: DataLoss, anchor: Position) -> dict[str, object]:
+    def report(self, loss: DataLoss, first_position: Position) -> dict[str, object]:
         """Return what to tell the operator: what was lost, from where to where, and why."""
         return {
             "stream": self.stream,
             "after": show(self.position.commit),
-            "upto": show(anchor.restart),
-            "transactions_open": len(anchor.unseen),
+            "upto": show(first_position.restart),
+            "transactions_open": len(first_position.unseen),
             "reason": loss,
         }
 
@@ -126,7 +126,7 @@ class DataLossRecovery:
         self._loss = loss
         self.lost = LostStream(
             previous.stream,
-            previous.manifest.mark,
+            previous.manifest.high_watermark,
             is_same_source=loss.gap not in _OTHER_POSITIONS,
             not_before=loss.goes_on_at or 0,
         )
@@ -135,12 +135,12 @@ class DataLossRecovery:
         self.state.leave(previous)
         return previous
 
-    def end_at(self, anchor: Position) -> None:
+    def end_at(self, first_position: Position) -> None:
         """Report the loss, if there was one: a stream that goes on begins here."""
         if self.lost is None or self._loss is None:
             return
-        DATA_LOSS.log(logger, **self.lost.report(self._loss, anchor))
-        LossMarks.beside(self.options.spool_path).remove(self.lost.stream)
+        DATA_LOSS.log(logger, **self.lost.report(self._loss, first_position))
+        ReportedLosses.beside(self.options.spool_path).remove(self.lost.stream)
         self.lost = self._loss = None
         self._tries = 0
 

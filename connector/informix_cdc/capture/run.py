@@ -50,8 +50,8 @@ from informix_cdc.server import (
     SourceTables,
     describe_tables,
     open_catalog,
+    server_version_text,
     silent_seconds,
-    version_told,
 )
 from informix_cdc.snapshots import NoSnapshots
 from informix_cdc.table_changes import (
@@ -225,7 +225,7 @@ class CaptureRun:
                 )
                 end.log_space = catalog.log_space()
             if self.options.metrics_port:  # each time: it may be another one after an upgrade
-                self.state.server_version = version_told(catalog)
+                self.state.server_version = server_version_text(catalog)
         return options, source
 
     def _run_session(self, plan: SessionPlan) -> bool:
@@ -284,7 +284,7 @@ class CaptureRun:
         return CaptureStart(
             plan.options,
             plan.source,
-            self.state.spool.manifest.mark if self.state.spool else None,
+            self.state.spool.manifest.high_watermark if self.state.spool else None,
             self._expected(),
             self._recovery.lost,
             self.state.counters.assembly,
@@ -364,7 +364,7 @@ class CaptureRun:
     def _pending(self, plan: SessionPlan, logged: Callable[[], LogEnd | None]) -> Pending:
         return Pending(
             self.state.spool,
-            lambda anchor: self._begin_stream(plan, anchor, logged()),
+            lambda first_position: self._begin_stream(plan, first_position, logged()),
             self.clock,
             latency_seconds=self.options.max_latency_ms / 1000,
             segment_bytes=self.options.segment_bytes,
@@ -375,7 +375,9 @@ class CaptureRun:
     def _expected(self) -> int | None:
         """Return the commit a replay must pass, unless the spool already holds it."""
         spool, planned = self.state.spool, self.planned
-        is_there = spool is None or planned is None or spool.manifest.mark.place >= planned.place
+        is_there = (
+            spool is None or planned is None or spool.manifest.high_watermark.place >= planned.place
+        )
         return None if is_there or planned is None else planned.commit
 
     def _is_free(self) -> bool:
@@ -411,7 +413,7 @@ class CaptureRun:
         if spool is not None and leaving:
             spool.change_tables(dict.fromkeys(leaving))
             for name in leaving:
-                place = show(spool.manifest.mark.commit)
+                place = show(spool.manifest.high_watermark.commit)
                 TABLE_LEFT.log(logger, stream=spool.stream, table=name, left=place)
         return begun
 
@@ -429,15 +431,19 @@ class CaptureRun:
         if spool.manifest.source != source.source:
             raise other_source(spool.manifest.source, source.source)
         here = replace(
-            self.offset, position=spool.manifest.mark
+            self.offset, position=spool.manifest.high_watermark
         )  # that of a planned batch may be behind it
         return altered_tables(here, source, spool.manifest.present_tables, receipt, options)
 
-    def _begin_stream(self, plan: SessionPlan, anchor: Position, logged: LogEnd | None) -> Spool:
+    def _begin_stream(
+        self, plan: SessionPlan, first_position: Position, logged: LogEnd | None
+    ) -> Spool:
         """Open the spool of a new stream; it may go on where another was lost."""
-        self._recovery.end_at(anchor)
+        self._recovery.end_at(first_position)
         stream, source = secrets.token_hex(8), plan.source
-        self.offset = StreamOffset(stream, source.source, anchor, logged, tables=plan.first_states)
+        self.offset = StreamOffset(
+            stream, source.source, first_position, logged, tables=plan.first_states
+        )
         return self._open_spool(source, self.offset)
 
     def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
@@ -463,8 +469,8 @@ class CaptureRun:
         STREAM_BEGUN.log(
             logger,
             stream=offset.stream,
-            restart=show(spool.manifest.mark.restart),
-            commit=show(spool.manifest.mark.commit),
+            restart=show(spool.manifest.high_watermark.restart),
+            commit=show(spool.manifest.high_watermark.commit),
             spool=folder,
             transport=self.options.transport,
         )

@@ -264,14 +264,14 @@ class CaptureStart:
         # The log is read twice: whom to leave out must be known before the first batch. Later an older
         # transaction could not be told from one whose beginning is lost (decision 0004).
         place = _chosen_position(self.options.starting_position, catalog)
-        anchor = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
-        return TransactionAssembler(anchor, restart_bound=self._bound(place)), place
+        first_position = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
+        return TransactionAssembler(first_position, restart_bound=self._bound(place)), place
 
     def _recover(self, lost: LostStream, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         oldest, end = catalog.oldest_position(), page_after(catalog.current_position())
         place = lost.begins_at(oldest, end)
-        anchor = lost.anchor(place, end, self._older_than(place, catalog))
-        return TransactionAssembler(anchor, restart_bound=self._bound(place)), place
+        first_position = lost.first_position(place, end, self._older_than(place, catalog))
+        return TransactionAssembler(first_position, restart_bound=self._bound(place)), place
 
     def _bound(self, restart: int) -> int | None:
         """Return how far the restart position may go until the server's list says more."""
@@ -340,7 +340,7 @@ def _resumes_at(position: Position, catalog: Catalog) -> int:
 
     Lower is as good as `restart`: what commits at or below `commit` is not delivered again.
     """
-    known, space = position.witness, catalog.log_space()
+    known, space = position.last_delivered, catalog.log_space()
     if known is None or space is None:
         return position.restart
     # The oldest log file may be used again before the session begins, while that of `restart` stays.

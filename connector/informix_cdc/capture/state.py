@@ -162,7 +162,7 @@ class CaptureState:
         return 0 if spool is None else self.spark.bytes_ahead(spool)
 
     @property
-    def taken_upto(self) -> int | None:
+    def taken_up_to(self) -> int | None:
         """Up to where the log is with Spark; None before the stream has begun."""
         if (spool := self.spool) is None:
             return None

@@ -149,7 +149,7 @@ class CaptureThread:
 
     def _progress(self) -> object:
         """Return where the stream stands; nothing else is progress."""
-        return (spool.stream, spool.manifest.mark) if (spool := self.state.spool) else None
+        return (spool.stream, spool.manifest.high_watermark) if (spool := self.state.spool) else None
 
     def _was_steady(self) -> bool:
         """Tell whether the last connection has served for a while."""

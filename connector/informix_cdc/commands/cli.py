@@ -104,8 +104,8 @@ def tail(
     if no_switch and is_sure:
         raise click.UsageError("--yes and --no-switch exclude each other.")
     may_switch = permission(may_switch=not no_switch, is_sure=is_sure)
-    with one_line_errors(), with_spool(given, snapshot=snapshot) as said:
-        print_changes(parse_options(said), output_format, limit, may_switch)
+    with one_line_errors(), with_spool(given, snapshot=snapshot) as texts:
+        print_changes(parse_options(texts), output_format, limit, may_switch)
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Check all that a stream needs, and name the remedies.")

@@ -34,7 +34,13 @@ from informix_cdc.capture import (
     Liveness,
 )
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, look_up_tables, open_catalog, silent_seconds, version_told
+from informix_cdc.server import (
+    SourceTables,
+    look_up_tables,
+    open_catalog,
+    server_version_text,
+    silent_seconds,
+)
 from informix_cdc.snapshots import TableProgress
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED
@@ -125,7 +131,7 @@ def report_row_logging_off(
     """
     with open_catalog(options) as catalog:
         off = catalog.without_row_logging(source.tables)
-        is_emulator = bool(off) and is_of_emulator(version_told(catalog))
+        is_emulator = bool(off) and is_of_emulator(server_version_text(catalog))
     if off:
         on_off(off, is_emulator)
 

@@ -224,8 +224,8 @@ def _sentence_in(text: str) -> str:
     if found := _OUR_ERROR.search(text):
         return _STATE.sub("", found[0])
     lines = [line.strip(" :") for line in text.splitlines()]
-    said = (line for line in lines if line and not line.startswith(_OF_PY4J))
-    return next(said, "Spark gave no reason.")
+    messages = (line for line in lines if line and not line.startswith(_OF_PY4J))
+    return next(messages, "Spark gave no reason.")
 
 
 class _Shown:

@@ -144,7 +144,7 @@ def _needs_json(needs: RestartNeeds) -> dict[str, object]:
         and {
             "batch": batch.number,
             "above": show(batch.above),
-            "upto": show(batch.upto),
+            "upto": show(batch.up_to),
             "isEmpty": batch.is_empty,
             "isInSpool": batch.is_in_spool,
         },
@@ -154,8 +154,8 @@ def _needs_json(needs: RestartNeeds) -> dict[str, object]:
 def _spool_json(spool: Manifest) -> dict[str, object]:
     return {
         "above": show(spool.start.commit),
-        "upto": show(spool.mark.commit),
-        "restart": show(spool.mark.restart),
+        "upto": show(spool.high_watermark.commit),
+        "restart": show(spool.high_watermark.restart),
         "segments": len(spool.segments),
         "transactions": sum(segment.transactions for segment in spool.segments),
         "rows": sum(segment.rows for segment in spool.segments),
@@ -247,7 +247,7 @@ def _again_text(batch: BatchAgain | None) -> str:
     where = "the spool has them" if batch.is_in_spool else "they are captured again from the log"
     return (
         f"A restart runs batch {batch.number}, which is not committed: commits above"
-        f" {show(batch.above)} up to {show(batch.upto)}; {where}."
+        f" {show(batch.above)} up to {show(batch.up_to)}; {where}."
     )
 
 
@@ -259,5 +259,5 @@ def _spool_text(source: SourceReport, spool_path: str) -> str:
     use = "A restart takes it over." if source.needs.is_spool_used else "A restart cannot use it."
     return (
         f"The spool holds {counted(rows, 'row')} in {counted(len(spool.segments), 'segment')}: commits"
-        f" above {show(spool.start.commit)} up to {show(spool.mark.commit)}. {use}"
+        f" above {show(spool.start.commit)} up to {show(spool.high_watermark.commit)}. {use}"
     )

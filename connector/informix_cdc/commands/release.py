@@ -189,8 +189,8 @@ def _logged_tables(options: SourceOptions, catalog: Catalog, receipt: Path | Non
 
 def _table_sets(options: SourceOptions, stream_tables: Iterable[str]) -> list[tuple[TableName, ...]]:
     """Return which tables the streams may capture: as given, else all released ones, or each one."""
-    if said := [_names(text, options) for text in stream_tables]:
-        return said
+    if named := [_names(text, options) for text in stream_tables]:
+        return named
     released = options.table_names()
     return [released, *((name,) for name in released)]
 

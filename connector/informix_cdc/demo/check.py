@@ -64,7 +64,7 @@ class DemoCheck:
         """Note rows that have arrived, in their order."""
         with self._lock:
             for change in changes:
-                self.there.note(change)
+                self.there.record(change)
             self.difference = self.difference or self.there.difference
             news = [change for change in changes if not change.metadata["_snapshot"]]
             for commit, group in itertools.groupby(news, key=lambda change: change.commit):

@@ -71,7 +71,7 @@ class RowsThere:
         self._is_over = True
         self._changed.clear()
 
-    def note(self, change: ChangeRow) -> None:
+    def record(self, change: ChangeRow) -> None:
         """Take in what arrives, in its order: rows of snapshots, and changes."""
         place = _place(change.table, change.row)
         if not change.metadata["_snapshot"]:

@@ -66,10 +66,10 @@ def _fetched(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch
 
 
 def _why(reason: Exception) -> str:
-    told = str(reason).partition(" gRPC client debug")[0]
+    message = str(reason).partition(" gRPC client debug")[0]
     if _is_of_another_query(reason):
         return _OF_ANOTHER_QUERY
-    return _WHY.get(type(reason), f"answers: {told}")
+    return _WHY.get(type(reason), f"answers: {message}")
 
 
 def _call(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:

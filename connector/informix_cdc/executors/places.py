@@ -69,9 +69,9 @@ class SegmentPlaces:
 
     def _stored(self, wanted: SegmentRange) -> Batches:
         refusals: list[AccessRefused] = []
-        for look in self._ways():
+        for read in self._ways():
             try:
-                return look(wanted)
+                return read(wanted)
             except AccessRefused as reason:
                 refusals.append(reason)
         damaged = [reason.remedy for reason in refusals if isinstance(reason, OtherBytes)]

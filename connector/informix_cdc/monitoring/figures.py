@@ -376,7 +376,7 @@ def _lag(state: CaptureState, now: float, monotonic: float) -> Lag:
     progress = Progress(
         now=server_now,
         restart=state.spark.restart,
-        delivered=state.taken_upto,
+        delivered=state.taken_up_to,
         reached=state.gauges.reached,
         read_up_to=_read_up_to(state, now, monotonic, server_now),
         asked_at=server_now - (monotonic - facts.asked_at) if facts else None,

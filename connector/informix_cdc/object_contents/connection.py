@@ -124,7 +124,7 @@ class ObjectConnection:
         with explained():
             for place in places:
                 found[place] = self._read(place, is_late)
-                if not has_room(found[place].held_bytes):
+                if not has_room(found[place].buffered_bytes):
                     break
         return found
 

@@ -104,14 +104,14 @@ class ContentPool:
                 end = self._round(rows, at)
                 opened = self._open(_distinct(rows[at:end], known))
                 held: Mapping[ObjectPlace, OpenedObject | Content] = {**opened, **known}
-                sizes = {place: each.held_bytes for place, each in held.items()}
+                sizes = {place: each.buffered_bytes for place, each in held.items()}
                 del opened, held  # short values are read already, and would stay for the whole round
                 while at < end:
                     up_to = _end_of_piece(rows, at, end, sizes)
                     wanted = _distinct(rows[at:up_to], known)
                     fresh = self._read(wanted, max(_PIECE_BYTES, sum(sizes[each] for each in wanted)))
                     self._figures.record(fresh.values())
-                    sizes.update({place: content.held_bytes for place, content in fresh.items()})
+                    sizes.update({place: content.buffered_bytes for place, content in fresh.items()})
                     known = {**known, **fresh}
                     del fresh  # or it would be in memory beside the next ones
                     if (done := _end_of_known(rows, at, up_to, known)) > at:
@@ -298,13 +298,13 @@ def _kept(
     for place in dict.fromkeys([*soon, *known]):
         if place in kept or last_rows[place] < at:
             continue
-        if size + known[place].held_bytes <= _PIECE_BYTES:
-            size += known[place].held_bytes
+        if size + known[place].buffered_bytes <= _PIECE_BYTES:
+            size += known[place].buffered_bytes
             kept[place] = known[place]
     return kept
 
 
-def _side_by_side(tasks: Sequence[Callable[[], T]], look: Callable[[], None]) -> list[T]:
+def _side_by_side(tasks: Sequence[Callable[[], T]], check: Callable[[], None]) -> list[T]:
     """Return what tasks return, in their order, once all have ended.
 
     Each thread is one that holds up no end of a process: through a driver manager a call has no time
@@ -312,14 +312,14 @@ def _side_by_side(tasks: Sequence[Callable[[], T]], look: Callable[[], None]) ->
 
     Args:
         tasks: each has a thread.
-        look: called every second; what it raises gives up tasks that have not ended.
+        check: called every second; what it raises gives up tasks that have not ended.
 
     Raises:
-        BaseException: what the first of them has failed with, or what `look` has.
+        BaseException: what the first of them has failed with, or what `check` has.
     """
     started = [_started(task) for task in tasks]
     while wait(started, _LOOK_SECONDS).not_done:
-        look()
+        check()
     return [each.result() for each in started]
 
 

@@ -152,8 +152,8 @@ def _in_file(path: str) -> str:
 
 def _words_of(command: str, environment: Mapping[str, str]) -> list[str]:
     """Split a command as a shell would, but expand nothing: no shell runs it."""
-    if said := forbidden_by(_COMMAND_SWITCH, environment):
-        raise _refused(f"is not run: {said} is set here")
+    if setting := forbidden_by(_COMMAND_SWITCH, environment):
+        raise _refused(f"is not run: {setting} is set here")
     words: list[str] = []
     with contextlib.suppress(ValueError):  # a quote without its other half
         words = shlex.split(command)
@@ -194,8 +194,8 @@ def _refused(what: str) -> BadOption:
 
 def forbidden_by(switch: str, environment: Mapping[str, str]) -> str:
     """Return what a switch is set to if it forbids, as `NAME=value`; else nothing."""
-    said = environment.get(switch, "").strip().lower()
-    return "" if said in _YES else f"{switch}={said}"
+    setting = environment.get(switch, "").strip().lower()
+    return "" if setting in _YES else f"{switch}={setting}"
 
 
 class TooMuchOutput(Exception):

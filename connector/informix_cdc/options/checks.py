@@ -83,14 +83,14 @@ def _refuse_forbidden_driver(options: DeclaredOptions, environment: Mapping[str,
 
     A library's code runs as soon as it is loaded, before anybody can ask whether it is a driver.
     """
-    if not (said := forbidden_by(DRIVER_SWITCH, environment)):
+    if not (setting := forbidden_by(DRIVER_SWITCH, environment)):
         return
     named = [each.name for each in read_keywords(options.connection_string)]
     in_string = [name for name in named if name.lower() in _LIBRARIES]
     if options.driver or in_string:
         what = "option 'driver'" if options.driver else f"{in_string[0]} in option 'connectionString'"
         raise BadOption(
-            f"{what} is not taken: {said} is set here.",
+            f"{what} is not taken: {setting} is set here.",
             "Leave it away: the driver under INFORMIXDIR (GBASEDBTDIR) of this environment is loaded.",
             option="driver" if options.driver else "connectionString",
         )

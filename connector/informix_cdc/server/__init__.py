@@ -25,7 +25,7 @@ from informix_cdc.server.source_tables import (
     look_up_tables,
     require_capturing_server,
     require_logged_database,
-    version_told,
+    server_version_text,
 )
 from informix_cdc.server.table_definitions import (
     TableDefinition,
@@ -52,9 +52,9 @@ __all__ = [
     "read_server_log",
     "require_capturing_server",
     "require_logged_database",
+    "server_version_text",
     "silent_seconds",
     "table_definitions",
     "trace_wire",
-    "version_told",
     "with_named_tables",
 ]

@@ -264,7 +264,7 @@ def require_capturing_server(catalog: Catalog, dialect: Dialect) -> None:
     require(finding)
 
 
-def version_told(catalog: Catalog) -> str:
+def server_version_text(catalog: Catalog) -> str:
     """Return the server's version; empty where it does not tell, which is no reason to stop."""
     try:
         return catalog.server_version()

@@ -201,7 +201,7 @@ class SnapshotConnection:
 
     # what moves the log
 
-    def mark(self) -> ServerRefused | AccessRefused | None:
+    def write_marker(self) -> ServerRefused | AccessRefused | None:
         """Write something into the log that every session on it is shown, if we may.
 
         Returns:

@@ -166,7 +166,7 @@ class TableReader:
         if min(self._unmarked) >= clock:
             return
         failpoint("snapshot.before_marker")
-        refusal = connection.mark()
+        refusal = connection.write_marker()
         if refusal is not None and self.snapshot.refusal is None:
             MARKER_REFUSED.log(logger, table=self._table.name, reason=refusal)
         self.snapshot.record_marker(clock, refusal)

@@ -246,7 +246,7 @@ class Snapshots(NoSnapshots):
             raise self._failures[0]
         if spool is None:
             return False
-        self._record_place(spool.manifest.mark.commit)
+        self._record_place(spool.manifest.high_watermark.commit)
         self._show_figures()
         self._log_who_is_waited_for(self._unknown)
         is_due = self._may_begin_next()
@@ -292,7 +292,7 @@ class Snapshots(NoSnapshots):
             snapshot = TableSnapshot.begun(
                 planned,
                 state.snapshot or SnapshotState(),
-                spool.manifest.mark.commit,
+                spool.manifest.high_watermark.commit,
                 state.since,
                 self._options,
                 self._clock,
@@ -370,7 +370,7 @@ class Snapshots(NoSnapshots):
         assert spool is not None  # else nothing was due
         self._begin_next(spool, encoder)
         for snapshot in [*self._reading]:
-            for outcome in snapshot.emit(spool.manifest.mark.commit):
+            for outcome in snapshot.emit(spool.manifest.high_watermark.commit):
                 if isinstance(outcome, Emitted):
                     self._append(snapshot, outcome, spool, encoder)
                 else:

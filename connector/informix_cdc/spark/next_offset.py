@@ -110,8 +110,10 @@ class NextOffset:
                 self._final = (spool.stream, spool.manifest.end)
             end = min(end, self._final[1], key=lambda position: position.place)
         if end.place > start.position.place:
-            mark = spool.manifest.mark
-            return mark if mark.place == end.place else end  # it may have a later restart position
+            high_watermark = spool.manifest.high_watermark
+            return (
+                high_watermark if high_watermark.place == end.place else end
+            )  # it may have a later restart position
         return self._quiet_position(spool, state, start)
 
     def _quiet_position(
@@ -124,10 +126,12 @@ class NextOffset:
         now = self.clock()
         published = self._published_at  # None: it is due, since the query may be restarted often
         is_due = published is None or now - published > RESTART_PUBLICATION_SECONDS
-        mark, end = spool.manifest.mark, spool.manifest.end
+        high_watermark, end = spool.manifest.high_watermark, spool.manifest.end
         before = start.position
-        has_chunk = mark.chunk > before.chunk  # without rows: how far its table is, is news at once
-        is_later = mark.restart > before.restart or has_chunk
+        has_chunk = (
+            high_watermark.chunk > before.chunk
+        )  # without rows: how far its table is, is news at once
+        is_later = high_watermark.restart > before.restart or has_chunk
         if self.is_available_now:
             settling = state.restart_bound.settling
             is_later |= settling is not None and settling != start.settling
@@ -137,7 +141,7 @@ class NextOffset:
             return None
         self._is_closed = self.is_available_now  # one closing pair, then the run ends
         self._published_at = now
-        return mark
+        return high_watermark
 
 
 def _is_new_to(spool: Spool, state: CaptureState, start: StreamOffset) -> bool:

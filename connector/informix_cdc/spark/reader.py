@@ -51,7 +51,7 @@ from informix_cdc.spark.versions import (
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.receipts import load_receipt
-from informix_checkpoints.spool import LossMarks, Spool
+from informix_checkpoints.spool import ReportedLosses, Spool
 
 if TYPE_CHECKING:
     from informix_cdc.monitoring import MetricsServer
@@ -248,11 +248,11 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _running(self, start: StreamOffset, planned: Position | None = None) -> CaptureThread:
         if self._capture is None:
             if start.is_started and start.lost is None:
-                mark = LossMarks.beside(self._options.spool_path).find(start.stream)
-                start = replace(start, lost=mark)
+                high_watermark = ReportedLosses.beside(self._options.spool_path).find(start.stream)
+                start = replace(start, lost=high_watermark)
             self._require_sound(start)
             if self._is_explained(start):
-                LossMarks.beside(self._options.spool_path).remove(start.stream)
+                ReportedLosses.beside(self._options.spool_path).remove(start.stream)
                 start = replace(start, lost=None)
             self._log_form(start)
             self._log_cost()
@@ -284,9 +284,9 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _store_mark(self, start: StreamOffset, loss: DataLoss) -> None:
         """Remember a loss that hits a planned batch: its offset is in the checkpoint already."""
-        marks = LossMarks.beside(self._options.spool_path)
+        losses = ReportedLosses.beside(self._options.spool_path)
         try:
-            marks.note(start.stream, start.source, self._to_remember(loss))
+            losses.record(start.stream, start.source, self._to_remember(loss))
         except OSError as reason:
             LOSS_NOT_NOTED.log(logger, stream=start.stream, reason=reason)
 
@@ -339,4 +339,4 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _holds(spool: Spool | None, up_to: Position) -> bool:
-    return spool is not None and spool.manifest.mark.place >= up_to.place
+    return spool is not None and spool.manifest.high_watermark.place >= up_to.place

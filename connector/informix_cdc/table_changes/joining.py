@@ -98,10 +98,12 @@ class Joining(Absent):
         delivered transaction is not looked for again: it may have begun before the tables are whole.
         """
         assert self.switched is not None  # else it is not over
-        mark = self.spool.manifest.mark
-        joined = {name: replace(state, since=mark.commit) for name, state in self.tables.items()}
-        unseen = tuple(sorted({*mark.unseen, *self.switched.still_open}))
-        at = replace(mark, restart=self.switched.place, unseen=unseen, witness=None)
+        high_watermark = self.spool.manifest.high_watermark
+        joined = {
+            name: replace(state, since=high_watermark.commit) for name, state in self.tables.items()
+        }
+        unseen = tuple(sorted({*high_watermark.unseen, *self.switched.still_open}))
+        at = replace(high_watermark, restart=self.switched.place, unseen=unseen, last_delivered=None)
         failpoint("joining.before_switch")
         self.spool.change_tables(joined, at)
         failpoint("joining.after_switch")

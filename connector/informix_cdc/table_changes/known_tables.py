@@ -65,7 +65,7 @@ def require_chunks(spool: Spool, planned: Position | None) -> None:
     Raises:
         DataLoss: the spool does not hold them any more.
     """
-    if planned is not None and planned.chunk > spool.manifest.mark.chunk:
+    if planned is not None and planned.chunk > spool.manifest.high_watermark.chunk:
         raise DataLoss(
             f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and"
             f" the spool {spool.folder} does not hold them any more.",
@@ -85,7 +85,12 @@ def require_form_of_chunks(
         BadOption: rows have another form than those that are held; nothing has been changed.
     """
     held = load_manifest(folder) if planned is not None and planned.chunk > start.chunk else None
-    if held is None or planned is None or held.rows in forms or held.mark.chunk < planned.chunk:
+    if (
+        held is None
+        or planned is None
+        or held.rows in forms
+        or held.high_watermark.chunk < planned.chunk
+    ):
         return
     raise BadOption(
         f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and the"

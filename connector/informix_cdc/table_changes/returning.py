@@ -250,9 +250,9 @@ class Returning(Absent):
         Who was open when full row logging went on has ended below `since`; what such a one committed
         behind the mark has no rows of the other tables.
         """
-        mark = self.spool.manifest.mark
-        unseen = tuple(sorted({*mark.unseen, *self.acquired.still_open}))
-        at = replace(mark, restart=self.acquired.place, unseen=unseen, witness=None)
+        high_watermark = self.spool.manifest.high_watermark
+        unseen = tuple(sorted({*high_watermark.unseen, *self.acquired.still_open}))
+        at = replace(high_watermark, restart=self.acquired.place, unseen=unseen, last_delivered=None)
         failpoint("returning.before_switch")
         self.spool.change_tables(self.tables, at)
         failpoint("returning.after_switch")

@@ -168,8 +168,8 @@ def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) ->
     Raises:
         BadOption: an option is missing or malformed, or there is no password.
     """
-    said = _with_first_password({name: text for name, text in given.items() if text is not None})
-    if missing := missing_options(said):
+    texts = _with_first_password({name: text for name, text in given.items() if text is not None})
+    if missing := missing_options(texts):
         *others, last = map(flag_of, missing)
         flags = f"{', '.join(others)} and {last}" if others else last
         first = _variable_of(missing[0])
@@ -178,8 +178,8 @@ def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) ->
             f"Give a flag, or {first} in the environment, or --profile.",
             option=missing[0],
         )
-    parsed = SourceOptions.parse(said, is_stream=is_stream)
-    say_without_driver(said, parsed)
+    parsed = SourceOptions.parse(texts, is_stream=is_stream)
+    say_without_driver(texts, parsed)
     return parsed
 
 

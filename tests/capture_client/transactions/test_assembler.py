@@ -24,7 +24,7 @@ from harness.capture.streams import (
     truncate,
 )
 from informix_capture_client.errors import DataLoss, Gap, ProtocolViolation
-from informix_capture_client.positions import LogEnd, Position, Witness
+from informix_capture_client.positions import DeliveredCommit, LogEnd, Position
 from informix_capture_client.records.records import RecordKind, ServerError, TableSchema
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.counters import AssemblyCounters
@@ -253,13 +253,13 @@ def test_a_start_in_the_past_leaves_out_what_was_open_there() -> None:
 
 
 def witnessed(restart: int = 8) -> TransactionAssembler:
-    return TransactionAssembler(Position(10, restart, (), Witness(8, 10, 5)))
+    return TransactionAssembler(Position(10, restart, (), DeliveredCommit(8, 10, 5)))
 
 
 def test_nothing_moves_before_the_last_delivered_transaction_has_come_by() -> None:
     assembler = witnessed()
     assert positions(feed(assembler, timeout(50))) == [Position(10, 8)]
-    assert assembler.awaited_commit == Witness(8, 10, 5)
+    assert assembler.awaited_commit == DeliveredCommit(8, 10, 5)
     events = feed(assembler, b(8), row(9), c(10, time=5), timeout(50))
     assert positions(events)[-1] == Position(10, 50)
     assert assembler.awaited_commit is None
@@ -273,9 +273,9 @@ def test_another_transaction_in_its_place_is_another_log(number: int, time: int)
 
 
 def test_a_session_that_begins_behind_its_last_transaction_does_not_ask_for_it() -> None:
-    position = Position(10, 9, (), Witness(8, 10, 5))
+    position = Position(10, 9, (), DeliveredCommit(8, 10, 5))
     assert TransactionAssembler(position).awaited_commit is None
-    assert TransactionAssembler(position, begins_at=8).awaited_commit == Witness(8, 10, 5)
+    assert TransactionAssembler(position, begins_at=8).awaited_commit == DeliveredCommit(8, 10, 5)
 
 
 def test_no_end_moves_a_position_before_the_last_delivered_transaction_has_come_by() -> None:

@@ -432,7 +432,7 @@ def test_a_password_in_clear_text_is_told_once(
     settings = ConnectionSettings(
         host="db.example", port=9, server="s", database="d", user="u", password="p", **changes
     )  # type: ignore[arg-type]
-    transport_sqli._told.clear()
+    transport_sqli._warned_addresses.clear()
     with caplog.at_level(logging.WARNING):
         transport_sqli._warn_of_clear_text(settings, is_loopback=True)
         assert not caplog.messages

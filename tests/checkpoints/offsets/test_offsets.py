@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap, ProtocolViolation
-from informix_capture_client.positions import LogEnd, Position, SettlingRestart, Witness
+from informix_capture_client.positions import DeliveredCommit, LogEnd, Position, SettlingRestart
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.spool import ReportedLoss
 
 NUMBERS = st.integers(0, (1 << 63) - 1)
-WITNESSES = st.none() | st.builds(Witness, NUMBERS, NUMBERS, NUMBERS)
+WITNESSES = st.none() | st.builds(DeliveredCommit, NUMBERS, NUMBERS, NUMBERS)
 IDS = st.sets(st.integers(0, 60)).map(lambda ids: tuple(sorted(ids)))
 LOSS = DataLoss("row logging was off.", gap=Gap.ROW_LOGGING_OFF)
 OFFSETS = st.builds(
@@ -38,7 +38,7 @@ def text(offset: StreamOffset) -> str:
 @given(OFFSETS)
 def test_an_offset_is_read_back_as_it_was_written(offset: StreamOffset) -> None:
     found = StreamOffset.from_json(json.loads(text(offset)))
-    assert (found, found.position.witness) == (offset, offset.position.witness)
+    assert (found, found.position.last_delivered) == (offset, offset.position.last_delivered)
     assert text(found) == text(offset)
 
 

@@ -16,9 +16,9 @@ def at(commit: int, restart: int, stream: str = "s") -> StreamOffset:
     return StreamOffset(stream, "d", Position(commit, restart))
 
 
-def spool(*ends: Position, start: Position, mark: Position, stream: str = "s") -> Manifest:
+def spool(*ends: Position, start: Position, high_watermark: Position, stream: str = "s") -> Manifest:
     segments = tuple(Segment(f"{n}.arrow", 5, 100, 0, 1, end.commit, end) for n, end in enumerate(ends))
-    return Manifest(stream, "d", start, mark, segments=segments)
+    return Manifest(stream, "d", start, high_watermark, segments=segments)
 
 
 COMMITTED = SourceProgress("0", (1, at(LOG_4 + 9, LOG_4)), (1, at(LOG_4 + 9, LOG_4)), at(LOG_3, LOG_3))
@@ -34,14 +34,14 @@ def test_a_planned_batch_is_captured_again_from_where_it_begins() -> None:
     needs = restart_needs_of(PLANNED, None)
     assert (needs.restart, needs.oldest_log) == (LOG_3 + 7, 3)
     assert needs.batch is not None
-    assert (needs.batch.number, needs.batch.above, needs.batch.upto) == (2, LOG_4, LOG_5)
+    assert (needs.batch.number, needs.batch.above, needs.batch.up_to) == (2, LOG_4, LOG_5)
     assert not needs.batch.is_in_spool
     assert not needs.batch.is_empty
 
 
 def test_a_spool_that_holds_the_planned_batch_spares_the_log_before_it() -> None:
     end = Position(LOG_5 + 3, LOG_5)
-    held = spool(Position(LOG_5, LOG_4), end, start=Position(LOG_4, LOG_3), mark=end)
+    held = spool(Position(LOG_5, LOG_4), end, start=Position(LOG_4, LOG_3), high_watermark=end)
     needs = restart_needs_of(PLANNED, held)
     assert needs.is_spool_used
     assert needs.restart == LOG_5
@@ -51,7 +51,7 @@ def test_a_spool_that_holds_the_planned_batch_spares_the_log_before_it() -> None
 
 def test_a_spool_that_ends_within_the_planned_batch_is_read_on_from_its_end() -> None:
     end = Position(LOG_4 + 5, LOG_4 + 1)
-    needs = restart_needs_of(PLANNED, spool(end, start=Position(LOG_4, LOG_3), mark=end))
+    needs = restart_needs_of(PLANNED, spool(end, start=Position(LOG_4, LOG_3), high_watermark=end))
     assert needs.is_spool_used
     assert needs.restart == LOG_4 + 1
     assert needs.batch is not None
@@ -60,13 +60,13 @@ def test_a_spool_that_ends_within_the_planned_batch_is_read_on_from_its_end() ->
 
 def test_a_spool_begins_no_earlier_than_the_checkpoint_allows() -> None:
     old = Position(LOG_4, LOG_3)
-    assert restart_needs_of(PLANNED, spool(old, start=old, mark=old)).restart == LOG_3 + 7
+    assert restart_needs_of(PLANNED, spool(old, start=old, high_watermark=old)).restart == LOG_3 + 7
 
 
 def test_a_spool_that_was_trimmed_beyond_the_start_or_is_of_another_stream_is_no_use() -> None:
     end = Position(LOG_5 + 3, LOG_5)
-    trimmed = spool(end, start=Position(LOG_4 + 1, LOG_4), mark=end)
-    foreign = spool(end, start=Position(LOG_4, LOG_3), mark=end, stream="t")
+    trimmed = spool(end, start=Position(LOG_4 + 1, LOG_4), high_watermark=end)
+    foreign = spool(end, start=Position(LOG_4, LOG_3), high_watermark=end, stream="t")
     for held in (trimmed, foreign):
         needs = restart_needs_of(PLANNED, held)
         assert not needs.is_spool_used
@@ -75,7 +75,7 @@ def test_a_spool_that_was_trimmed_beyond_the_start_or_is_of_another_stream_is_no
 
 def test_a_spool_whose_last_row_lies_below_the_start_is_not_taken_over() -> None:
     end = Position(LOG_4 - 5, LOG_3)
-    held = spool(end, start=Position(LOG_3, LOG_3), mark=Position(LOG_5, LOG_4))
+    held = spool(end, start=Position(LOG_3, LOG_3), high_watermark=Position(LOG_5, LOG_4))
     assert not restart_needs_of(PLANNED, held).is_spool_used
 
 

@@ -151,6 +151,9 @@ def test_a_segment_that_the_disk_has_lost_after_all_is_captured_again(
     spool.close()
     damage(tmp_path, b"")
     again = open_spool(tmp_path)
-    assert (again.manifest.end, again.manifest.mark) == (Position(120, 115), Position(120, 115))
+    assert (again.manifest.end, again.manifest.high_watermark) == (
+        Position(120, 115),
+        Position(120, 115),
+    )
     assert numbers(again.between((100, 0), (120, 0))) == [1, 2, 3]
     shutil.rmtree(tmp_path)

@@ -42,7 +42,7 @@ def test_rows_kept_by_an_earlier_version_are_the_rows_that_spark_got_then(tmp_pa
         folder, start.stream, start.source, start.position, rows=(digest_now(),), durable=True
     )
     try:
-        assert (spool.manifest.mark, len(spool.manifest.segments)) == (end.position, 2)
+        assert (spool.manifest.high_watermark, len(spool.manifest.segments)) == (end.position, 2)
         ranges = spool.between(start.position.place, end.position.place)
         batches = [in_row_form(b) for r in ranges for b in stored_range(r)]
     finally:

@@ -13,8 +13,8 @@ import pytest
 from checkpoints.spool.spools import START, fill, numbers, open_spool
 from informix_capture_client.errors import AccessRefused, DataLoss, Gap
 from informix_checkpoints.spool import durable_files
-from informix_checkpoints.spool.loss_marks import LossMarks
 from informix_checkpoints.spool.manifest import Manifest, load_manifest, save_manifest
+from informix_checkpoints.spool.reported_losses import ReportedLosses
 from informix_checkpoints.spool.segments import SegmentRange, stored_range
 from informix_checkpoints.spool.spool import Spool
 from informix_checkpoints.spool.writer_lock import WriterLock
@@ -49,7 +49,7 @@ def modes_below(folder: Path) -> set[int]:
 
 def test_whatever_the_umask_only_this_user_can_enter_what_is_made(tmp_path: Path, umask: None) -> None:
     fill(open_spool(tmp_path / "two" / "parents" / "spool"))
-    LossMarks.beside(str(tmp_path / "two" / "marks")).note("s1", "d", LOSS)
+    ReportedLosses.beside(str(tmp_path / "two" / "marks")).record("s1", "d", LOSS)
     assert modes_below(tmp_path / "two") == {0o700, 0o600}
 
 
@@ -175,7 +175,7 @@ def test_segments_and_drafts_never_go_through_a_link(tmp_path: Path, victim: Pat
 
 
 def test_a_manifest_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    held = Manifest("s1", "d1", START, mark=START)
+    held = Manifest("s1", "d1", START, high_watermark=START)
     save_manifest(held, tmp_path, durable=False)
     (tmp_path / "manifest.json").rename(tmp_path / "other.json")
     (tmp_path / "manifest.json").symlink_to(tmp_path / "other.json")
@@ -209,7 +209,7 @@ def test_a_segment_behind_a_link_is_captured_again_by_the_next_writer(tmp_path: 
 def test_a_mark_that_is_a_link_is_refused_by_name(tmp_path: Path, victim: Path) -> None:
     (tmp_path / "s1.lost.json").symlink_to(victim)
     with pytest.raises(AccessRefused, match=r"s1\.lost\.json is a link") as refused:
-        LossMarks.beside(str(tmp_path)).find("s1")
+        ReportedLosses.beside(str(tmp_path)).find("s1")
     assert "remove it" in refused.value.remedy
 
 
@@ -218,30 +218,33 @@ def test_a_mark_that_is_a_link_is_refused_by_name(tmp_path: Path, victim: Path) 
 def test_a_mark_of_this_user_that_others_may_write_stays_a_loss_in_words_of_our_own(
     mode: int, words: str, tmp_path: Path
 ) -> None:
-    LossMarks.beside(str(tmp_path)).note("s1", "d", LOSS)
-    mark = tmp_path / "s1.lost.json"
-    mark.write_text(json.dumps({"gap": "ROW_LOGGING_OFF", "message": words}) if words else "")
-    mark.chmod(mode)
-    found = LossMarks.beside(str(tmp_path)).find("s1")
+    ReportedLosses.beside(str(tmp_path)).record("s1", "d", LOSS)
+    file = tmp_path / "s1.lost.json"
+    file.write_text(json.dumps({"gap": "ROW_LOGGING_OFF", "message": words}) if words else "")
+    file.chmod(mode)
+    found = ReportedLosses.beside(str(tmp_path)).find("s1")
     assert found is not None
     assert found.gap is Gap.ROW_LOGGING_OFF
-    assert found.message == f"{mark} says so; what it says may be written by others (mode {mode:o})."
+    assert (
+        found.message
+        == f"{file} says so; what it says may be written by others (mode {mode:o})."
+    )
     assert "remove" not in found.error().remedy
 
 
 def test_a_mark_of_another_user_is_refused_by_name(
     tmp_path: Path, of_another_user: Callable[[], None]
 ) -> None:
-    LossMarks.beside(str(tmp_path)).note("s1", "d", LOSS)
+    ReportedLosses.beside(str(tmp_path)).record("s1", "d", LOSS)
     of_another_user()
     with pytest.raises(AccessRefused, match=r"s1\.lost\.json belongs to user") as refused:
-        LossMarks.beside(str(tmp_path)).find("s1")
+        ReportedLosses.beside(str(tmp_path)).find("s1")
     assert "memory of a loss: give it to the user" in refused.value.remedy
 
 
 def test_a_mark_is_kept_in_place_of_a_link_and_not_through_it(tmp_path: Path, victim: Path) -> None:
     for name in ("s1.lost.json", "s1.lost.draft"):
         (tmp_path / name).symlink_to(victim)
-    LossMarks.beside(str(tmp_path)).note("s1", "d", LOSS)
+    ReportedLosses.beside(str(tmp_path)).record("s1", "d", LOSS)
     assert victim.read_bytes() == b"precious"
-    assert LossMarks.beside(str(tmp_path)).find("s1") is not None
+    assert ReportedLosses.beside(str(tmp_path)).find("s1") is not None

@@ -80,13 +80,13 @@ class Story:
 
     def quiet(self) -> None:
         """A pair of the log that knows nothing of chunks."""
-        self.spool.note(Position(self.commit, 95))
+        self.spool.advance(Position(self.commit, 95))
 
     def again(self) -> None:
         """Another process: what lies behind the last rows is not on the disk."""
         self.spool.close()
         self.spool = open_spool(self.folder / "spool")
-        self.chunks = self.spool.manifest.mark.chunk
+        self.chunks = self.spool.manifest.high_watermark.chunk
 
     def batches(self, limits: BatchLimits) -> Iterator[Position]:
         reached = START
@@ -110,8 +110,8 @@ def test_any_batches_give_the_rows_once_in_their_order_and_again(
     ends = [START, *story.batches(limits)]
     for _ in range(2):
         found = [
-            numbers(story.spool.between(after.place, upto.place))
-            for after, upto in itertools.pairwise(ends)
+            numbers(story.spool.between(after.place, up_to.place))
+            for after, up_to in itertools.pairwise(ends)
         ]
         assert list(itertools.chain(*found)) == [row.n for row in story.rows]
     assert all(found) or not story.rows
@@ -131,7 +131,7 @@ def test_what_is_known_of_a_table_is_what_the_chunks_up_to_a_place_have_made(
     for end in ends[trimmed:]:
         known = story.spool.manifest.tables_at(end).get(TABLE)
         assert known == (state(end.chunk) if end.chunk else None)
-    assert story.spool.manifest.tables_at(story.spool.manifest.mark).get(TABLE) == (
+    assert story.spool.manifest.tables_at(story.spool.manifest.high_watermark).get(TABLE) == (
         state(story.chunks) if story.chunks else None
     )
     story.spool.close()
@@ -185,7 +185,7 @@ def open_again(story: Story) -> Spool:
 def test_a_pair_of_the_log_does_not_move_the_mark_back_before_a_chunk(tmp_path: Path) -> None:
     story = Story(tmp_path)
     story.play([[1], 1, "quiet"])
-    assert story.spool.manifest.mark == Position(125, 95, chunk=1)
+    assert story.spool.manifest.high_watermark == Position(125, 95, chunk=1)
 
 
 def test_tables_join_between_two_batches_at_a_place_of_their_own(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_restart_position_of_before_a_table_joined_is_not_its_own(tmp_path: Pa
     story.spool.change_tables({"informix.late": TableState("l", 124)}, Position(124, 70))
     story.spool.close()
     again = open_spool(tmp_path / "spool", Position(124, 90))
-    assert again.manifest.mark == Position(124, 70, chunk=1)
+    assert again.manifest.high_watermark == Position(124, 70, chunk=1)
     assert list(again.manifest.present_tables) == ["informix.late"]
 
 
@@ -220,7 +220,7 @@ def test_rows_of_a_table_that_is_not_captured_any_more_are_left(tmp_path: Path) 
     first.append(SCHEMA, [batch((1, 110))], Position(110, 105))
     first.close()
     again = open_spool(tmp_path, tables={"a": TableState("1"), "b": TableState("2")}, captured=["a"])
-    assert (again.manifest.row_count, again.manifest.mark) == (0, START)
+    assert (again.manifest.row_count, again.manifest.high_watermark) == (0, START)
     again.change_tables({"b": None})
     again.append(SCHEMA, [batch((1, 110))], Position(110, 105))
     again.close()

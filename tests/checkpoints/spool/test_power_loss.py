@@ -28,11 +28,11 @@ class Announced(NamedTuple):
     """From where Spark may ask for rows, and up to where it may have been told of them."""
 
     start: Position
-    upto: int
+    up_to: int
 
 
-def rows_between(after: int, upto: int) -> list[int]:
-    return [n for commit, rows in ROWS.items() if after < commit <= upto for n in rows]
+def rows_between(after: int, up_to: int) -> list[int]:
+    return [n for commit, rows in ROWS.items() if after < commit <= up_to for n in rows]
 
 
 class Story:
@@ -67,8 +67,8 @@ def wrong_with(state: State, announced: Announced, root: Path) -> str:
         return f"does not open: {reason!r}"
     found = numbers(spool.between(announced.start.place, spool.manifest.end.place))
     spool.close()
-    if spool.manifest.end.commit < announced.upto:
-        return f"ends at {spool.manifest.end.commit}, and {announced.upto} was announced"
+    if spool.manifest.end.commit < announced.up_to:
+        return f"ends at {spool.manifest.end.commit}, and {announced.up_to} was announced"
     if found != rows_between(announced.start.commit, spool.manifest.end.commit):
         return f"has rows {found} up to {spool.manifest.end.commit}"
     return ""

@@ -31,7 +31,7 @@ ONE = BatchLimits(1, None, None)
 
 
 @pytest.mark.parametrize(
-    ("after", "upto", "expected"),
+    ("after", "up_to", "expected"),
     [
         (100, 140, [1, 2, 3, 4, 5]),
         (100, 110, [1, 2]),
@@ -44,20 +44,20 @@ ONE = BatchLimits(1, None, None)
     ids=str,
 )
 def test_any_two_commits_bound_a_range(
-    after: int, upto: int, expected: list[int], tmp_path: Path
+    after: int, up_to: int, expected: list[int], tmp_path: Path
 ) -> None:
     spool = open_spool(tmp_path)
     fill(spool)
-    assert numbers(spool.between((after, 0), (upto, 0))) == expected
-    assert numbers(spool.between((after, 0), (upto, 0))) == expected
+    assert numbers(spool.between((after, 0), (up_to, 0))) == expected
+    assert numbers(spool.between((after, 0), (up_to, 0))) == expected
 
 
-@pytest.mark.parametrize(("after", "upto"), [(90, 120), (100, 150)])
-def test_a_range_that_is_not_held_whole_is_refused(after: int, upto: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("after", "up_to"), [(90, 120), (100, 150)])
+def test_a_range_that_is_not_held_whole_is_refused(after: int, up_to: int, tmp_path: Path) -> None:
     spool = open_spool(tmp_path)
     fill(spool)
     with pytest.raises(DataLoss, match="the spool holds commits above"):
-        spool.between((after, 0), (upto, 0))
+        spool.between((after, 0), (up_to, 0))
 
 
 def test_trimming_removes_whole_segments_at_or_below_a_commit(tmp_path: Path) -> None:
@@ -76,7 +76,10 @@ def test_the_next_process_finds_everything_again(tmp_path: Path) -> None:
     fill(first)
     first.close()
     second = open_spool(tmp_path, Position(120, 115))
-    assert (second.manifest.end, second.manifest.mark) == (Position(140, 135), Position(140, 135))
+    assert (second.manifest.end, second.manifest.high_watermark) == (
+        Position(140, 135),
+        Position(140, 135),
+    )
     assert numbers(second.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
 
 
@@ -144,7 +147,7 @@ def test_there_is_one_writer_and_the_next_one_waits_for_it(tmp_path: Path) -> No
 def test_an_append_without_rows_only_moves_the_mark(tmp_path: Path) -> None:
     spool = open_spool(tmp_path)
     spool.append(SCHEMA, [], Position(150, 150))
-    assert (spool.manifest.end, spool.manifest.mark) == (START, Position(150, 150))
+    assert (spool.manifest.end, spool.manifest.high_watermark) == (START, Position(150, 150))
     assert list(tmp_path.glob("*.arrow")) == []
 
 

@@ -79,23 +79,23 @@ def test_what_the_server_said_before_the_session_was_open_is_not_judged() -> Non
     """A first start switches full row logging on; a watch may have seen it off just before."""
     watch, now = Told(), [10.0]
     guard = CaptureGuard(Liveness(8.0, 120.0), watch, CaptureState(), clock=lambda: now[0])
-    mark = Position(log_page(9, 5), log_page(9, 4))
+    high_watermark = Position(log_page(9, 5), log_page(9, 4))
     for asked_at in (9.9, 10.0):  # before it, and at the very moment
         watch.facts = replace(OFF, asked_at=asked_at)
         guard.on_read(Starting())
-        guard.check(mark)  # the session is not open yet
+        guard.check(high_watermark)  # the session is not open yet
         guard.on_read(Read([], log_page(9, 5), 0, TransactionAssembler(Position(0, 0))))
-        guard.check(mark)
+        guard.check(high_watermark)
     watch.facts = replace(OFF, asked_at=10.1)
-    guard.check(mark)  # one wrong look must not end a stream for good
+    guard.check(high_watermark)  # one wrong look must not end a stream for good
     watch.facts = replace(OFF, asked_at=10.2, unlogged_tables=())
-    guard.check(mark)
+    guard.check(high_watermark)
     for asked_at in (10.3, 10.3):  # the same look
         watch.facts = replace(OFF, asked_at=asked_at)
-        guard.check(mark)
+        guard.check(high_watermark)
     watch.facts = replace(OFF, asked_at=10.4)
     with pytest.raises(DataLoss, match=r"full row logging of .*orders was switched off"):
-        guard.check(mark)
+        guard.check(high_watermark)
 
 
 def test_time_before_the_session_was_open_is_not_the_servers_silence() -> None:

@@ -130,7 +130,7 @@ def random_log(seed: int, hides: bool) -> Log:
 
 @dataclass
 class Spool:
-    mark: Position
+    high_watermark: Position
     joined: Any = None
 
     @property
@@ -168,7 +168,7 @@ class Story:
             clock.now += 0.7
             for event in read.events:
                 self._take(event)
-                spool.mark = event.position  # type: ignore[union-attr]
+                spool.high_watermark = event.position  # type: ignore[union-attr]
             if is_over_after(joining, read):
                 joining.switch()
                 break
@@ -271,7 +271,7 @@ def test_a_buffered_log_is_not_read_to_its_end_by_a_timeout() -> None:
 
     def over(latest_time: int = 0, reached: int = 1000) -> bool:
         clock.now += 5
-        idle = PositionPassed(spool.mark, is_timeout=True)
+        idle = PositionPassed(spool.high_watermark, is_timeout=True)
         return is_over_after(joining, Read([idle], reached, latest_time, assembler, block))
 
     assert [over() for _ in range(5)] == [False] * 5

@@ -51,14 +51,14 @@ def transaction(sequence: int, a: int, b: int, table: int = 0) -> list[Any]:
 class Spool:
     """Keeps what it is given in memory."""
 
-    mark = Position(0, 0)
+    high_watermark = Position(0, 0)
 
     def __init__(self) -> None:
         self.segments: list[list[dict[str, Any]]] = []
 
     @property
     def manifest(self) -> Any:
-        return SimpleNamespace(mark=self.mark, segments=())
+        return SimpleNamespace(high_watermark=self.high_watermark, segments=())
 
     def append(
         self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
@@ -67,8 +67,8 @@ class Spool:
         self.segments.append(rows)
         return Segment("", len(rows), 0, 0, 0, 0, position)
 
-    def note(self, position: Position) -> None:
-        self.mark = position
+    def advance(self, position: Position) -> None:
+        self.high_watermark = position
 
     @property
     def rows(self) -> list[tuple[int, int]]:

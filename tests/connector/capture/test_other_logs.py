@@ -185,7 +185,7 @@ def test_a_nightly_run_that_cannot_read_to_the_end_says_so(
     with reader(listening.port) as made:
         assert available_now(made, anchor) == [1]
         end = made.latestOffset(anchor, made.getDefaultReadLimit())
-    server.put_up_wall()
+    server.make_log_unreadable()
     for number in range(2, 60):
         insert(server, number)
     with reader(listening.port) as made:

@@ -192,8 +192,8 @@ def test_a_damaged_mark_is_a_mark(served: Served) -> None:
     query = planned_query(served)
     failure_of(lambda: query.run(served[1].port))
     another_query_begins(served)
-    (mark,) = marks()
-    mark.write_text("{")
+    (high_watermark,) = marks()
+    high_watermark.write_text("{")
     error = failure_of(lambda: query.run(served[1].port))
     assert "is damaged" in error.message
 

@@ -173,7 +173,7 @@ def test_a_start_in_the_past_does_not_wait_for_a_read_that_never_returns(
     with listening_stores() as (server, listening):
         server.set_full_row_logging(ORDERS, True)
         insert(server, 1)
-        server.put_up_wall(reads_return=False)
+        server.make_log_unreadable(reads_return=False)
         options = {"startingPosition": "earliest", "maxReconnectSeconds": "1"}
         with reader(listening.port, **options) as made:
             error = failure_of(lambda: next_offset(made, made.initialOffset(), seconds=20))

@@ -77,7 +77,7 @@ def test_a_read_that_does_not_return_is_told_apart(
     if not times_out:
         no_timeout(monkeypatch)
     with listening_stores() as (server, listening):
-        server.put_up_wall(reads_return=False)
+        server.make_log_unreadable(reads_return=False)
         line = ended(listening)
     assert "IFXCDC-0001: A read does not return: " in line
     assert "run informix-cdc record and send us the file." in line

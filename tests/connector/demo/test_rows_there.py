@@ -29,7 +29,7 @@ def account(*arriving: ChangeRow) -> RowsThere:
     there = RowsThere()
     there.expect(CUSTOMERS, OLD)
     for each in arriving:
-        there.note(each)
+        there.record(each)
     return there
 
 

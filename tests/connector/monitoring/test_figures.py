@@ -273,7 +273,7 @@ class Leaving(CaptureState):
     def spool(self) -> Any:
         self.looks += 1
         there = Position(4, 4)
-        held = SimpleNamespace(end=there, mark=there, row_count=1, size_bytes=2)
+        held = SimpleNamespace(end=there, high_watermark=there, row_count=1, size_bytes=2)
         spool = SimpleNamespace(stream="s", manifest=held, bytes_above=lambda _: 3)
         return spool if self.looks % 2 else None
 
@@ -282,7 +282,7 @@ class Leaving(CaptureState):
         pass
 
 
-@pytest.mark.parametrize("name", ["stream", "spool_rows", "spool_bytes", "bytes_ahead", "taken_upto"])
+@pytest.mark.parametrize("name", ["stream", "spool_rows", "spool_bytes", "bytes_ahead", "taken_up_to"])
 def test_a_spool_that_is_left_while_it_is_asked_for_breaks_nothing(name: str) -> None:
     state = Leaving()
     found = getattr(state, name)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.capture.told import told
-from informix_capture_client.positions import LogEnd, Position, Witness, parse
+from informix_capture_client.positions import DeliveredCommit, LogEnd, Position, parse
 from informix_cdc.monitoring.progress_listener import BatchProgress, ProgressListener, batches_of
 from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset
 
@@ -67,10 +67,10 @@ def test_a_batch_has_the_rows_and_figures_of_our_source_only() -> None:
 
 
 def test_an_offset_with_all_its_keys_is_ours() -> None:
-    witness = Witness(5, 7, 1_800_000_000)
-    offset = StreamOffset("s1", "d", Position(7, 6, (), witness), LogEnd(5, 6), "shape=rows")
+    last_delivered = DeliveredCommit(5, 7, 1_800_000_000)
+    offset = StreamOffset("s1", "d", Position(7, 6, (), last_delivered), LogEnd(5, 6), "shape=rows")
     progress: Any = Progress([Source(json.dumps(offset.to_json()))])
-    assert [done.end["witness"] for done in batches_of(progress)] == [list(witness)]
+    assert [done.end["witness"] for done in batches_of(progress)] == [list(last_delivered)]
 
 
 def test_a_line_says_what_a_batch_took_and_leaves_out_what_is_not_known(

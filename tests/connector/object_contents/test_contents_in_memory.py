@@ -17,7 +17,7 @@ SIZE, COUNT = 64 << 10, 40
 PIECE = 8 * SIZE
 
 
-def held_bytes() -> int:
+def buffered_bytes() -> int:
     """Return how many bytes contents have that anything in this process refers to."""
     gc.collect()
     contents = [each for each in gc.get_objects() if type(each) is Content and each.data]
@@ -29,10 +29,10 @@ def test_only_two_parts_of_a_batch_are_in_memory_and_none_once_it_is_done(
 ) -> None:
     """The part before stayed for as long as the next one was read, and after the last one for good."""
     monkeypatch.setattr("informix_cdc.object_contents.pool._PIECE_BYTES", PIECE)
-    read, held, before = SqliObjects.read, list[int](), held_bytes()
+    read, held, before = SqliObjects.read, list[int](), buffered_bytes()
 
     def looking(reader: SqliObjects, descriptor: int, most_bytes: int) -> memoryview:
-        held.append(held_bytes() - before)
+        held.append(buffered_bytes() - before)
         return read(reader, descriptor, most_bytes)
 
     monkeypatch.setattr(SqliObjects, "read", looking)
@@ -48,6 +48,6 @@ def test_only_two_parts_of_a_batch_are_in_memory_and_none_once_it_is_done(
         rows, _ = drained(made, start, tx.commit())
         assert {each["picture"]["status"] for each in rows} == {"read", "not_read"}
         del rows
-        assert held_bytes() - before == 0
+        assert buffered_bytes() - before == 0
     assert max(held) > PIECE
     assert max(held) <= 2 * PIECE + 2 * SIZE

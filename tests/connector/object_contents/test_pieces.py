@@ -62,7 +62,7 @@ def test_beyond_the_bytes_of_a_piece_it_is_opened_again(
     rows = [[place] for place in [*known, *known]]
     parts = list(pool.pieces(rows))
     assert parts[-1][0] == 12
-    assert max(sum(each.held_bytes for each in found.values()) for _, found in parts) <= 2 * 2
+    assert max(sum(each.buffered_bytes for each in found.values()) for _, found in parts) <= 2 * 2
     assert world.server.sbspace.opens == 6 + 3, "two are kept, and that of the next row"
     assert world.server.sbspace.open_count == 0
 
@@ -86,7 +86,7 @@ def test_objects_that_grow_before_they_are_read_are_not_in_memory_together(
     monkeypatch.setattr(SqliObjects, "read", read_of_grown)
     parts = list(pool.pieces([[place] for place in known]))
     assert [parts[-1][0], len(grown)] == [100, 100]
-    together = [sum(each.held_bytes for each in found.values()) for _, found in parts]
+    together = [sum(each.buffered_bytes for each in found.values()) for _, found in parts]
     assert max(together) <= (8 + 8 + 2) * size, "two pieces, and one object of each connection"
     contents = {place: each for _, found in parts for place, each in found.items()}
     assert {contents[place] for place in known} == {Content(READ, size, b"y" * size)}
@@ -151,7 +151,7 @@ def test_each_row_has_its_contents_and_memory_has_a_bound(
                     assert found[place] == Content(READ, size, place * size)
             one_row = max((sum(sizes[p][1] for p in {*row}) for row in rows[at:done]), default=0)
             most = 2 * piece + connections * 60 + one_row
-            assert sum(each.held_bytes for each in found.values()) <= most
+            assert sum(each.buffered_bytes for each in found.values()) <= most
             at = done
         assert at == len(rows)
 

@@ -127,7 +127,7 @@ def test_short_values_count_as_what_is_in_memory_together(
 
     def counted(pool: ContentPool, places: Sequence[ObjectPlace]) -> dict[ObjectPlace, OpenedObject]:
         found = opened(pool, places)
-        at_once.append(sum(each.held_bytes for each in found.values()))
+        at_once.append(sum(each.buffered_bytes for each in found.values()))
         return found
 
     monkeypatch.setattr(ContentPool, "_open", counted)

@@ -149,14 +149,18 @@ def test_nobody_asks_who_holds_the_locks_while_a_marker_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both are said over one connection, and each would have got the other's answer."""
-    chunk, mark, holders = SnapshotConnection.chunk, SnapshotConnection.mark, SnapshotConnection.holders
+    chunk, write_marker, holders = (
+        SnapshotConnection.chunk,
+        SnapshotConnection.write_marker,
+        SnapshotConnection.holders,
+    )
     chunks, said = list[object](), list[str]()
 
     def slow_mark(self: SnapshotConnection) -> ServerRefused | None:
         said.append("marker begins")
         time.sleep(4)
         said.append("marker ends")
-        return mark(self)
+        return write_marker(self)
 
     def told_holders(self: SnapshotConnection) -> str:
         said.append("who holds them")
@@ -171,7 +175,7 @@ def test_nobody_asks_who_holds_the_locks_while_a_marker_is_written(
 
     monkeypatch.setattr("informix_cdc.snapshots.connection.LOCK_WAIT", "SET LOCK MODE TO WAIT 1")
     monkeypatch.setattr(SnapshotConnection, "chunk", second_is_locked)
-    monkeypatch.setattr(SnapshotConnection, "mark", slow_mark)
+    monkeypatch.setattr(SnapshotConnection, "write_marker", slow_mark)
     monkeypatch.setattr(SnapshotConnection, "holders", told_holders)
     with serving_tables(LINES) as (server, listening, writer):
         load_rows(server, f"{DATABASE}:informix.lines", given(10))

@@ -23,7 +23,7 @@ def spool_of(stream: str, start: Position) -> Any:
         stream=stream,
         source="s",
         start=start,
-        mark=AT,
+        high_watermark=AT,
         end=AT,
         end_of_batch=lambda *_: AT,
         tables_at=lambda _: {},
@@ -52,13 +52,13 @@ def test_a_chunk_without_rows_is_told_at_once_and_a_later_restart_position_now_a
     chooser = NextOffset(clock=lambda: 50.0)
     spool = spool_of("s", AT)
     state, begun = CaptureState(spool=spool), StreamOffset("s", "s", AT, tables={})
-    spool.mark = Position(9, 10)
+    spool.high_watermark = Position(9, 10)
     first = chooser.choose(state, begun, BatchLimits())
     assert first is not None
     assert first.position == Position(9, 10)
-    spool.mark = Position(9, 11)
+    spool.high_watermark = Position(9, 11)
     assert chooser.choose(state, first, BatchLimits()) is None  # it has just been told
-    spool.mark = Position(9, 11, chunk=1)
+    spool.high_watermark = Position(9, 11, chunk=1)
     told = chooser.choose(state, first, BatchLimits())
     assert told is not None
     assert told.position.chunk == 1
@@ -70,7 +70,7 @@ def test_a_restart_position_moves_back_only_where_the_stream_is_trusted(
 ) -> None:
     """A process that died may have published a later one; a BEGINTX that comes late takes it back."""
     spool = spool_of("s", AT)
-    spool.mark = spool.end = Position(20, 6)
+    spool.high_watermark = spool.end = Position(20, 6)
     spool.end_of_batch = lambda *_: spool.end
     state = CaptureState(spool=spool, restart_bound=RestartBound(is_on=is_bounded))
     begun = StreamOffset("s", "s", Position(10, 8), tables={})

@@ -242,7 +242,7 @@ def test_a_session_ends_for_other_tables_only_where_that_costs_nothing(
 
 
 class _Spool:
-    manifest = SimpleNamespace(mark=Position(5, 5))
+    manifest = SimpleNamespace(high_watermark=Position(5, 5))
 
 
 @pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])

@@ -31,7 +31,7 @@ BACK = {NAME: TableState("new", since=SINCE)}
 class Kept:
     """A spool, as far as a switch needs one."""
 
-    mark: Position = field(default_factory=lambda: Position(1000, 900, (4,)))
+    high_watermark: Position = field(default_factory=lambda: Position(1000, 900, (4,)))
     turns: list[tuple[Any, Position]] = field(default_factory=list)
 
     @property
@@ -137,7 +137,7 @@ def test_who_was_open_when_row_logging_went_on_is_left_out_from_there_on() -> No
     ((tables, at),) = waits.spool.turns
     assert tables == BACK
     assert at == Position(1000, PLACE, (4, 7, 9))
-    assert at.witness is None
+    assert at.last_delivered is None
 
 
 # a writer that did not stand still

@@ -82,6 +82,6 @@ def test_what_undoes_a_statement_is_never_ended(
     monkeypatch.setattr(watching, "LONGEST_QUERY_SECONDS", -1.0)
     watch = watching.QueryWatch()
     with watch.by(Gone(SqlError("", 0, ""))):
-        assert [watch.look() for _ in range(5)] == [0] * 5
+        assert [watch.check_time() for _ in range(5)] == [0] * 5
     with watch.over_query():
-        assert watch.look() == 1
+        assert watch.check_time() == 1

@@ -140,7 +140,7 @@ def foreign_traffic(server: EmulatedServer) -> AbstractContextManager[None]:
 def restart_in_spool(made: InformixStreamReader) -> int:
     """Return the restart position that the capture has found last; 0 before it has begun."""
     spool = made._state.spool if made._state else None
-    return spool.manifest.mark.restart if spool else 0
+    return spool.manifest.high_watermark.restart if spool else 0
 
 
 def quiet_pair(made: InformixStreamReader, server: EmulatedServer, start: Offset) -> Offset:

@@ -148,9 +148,9 @@ class Ledger:
                 if self.random.random() < 0.1:
                     kept = len(changes)
                     of, old = dict(present[table.name]), dict(written[table.name])
-                    mark = transaction.savepoint()
+                    high_watermark = transaction.savepoint()
                     self._one(transaction, table, present, written, changes)
-                    transaction.rollback_to(mark)
+                    transaction.rollback_to(high_watermark)
                     present[table.name], written[table.name] = of, old
                     del changes[kept:]
                 else:

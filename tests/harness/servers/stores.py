@@ -140,11 +140,11 @@ class Workload:
         self._open.remove(one)
 
     def _undo_some(self, one: _OpenTransaction) -> None:
-        mark = one.transaction.savepoint()
+        high_watermark = one.transaction.savepoint()
         kept_changes, kept_rows = list(one.changes), dict(one.rows)
         for _ in range(self._random.randint(1, 4)):
             self._change(one)
-        one.transaction.rollback_to(mark)
+        one.transaction.rollback_to(high_watermark)
         self.rows_undone += len(one.changes) - len(kept_changes)
         one.changes, one.rows = kept_changes, kept_rows
         self.savepoints_undone += 1

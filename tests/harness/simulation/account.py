@@ -109,11 +109,11 @@ class Account:
 
     def undo_some(self, noted: Noted) -> str:
         """Change some rows behind a savepoint and undo them."""
-        mark = noted.transaction.savepoint()
+        high_watermark = noted.transaction.savepoint()
         changes, rows = list(noted.changes), dict(noted.own_rows)
         for _ in range(1 + self.decide.below(3)):
             self.change(noted)
-        noted.transaction.rollback_to(mark)
+        noted.transaction.rollback_to(high_watermark)
         noted.changes, noted.own_rows = changes, rows
         return f"undo to a savepoint in {noted.transaction.id}"
 

@@ -36,7 +36,7 @@ def _needed_log(world: World) -> int:
         return 1
     restart = last_done["restart"] if last_done else world.process.begins_at
     if capture is not None and capture.state.spool is not None:
-        restart = min(restart, capture.state.spool.manifest.mark.restart)
+        restart = min(restart, capture.state.spool.manifest.high_watermark.restart)
         if capture.state.gauges.reached < restart:  # a session begins below, to know its log again
             restart = min(restart, world.process.activated_at)
     return restart >> 32

@@ -108,10 +108,14 @@ class Writers(Account):
 
     def undo_some(self, noted: Noted) -> str:
         assert isinstance(noted, Writing)
-        mark, known, count = noted.transaction.savepoint(), list(noted.changes), len(noted.undo)
+        high_watermark, known, count = (
+            noted.transaction.savepoint(),
+            list(noted.changes),
+            len(noted.undo),
+        )
         for _ in range(1 + self.decide.below(3)):
             self.change(noted)
-        noted.transaction.rollback_to(mark)
+        noted.transaction.rollback_to(high_watermark)
         noted.changes = known
         self._undo(noted, count)
         return f"undo to a savepoint in {noted.transaction.id}"

@@ -121,7 +121,7 @@ class _Passed(threading.Event):
         self._spool = spool
 
     def is_set(self) -> bool:
-        return self._spool.manifest.mark.restart > 0
+        return self._spool.manifest.high_watermark.restart > 0
 
 
 def main() -> None:

@@ -87,7 +87,7 @@ class Appends:
 
         def noted(spool: Spool, *arguments: Any, **named: Any) -> Segment:
             done = append(spool, *arguments, **named)
-            self.commits.append(spool.manifest.mark.commit)
+            self.commits.append(spool.manifest.high_watermark.commit)
             self.times.append(time.time_ns())
             return done
 

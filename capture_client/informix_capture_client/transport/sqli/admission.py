@@ -268,10 +268,10 @@ class _Attempt:
         if number != Message.SQ_PROTOCOLS:
             incoming.refuse(f"message {number} in place of its protocol features")
         answer = incoming.padded()
-        incoming.told(name_of(number))
+        incoming.trace_message(name_of(number))
         if (following := incoming.u16()) != Message.SQ_EOT:
             incoming.refuse(f"message {following} behind its protocol features")
-        incoming.told(name_of(following))
+        incoming.trace_message(name_of(following))
         return features(answer)
 
     def _converse(self, wire: Wire) -> None:

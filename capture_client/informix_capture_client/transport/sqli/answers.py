@@ -109,14 +109,14 @@ class AnswerReader:
                 pass
             number = self._incoming.u16()
             if number == Message.SQ_EOT:
-                self._incoming.told(name_of(number))
+                self._incoming.trace_message(name_of(number))
                 return self._answer
             read = self._readers.get(number)
             if read is None:
                 self._incoming.refuse(f"message {number} (0x{number:04x})")
             self._keep(_MESSAGE_BYTES)
             read()
-            self._incoming.told(name_of(number))
+            self._incoming.trace_message(name_of(number))
 
     def _describe(self) -> None:
         if self._answer.description is not None:

@@ -75,14 +75,14 @@ class PamConversation:
             if self._messages > _MOST_MESSAGES:
                 incoming.refuse(f"{self._messages} messages of PAM without an end of the login")
             if number == Message.SQ_EXIT:  # nothing follows it
-                incoming.told(name_of(number))
+                incoming.trace_message(name_of(number))
                 return SqliError(_REFUSED, 0, b"")
             if found is None or number == Message.SQ_EOT:
                 found = self._take(number, incoming)
             else:
                 incoming.refuse(f"message {number} behind the end of a turn of PAM")
-            incoming.told(name_of(number))
-        incoming.told(name_of(number))
+            incoming.trace_message(name_of(number))
+        incoming.trace_message(name_of(number))
         return found
 
     def _take(self, number: int, incoming: Incoming) -> bytes | Granted | SqliError | None:

@@ -41,7 +41,7 @@ class Incoming:
         self._listener = listener
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._at = self._end = 0
-        self._kept = bytearray()
+        self._traced = bytearray()
 
     def take(self, count: int) -> bytes:
         """Take so many bytes."""
@@ -98,19 +98,19 @@ class Incoming:
         """Take a text of a login packet, without the NUL at its end."""
         return self.take(self.u16()).removesuffix(b"\0")
 
-    def told(self, name: str) -> None:
+    def trace_message(self, name: str) -> None:
         """Note that a message is complete."""
         if self._listener is not None:
-            self._listener(name, bytes(self._kept))
-            self._kept.clear()
+            self._listener(name, bytes(self._traced))
+            self._traced.clear()
 
-    def tell_rest(self) -> None:
+    def trace_rest(self) -> None:
         """Note what came and was not understood, or not taken: a report of trouble needs it."""
         if self._listener is not None:
-            self._kept += self._buffer[self._at : self._end]
+            self._traced += self._buffer[self._at : self._end]
             self._at = self._end
-            if self._kept:
-                self.told("not understood")
+            if self._traced:
+                self.trace_message("not understood")
 
     def refuse(self, what: str) -> NoReturn:
         """Give up; nothing that follows can be understood.
@@ -145,10 +145,10 @@ class Incoming:
 
     def _remember(self, taken: bytes | memoryview) -> None:
         """Keep what a message has so far, for the listener that is told of it whole."""
-        if len(self._kept) + len(taken) > _MOST_MESSAGE_BYTES:
-            self._kept.clear()
+        if len(self._traced) + len(taken) > _MOST_MESSAGE_BYTES:
+            self._traced.clear()
             self.refuse(f"a message of more than {_MOST_MESSAGE_BYTES} bytes")
-        self._kept += taken
+        self._traced += taken
 
     def _received(self, count: int) -> int:
         if not count:

@@ -73,7 +73,7 @@ class Login:
         )
 
     def _after_password(self) -> bytes:
-        told = b"".join(ended(name) + ended(value) for name, value in self.environment)
+        variables = b"".join(ended(name) + ended(value) for name, value in self.environment)
         program = ended(self.program)
         return (
             b"ol".ljust(8, b"\0")
@@ -85,7 +85,7 @@ class Login:
             + ended(self.server)
             + u16(0, 0, 0, 0, 0)  # no database: that is opened later
             + u16(106, len(self.environment))
-            + told
+            + variables
             + u16(107)
             + u32(0, self.process_id, self.thread_id)
             + ended(self.host)
@@ -140,7 +140,7 @@ def read_login_answer(incoming: Incoming) -> Accepted | LoginRefused | Redirect:
     if kind not in (_ACCEPTED, _REFUSED, _REDIRECT) or size < _HEADER_BYTES:
         raise _no_listener(head)
     content = incoming.take(size - _HEADER_BYTES)
-    incoming.told("login answer")
+    incoming.trace_message("login answer")
     try:
         return _read_body(kind, Incoming(io.BytesIO(content).readinto))
     except EndOfBytes:

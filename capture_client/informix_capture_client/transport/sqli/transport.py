@@ -44,7 +44,7 @@ from informix_capture_client.transport.sqli.trace import WireTrace
 
 _GOODBYE_SECONDS = 1.0
 _log = logging.getLogger(__name__)
-_told: set[str] = set()  # addresses to which a password went in clear text
+_warned_addresses: set[str] = set()  # addresses to which a password went in clear text
 _telling = threading.Lock()
 
 
@@ -285,7 +285,7 @@ class SqliTransport:
         try:
             self._wire.send_alone(Message.SQ_EXIT.to_bytes(2))
             incoming = self._wire.incoming
-            incoming.told(name_of(incoming.u16()))
+            incoming.trace_message(name_of(incoming.u16()))
         except (OdbcFailure, InformixCdcError):
             pass  # it is gone, which is what is wanted
         finally:
@@ -297,7 +297,7 @@ def _warn_of_clear_text(settings: ConnectionSettings, *, is_loopback: bool) -> N
     if settings.encryption != NO_ENCRYPTION or settings.authentication == TRUSTED or is_loopback:
         return
     with _telling:
-        is_new = settings.address not in _told
-        _told.add(settings.address)
+        is_new = settings.address not in _warned_addresses
+        _warned_addresses.add(settings.address)
     if is_new:
         PASSWORD_IN_CLEAR_TEXT.log(_log, address=settings.address)

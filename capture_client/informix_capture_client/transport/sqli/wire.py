@@ -138,7 +138,7 @@ class Wire:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-            self.incoming.tell_rest()
+            self.incoming.trace_rest()
 
     def _begin_wait(self) -> None:
         self._deadline = None if self._seconds is None else time.monotonic() + self._seconds

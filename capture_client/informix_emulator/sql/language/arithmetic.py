@@ -37,8 +37,8 @@ _DIVIDES = Context(prec=MOST_DIGITS)
 class Functions:
     """SQLite's functions, and the types that they know by number."""
 
-    def __init__(self, connection: sqlite3.Connection, look: Callable[[], None]) -> None:
-        self._look = look  # raises what ends the query
+    def __init__(self, connection: sqlite3.Connection, check_time: Callable[[], None]) -> None:
+        self._check_time = check_time  # raises what ends the query
         self._types: list[EmulatedType] = []
         self._numbers: dict[int, int] = {}
         self.failure: SqlError | None = None
@@ -74,7 +74,7 @@ class Functions:
     ) -> None:
         def guarded(*arguments: Stored) -> Stored:
             try:
-                self._look()
+                self._check_time()
                 return call(*arguments)
             except SqlError as error:
                 self.failure = error

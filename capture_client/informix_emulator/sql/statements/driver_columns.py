@@ -69,7 +69,7 @@ def plan(tokens: StatementTokens, reading: SessionView) -> Plan:
     """Return the answer to the driver's question."""
     database = reading.finder.database(reading.database, _database(tokens))
     asked = {name: _pattern(tokens, name) for name in ("tabname", "owner", "colname")}
-    marks = sum(
+    placeholders = sum(
         token.text == "?" for token in tokens.slice(0, 100_000)
     )  # version 15 binds the patterns
     columns = [ResultColumn(name, named_type(kind)) for name, kind in _SHAPE]
@@ -84,7 +84,7 @@ def plan(tokens: StatementTokens, reading: SessionView) -> Plan:
         found.sort(key=lambda row: (str(row[0]), str(row[1]), int(str(row[15]))))
         return StatementOutcome(rows=found, row_count=len(found))
 
-    parameters = [named_type("varchar(128)")] * marks
+    parameters = [named_type("varchar(128)")] * placeholders
     return Plan(StatementType.SELECT, parameters, columns=columns, query=query)
 
 
@@ -98,14 +98,14 @@ def _database(tokens: StatementTokens) -> str:
 
 def _pattern(tokens: StatementTokens, name: str) -> str | int:
     """Return the pattern that a column of the question is compared with, or the number of its `?`."""
-    pieces, marks = tokens.slice(0, 100_000), 0
+    pieces, placeholders = tokens.slice(0, 100_000), 0
     for column, word, text in zip(pieces, pieces[1:], pieces[2:], strict=False):
         is_compared = column.text == name and word.text in ("like", "=")
         if is_compared and text.kind == TEXT:
             return text.text
         if is_compared and text.text == "?":
-            return marks
-        marks += text.text == "?"
+            return placeholders
+        placeholders += text.text == "?"
     return "%"
 
 

@@ -67,8 +67,10 @@ class ScanText:
             terms = [f"+{self.where}"]
         for sign, is_there in ((">", is_behind), ("<", is_bounded)):
             if is_there:
-                marks = ", ".join(f"?{number}" for number in range(count + 1, count + len(keys) + 1))
-                terms.append(f"{left} {sign} ({marks})")
+                placeholders = ", ".join(
+                    f"?{number}" for number in range(count + 1, count + len(keys) + 1)
+                )
+                terms.append(f"{left} {sign} ({placeholders})")
                 count += len(keys)
         where = f" WHERE {' AND '.join(terms)}" if terms else ""
         limit = f"min({self.first}, {rows})" if self.first else f"{rows}"

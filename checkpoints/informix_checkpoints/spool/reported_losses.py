@@ -52,7 +52,7 @@ class ReportedLoss(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LossMarks:
+class ReportedLosses:
     """The marks of streams: kept in the first of some folders, looked for in all.
 
     A query may keep its spool in one run and not in another.
@@ -61,7 +61,7 @@ class LossMarks:
     folders: tuple[Path, ...]
 
     @classmethod
-    def beside(cls, spool_path: str) -> LossMarks:
+    def beside(cls, spool_path: str) -> ReportedLosses:
         """Return the marks beside the spools, if they are kept, and in the user's state folder."""
         folders = [Path(spool_path)] if spool_path else []
         with contextlib.suppress(RuntimeError):  # a user without a home
@@ -69,7 +69,7 @@ class LossMarks:
             folders.append(Path(state) / "informix-cdc" / "losses")
         return cls(tuple(folders))
 
-    def note(self, stream: str, source: str, loss: DataLoss) -> None:
+    def record(self, stream: str, source: str, loss: DataLoss) -> None:
         """Keep a loss of a stream.
 
         Raises:

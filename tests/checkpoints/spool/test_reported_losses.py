@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from informix_capture_client.errors import DataLoss, Gap
-from informix_checkpoints.spool.loss_marks import LossMarks
+from informix_checkpoints.spool.reported_losses import ReportedLosses
 
 LOSS = DataLoss("row logging was off.", gap=Gap.ROW_LOGGING_OFF)
 
@@ -20,12 +20,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_mark_is_found_with_and_without_a_spool_path(home: Path, tmp_path: Path) -> None:
-    LossMarks.beside("").note("s1", "d", LOSS)
+    ReportedLosses.beside("").record("s1", "d", LOSS)
     kept = str(tmp_path / "spool")
-    LossMarks.beside(kept).note("s2", "d", LOSS)
-    assert LossMarks.beside(kept).find("s1") == LossMarks.beside("").find("s1") is not None
-    assert LossMarks.beside(kept).find("s2") is not None
-    assert LossMarks.beside(kept).find("s3") is None
+    ReportedLosses.beside(kept).record("s2", "d", LOSS)
+    assert ReportedLosses.beside(kept).find("s1") == ReportedLosses.beside("").find("s1") is not None
+    assert ReportedLosses.beside(kept).find("s2") is not None
+    assert ReportedLosses.beside(kept).find("s3") is None
     assert (home / ".local" / "state" / "informix-cdc" / "losses" / "s1.lost.json").is_file()
 
 
@@ -33,15 +33,15 @@ def test_a_home_that_is_a_file_or_nowhere_is_no_mark(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.write_text("")
-    marks = LossMarks.beside("")
-    assert marks.find("s1") is None
-    marks.remove("s1")
+    losses = ReportedLosses.beside("")
+    assert losses.find("s1") is None
+    losses.remove("s1")
     with pytest.raises(OSError, match="home"):
-        marks.note("s1", "d", LOSS)
+        losses.record("s1", "d", LOSS)
     monkeypatch.setattr(Path, "home", homeless)
-    assert LossMarks.beside("").find("s1") is None
+    assert ReportedLosses.beside("").find("s1") is None
     with pytest.raises(OSError, match="no home of this user"):
-        LossMarks.beside("").note("s1", "d", LOSS)
+        ReportedLosses.beside("").record("s1", "d", LOSS)
 
 
 def homeless() -> Path:
@@ -56,14 +56,14 @@ def test_a_mark_that_this_user_may_not_read_is_no_mark(
     def refused(_path: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    LossMarks.beside("").note("s1", "d", LOSS)
-    monkeypatch.setattr("informix_checkpoints.spool.loss_marks.read_own", refused)
-    assert LossMarks.beside("").find("s1") is None
+    ReportedLosses.beside("").record("s1", "d", LOSS)
+    monkeypatch.setattr("informix_checkpoints.spool.reported_losses.read_own", refused)
+    assert ReportedLosses.beside("").find("s1") is None
 
 
 def test_a_mark_is_forgotten_in_all_folders(home: Path, tmp_path: Path) -> None:
-    marks = LossMarks.beside(str(tmp_path / "spool"))
-    LossMarks.beside("").note("s1", "d", LOSS)
-    marks.note("s1", "d", LOSS)
-    marks.remove("s1")
-    assert marks.find("s1") is None
+    losses = ReportedLosses.beside(str(tmp_path / "spool"))
+    ReportedLosses.beside("").record("s1", "d", LOSS)
+    losses.record("s1", "d", LOSS)
+    losses.remove("s1")
+    assert losses.find("s1") is None
