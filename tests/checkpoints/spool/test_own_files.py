@@ -225,10 +225,7 @@ def test_a_mark_of_this_user_that_others_may_write_stays_a_loss_in_words_of_our_
     found = ReportedLosses.beside(str(tmp_path)).find("s1")
     assert found is not None
     assert found.gap is Gap.ROW_LOGGING_OFF
-    assert (
-        found.message
-        == f"{file} says so; what it says may be written by others (mode {mode:o})."
-    )
+    assert found.message == f"{file} says so; what it says may be written by others (mode {mode:o})."
     assert "remove" not in found.error().remedy
 
 
