@@ -82,8 +82,9 @@ class Faults(ABC):
         """Let sessions that are opened from now on read the current log only up to its present end.
 
         They get only TIMEOUT records, or reads that do not return, also after the log has moved on to
-        the next file. A session that begins in a later file reads that file; `recover` ends the fault. An open client measured this on Informix 15.0.1.0.3, after a session had
-        met the end of a log whose last page was still being written.
+        the next file. A session that begins in a later file reads that file; `recover` ends the fault.
+        An open client measured this on Informix 15.0.1.0.3, after a session had met the end of a log
+        whose last page was still being written.
         """
         with self.log.changed:
             file = self.log.current

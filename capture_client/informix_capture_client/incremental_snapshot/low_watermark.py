@@ -28,8 +28,6 @@ from informix_capture_client.transactions import NEVER, LastNumbers
 
 # A low watermark is at least so old: what committed below it has had that long to let its locks go.
 AGE_SECONDS = 1.0
-# where a commit waits for a secondary's answer with its locks held
-AGE_WITH_SECONDARY_SECONDS = 30.0
 _STEPS = 16  # in which an age is known
 
 
