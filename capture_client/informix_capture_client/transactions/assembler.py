@@ -37,7 +37,6 @@ from informix_capture_client.records import (
     TableSchema,
     Timeout,
 )
-from informix_capture_client.transactions.anchor_search import AnchorSearch
 from informix_capture_client.transactions.counters import AssemblyCounters
 from informix_capture_client.transactions.events import PositionPassed, StreamEvent
 from informix_capture_client.transactions.long_transactions import LongTransaction, LongTransactions
@@ -47,6 +46,7 @@ from informix_capture_client.transactions.replay import ContinuityCheck, Replay
 from informix_capture_client.transactions.short_transactions import SHARE_OF_LIMIT, ShortTransactions
 from informix_capture_client.transactions.spans import ENDS, Run, Spans, spans_of
 from informix_capture_client.transactions.spilling import BufferedRows, MemoryLimit
+from informix_capture_client.transactions.start_search import StartSearch
 from informix_capture_client.transactions.transaction_ends import Ends
 from informix_capture_client.transactions.unseen import UnseenTransactions
 
@@ -109,7 +109,7 @@ class TransactionAssembler:
         self._shown_restart = self._position.restart
         self._restart_bound = NO_BOUND if restart_bound is None else restart_bound
         self._unseen = UnseenTransactions(start.unseen if start else unseen, log_end)
-        self._search = AnchorSearch(self._unseen, log_end) if start is None else None
+        self._search = StartSearch(self._unseen, log_end) if start is None else None
         self._replay = Replay(expected_commit)
         self._delivered_up_to = delivered_up_to
         self._continuity = ContinuityCheck(start, begins_at)
@@ -251,7 +251,7 @@ class TransactionAssembler:
         self.counters.spilled_transactions += spilled.transactions
         self.counters.spilled_bytes += spilled.size_bytes
 
-    def _search_in(self, search: AnchorSearch, ends: Ends) -> Iterator[PositionPassed]:
+    def _search_in(self, search: StartSearch, ends: Ends) -> Iterator[PositionPassed]:
         """Count what ends in a run before the stream has begun, and let it begin there if it does."""
         is_rolled_back = ends.has_begun & ~ends.is_commit
         self.counters.count_ends(ends.sequence_numbers, np.zeros(len(ends), bool), is_rolled_back)

@@ -37,7 +37,7 @@ class Pending:
     """What has been committed but is not yet in the spool.
 
     Args:
-        open_spool: called with the anchor of a first start, when there is no spool yet.
+        open_spool: called with the start offset of a first start, when there is no spool yet.
         clock: a monotonic clock.
         latency_seconds: how long rows are buffered at most; a flush costs about a millisecond.
         segment_bytes: how many bytes of records are worth a segment; a larger transaction goes whole.
@@ -184,7 +184,7 @@ class Pending:
     def _append(self, transactions: list[CommittedTransactions], encoder: ChangeEncoder) -> None:
         if not transactions:
             return
-        assert self._spool is not None  # a transaction is delivered only after an anchor
+        assert self._spool is not None  # a transaction is delivered only after a start offset
         rows = encoder.encode(transactions)
         segment = self._spool.append(rows.schema, rows, transactions[-1].position)
         self._counters.appended.record(segment, int(transactions[0].commit_times[0]))

@@ -16,7 +16,7 @@ from informix_capture_client.transactions.transaction_ends import Ends
 from informix_capture_client.transactions.unseen import UnseenTransactions
 
 
-class AnchorSearch:
+class StartSearch:
     """Searches the records of a first start for the place where the stream begins.
 
     Args:

@@ -6,8 +6,8 @@ import pytest
 
 from harness.capture.streams import begin, blocks, commit, rollback
 from informix_capture_client.positions import LogEnd
-from informix_capture_client.transactions.anchor_search import AnchorSearch
 from informix_capture_client.transactions.spans import Run, spans_of
+from informix_capture_client.transactions.start_search import StartSearch
 from informix_capture_client.transactions.transaction_ends import Ends
 from informix_capture_client.transactions.unseen import UnseenTransactions
 
@@ -16,8 +16,8 @@ END = LogEnd(10 * PAGE_BYTES, 700)  # position and time of the log's end at the 
 FLOOR = 8 * PAGE_BYTES  # two pages before it
 
 
-def search(*unseen: int) -> AnchorSearch:
-    return AnchorSearch(UnseenTransactions(unseen), END)
+def search(*unseen: int) -> StartSearch:
+    return StartSearch(UnseenTransactions(unseen), END)
 
 
 @pytest.mark.parametrize(
