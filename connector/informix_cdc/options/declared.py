@@ -53,144 +53,147 @@ CONNECTION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredOptions:
-    """What a user may set; each field is an option, by default of the same name in camel case."""
+    """The options of the source; each field is an option, by default with the same name in camel case."""
 
     # where to connect, which tables, and as whom
     host: str = option(
-        "Host name or IP address of the Informix server; with transport=sqli also a list, such as"
-        " db1:9088,db2:9088, tried in its order.",
+        "Host name or IP address of the Informix server. With transport=sqli it can be a list,"
+        " such as db1:9088,db2:9088, which is tried in order.",
         host_name,
     )
     port: int = option("TCP port of the server's SQLI listener.", whole_number(1, 65535), default=9088)
-    server: str = option("Name of the Informix server (its DBSERVERNAME).")
-    database: str = option("Database to capture; it must be logged.")
+    server: str = option("Name of the Informix server (DBSERVERNAME).")
+    database: str = option("Database to capture. It must be logged.")
     tables: tuple[str, ...] = option(
-        "Tables to capture: owner.table, or several separated by commas; * in a name stands for any"
-        " characters, such as informix.ord*, and is looked up when a query starts (see"
+        "Tables to capture, as owner.table, separated by commas. * in a name matches any"
+        " characters, as in informix.ord*; patterns are resolved when a query starts (see"
         " discoverySeconds).",
         names,
         name="table",
     )
     table_exclude: tuple[str, ...] = option(
-        "Tables to leave out of what patterns of option table match: names or patterns, separated by"
-        " commas.",
+        "Tables to exclude from the patterns in table: names or patterns, separated by commas.",
         names,
         default=(),
     )
     dialect_name: str = option(
-        "Product that the server is: informix, or gbase8s for GBase 8s.",
+        "Product to connect to: informix or gbase8s.",
         one_of(*DIALECTS),
         default=INFORMIX.name,
         name="dialect",
     )
     user: str = option(
-        "Database user to connect as; default: informix, or gbasedbt on GBase 8s, as the CDC guides"
-        " demand.",
+        "Database user. Default: informix, or gbasedbt for GBase 8s, because the CDC guides"
+        " require them.",
         default="",
     )
     authentication: Literal["password", "trusted"] = option(
-        "How the server knows the user: password, or trusted (no password: the server trusts this host,"
-        " and the user is that of the operating system).",
+        "password, or trusted to log in as the operating-system user without a password (the"
+        " server must trust this host).",
         one_of(PASSWORD, TRUSTED),
         default=PASSWORD,
     )
     password: str = option(
-        "Password of the user; passwordFile, passwordCommand and the environment variable"
-        f" {PASSWORD_VARIABLE} keep it out of programs and plans. Refused over Spark Connect.",
+        "Password of the user. Prefer passwordFile, passwordCommand or the environment variable"
+        f" {PASSWORD_VARIABLE}, which keep it out of programs. Refused over Spark Connect.",
         default="",
         secret=True,
     )
     password_file: str = option(
-        "File that holds the user's password, read whenever a connection opens; under Spark, a path on"
-        " the driver.",
+        "File that contains the user's password. It is read for every new connection; under"
+        " Spark, by the driver.",
         default="",
     )
     password_command: str = option(
-        "Command that prints the user's password, run without a shell whenever a connection opens;"
-        " under Spark, on the driver.",
+        "Command that prints the user's password. It runs without a shell for every new"
+        " connection; under Spark, on the driver.",
         default="",
     )
     allow_password_option: bool = option(
-        "Whether option password is taken over Spark Connect, although its event log and UI show it.",
+        "Accept the option password over Spark Connect, although Spark's event log and UI then"
+        " show it.",
         flag,
         default=False,
     )
     encryption: Literal["tls", "none"] = option(
-        "How the connection is kept from being read on its way: tls (the port is of a listener with"
-        " protocol onsocssl), or none.",
+        "Connection encryption: tls (the port must belong to an onsocssl listener) or none.",
         one_of(TLS, NO_ENCRYPTION),
         default=NO_ENCRYPTION,
     )
     tls_ca_file: str = option(
-        "PEM file of the authorities whose certificates are trusted, for encryption=tls with"
-        " transport=sqli; default: the system's. Under Spark, a path on the driver, like the next two.",
+        "PEM file of the trusted certificate authorities, for encryption=tls with transport=sqli."
+        " Default: those of the system. Under Spark, this and the next two files are on the"
+        " driver.",
         default="",
     )
     tls_certificate_file: str = option(
-        "PEM file of the certificate that this client shows a server that asks for one.", default=""
+        "PEM file of the client certificate, for servers that request one.", default=""
     )
     tls_key_file: str = option(
-        "PEM file of that certificate's key, without a passphrase; default: it is in the same file.",
+        "PEM file of the client certificate's private key, without a passphrase. Default: the"
+        " certificate file.",
         default="",
     )
     transport: Literal["auto", "odbc", "sqli"] = option(
-        "How to connect: odbc (Informix's ODBC driver, of a client kit), sqli (Informix's own"
-        " protocol, without a driver), or auto: odbc where a driver is found, else sqli.",
+        "How to connect: odbc (the ODBC driver of a client kit), sqli (Informix's native"
+        " protocol, no driver needed), or auto (odbc if a driver is found, otherwise sqli).",
         transport_name,
         default=AUTO,
     )
     driver: str = option(
-        "Path of the ODBC driver library; default: libthcli.so or iclit09b.so under INFORMIXDIR"
-        " (iclit09b.so under GBASEDBTDIR).",
+        "Path of the ODBC driver library. Default: libthcli.so or iclit09b.so in INFORMIXDIR;"
+        " iclit09b.so in GBASEDBTDIR.",
         default="",
     )
     db_locale: str = option(
-        "Locale of the captured database (DB_LOCALE), of its own code set; default: the one that the"
-        " server reports.",
+        "Locale of the captured database (DB_LOCALE); its code set must be the database's."
+        " Default: the one that the server reports.",
         default="",
     )
     client_locale: str = option(
         "Locale of the connection (CLIENT_LOCALE).", locale, default="en_us.utf8"
     )
     connection_string: str = option(
-        "Additional keywords for the ODBC driver, KEY=value;KEY=value; a secret in it is refused.",
+        "Additional keywords for the ODBC driver, as KEY=value;KEY=value. Keywords that contain"
+        " secrets are refused.",
         driver_keywords,
         default="",
     )
 
     # where rows are stored, and how executors get them
     spool_path: str = option(
-        "Folder of the spool, which keeps captured rows until Spark has committed them; default: a"
-        " private temporary folder.",
+        "Folder of the spool, which stores captured rows until Spark has committed them. Default:"
+        " a private temporary folder. Set it to resume without reading the log again.",
         local_folder,
         default="",
     )
     deliver_by: Literal["auto", "files", "flight"] = option(
-        "How executors get rows: files (from spoolPath or segmentCopies), flight (from the driver by"
-        " Arrow Flight), or auto (the first of these that works; Flight only if flightHost is set).",
+        "How executors get rows: files (from spoolPath or segmentCopies), flight (from the driver"
+        " over Arrow Flight), or auto (the first that works; flight only if flightHost is set).",
         one_of("auto", "files", "flight"),
         default="auto",
         name="delivery",
     )
     flight_host: str = option(
-        "Address on which the driver's Arrow Flight server listens and which executors connect to;"
-        " default: no server, or 127.0.0.1 with delivery=flight.",
+        "Address on which the driver's Arrow Flight server listens; executors connect to it."
+        " Default: no server, or 127.0.0.1 with delivery=flight.",
         address,
         default="",
     )
     flight_port: int = option(
-        "TCP port of the driver's Arrow Flight server; 0 picks a free one.",
+        "TCP port of the driver's Arrow Flight server. 0 picks a free port.",
         whole_number(0, 65535),
         default=0,
     )
     segment_copies: str = option(
-        "URL, such as s3://bucket/path or file:///mnt/path, to which spool segments are copied for"
-        " executors; a secret in it is refused.",
+        "URL to which spool segments are copied for executors, such as s3://bucket/path or"
+        " file:///mnt/path. URLs that contain secrets are refused.",
         url_of_copies,
         default="",
     )
     min_partitions: int = option(
-        "Approximate minimum number of tasks that read a micro-batch.",
+        "Approximate minimum number of tasks that read a micro-batch. Raise it to use more"
+        " executor cores.",
         whole_number(1, 10_000),
         default=1,
     )
@@ -202,82 +205,80 @@ class DeclaredOptions:
 
     # initial snapshots
     initial_snapshot: tuple[str, ...] = option(
-        "Tables whose rows that were there before the stream are delivered too, as inserts with"
-        " _snapshot=true: none (the default), all, or names and patterns as in option table; needs"
-        " spoolPath.",
+        "Tables to start with a snapshot of their existing rows, delivered as inserts with"
+        " _snapshot=true: none (default), all, or names and patterns as in table. Needs spoolPath.",
         snapshot_tables,
         default=(),
     )
     snapshot_key: tuple[tuple[str, tuple[str, ...]], ...] = option(
-        "Columns that tell the rows of a table apart, where it has no primary key and no unique index:"
-        " owner.table(column, ...), or several of them with commas.",
+        "Columns that identify a row, for tables without a primary key or unique index:"
+        " owner.table(column, ...), separated by commas.",
         snapshot_keys,
         default=(),
     )
     snapshot_without_key: Literal["fail", "lock"] = option(
-        "What a table without a key does: fail the start, or lock (it is locked in share mode while it"
-        " is read whole, and writers wait).",
+        "How to snapshot a table without a key: fail the start, or lock the table in share mode"
+        " while it is read (writers wait).",
         one_of("fail", "lock"),
         default="fail",
     )
     snapshot_chunk_rows: int = option(
-        "Maximum number of rows that a snapshot reads at once.",
+        "Maximum number of rows in a snapshot chunk.",
         whole_number(1, 10_000_000),
         default=50_000,
     )
     snapshot_chunk_bytes: int = option(
-        "Number of bytes of rows at which a chunk of a snapshot ends before snapshotChunkRows, such as"
-        " 64m.",
+        "Size at which a snapshot chunk ends before snapshotChunkRows is reached, such as 64m.",
         size(1 << 16),
         default=64 << 20,
     )
     snapshot_parallelism: int = option(
-        "Number of tables that are read for a snapshot at a time; each takes two connections.",
+        "Number of tables to snapshot at the same time. Each uses two connections.",
         whole_number(1, 8),
         default=1,
     )
     snapshot_marker: Literal["auto", "temp", "heartbeat", "none"] = option(
-        "What moves the server's log on behind a chunk: temp (a temporary table is made and dropped),"
-        " heartbeat (heartbeatTable is updated), auto (temp), or none (other people's changes are"
-        " waited for).",
+        "How to advance the log after each snapshot chunk: temp (create and drop a temporary"
+        " table), heartbeat (update heartbeatTable), auto (temp), or none (wait for other"
+        " changes).",
         one_of(ANY_MARKER, TEMP_MARKER, HEARTBEAT_MARKER, NO_MARKER),
         default=ANY_MARKER,
     )
     snapshot_barrier_seconds: int = option(
-        "Seconds after which a snapshot fails because the stream shows nothing of what was written"
-        " behind a chunk.",
+        "Seconds until a snapshot fails because the stream did not reach the marker of a chunk."
+        " Raise it if the stream lags.",
         whole_number(1, 86_400),
         default=60,
     )
     snapshot_lock_seconds: int = option(
-        "Seconds for which a snapshot tries again to read rows that others have locked.",
+        "Seconds for which a snapshot retries rows that other sessions have locked.",
         whole_number(0, 86_400),
         default=300,
     )
     snapshot_max_touched_keys: int = option(
-        "Maximum number of keys of a table that are remembered as changed while a chunk waits; beyond"
-        " it the chunk is read again with fewer rows.",
+        "Maximum number of changed keys per table to remember while a chunk waits. If it is"
+        " exceeded, the chunk is read again with fewer rows.",
         whole_number(1, 100_000_000),
         default=1_000_000,
     )
 
     # contents of large objects
     lobs: Literal["handle", "content", "reselect", "omit"] = option(
-        "What BLOB and CLOB columns become: handle (the 76-byte handle as BINARY), content (a struct of"
-        " what the object holds when it is read, its size and a status; needs spoolPath), reselect (the"
-        " same of the object that a SELECT by the row's key finds), or omit (they are left out).",
+        "How to deliver BLOB and CLOB columns: handle (the 76-byte handle as BINARY), content (a"
+        " struct of content, size and status, read through the handle; needs spoolPath), reselect"
+        " (the same struct, read by the row's key; needs spoolPath), or omit.",
         one_of("handle", "content", "reselect", "omit"),
         default="handle",
     )
     simple_lobs: Literal["unsupported", "reselect"] = option(
-        "What TEXT and BYTE columns become, which no log has: unsupported (as unsupportedColumns says),"
-        " or reselect (a struct of what a SELECT by the row's key finds, its size and a status;"
-        " needs spoolPath).",
+        "How to deliver TEXT and BYTE columns, which the log does not contain: unsupported (see"
+        " unsupportedColumns), or reselect (a struct of content, size and status, read by the"
+        " row's key; needs spoolPath).",
         one_of("unsupported", "reselect"),
         default="unsupported",
     )
     lob_max_bytes: int = option(
-        "Maximum number of bytes of a large object that is read; a larger one has its size and the"
+        "Maximum size of a large object to read. Larger ones are delivered with their size and"
         " status too_large.",
         size(1, 1 << 30),
         default=16 << 20,
@@ -288,146 +289,144 @@ class DeclaredOptions:
         default=2,
     )
     lob_read_seconds: int = option(
-        "Seconds for which rows wait for the contents of their large objects; what is not read then has"
-        " the status not_read; 0 means as long as the connections live.",
+        "Seconds for which rows wait for the contents of their large objects. After that, unread"
+        " ones have status not_read. 0 means no limit.",
         whole_number(0, 86_400),
         default=0,
     )
     lob_unchanged: Literal["read", "skip"] = option(
-        "What an update that leaves a large object's handle as it was does: read its content, which may"
-        " have been written into, or skip it (not_read).",
+        "For updates that keep the handle: read the content again, because it may have been"
+        " changed in place, or skip it (status not_read).",
         one_of("read", "skip"),
         default="read",
     )
 
     # reading the log, and what values become
     starting_position: str = option(
-        "Where a new stream begins: latest (now), earliest (the oldest log file), or a sequence"
+        "Where a new stream starts: latest (now), earliest (the oldest log file), or a sequence"
         " number (`log:0xpos`).",
         starting_position,
         default="latest",
     )
     read_timeout_seconds: int = option(
-        "Seconds that the server waits for data before it answers a read with TIMEOUT; stopping a"
-        " query may take as long.",
+        "Seconds that the server waits for data before it answers a read with TIMEOUT. Stopping a"
+        " query can take as long.",
         whole_number(1, 60),
         default=1,
     )
     max_records_per_read: int = option(
-        "Maximum number of CDC records in one read; servers accept 1 to 256.",
+        "Maximum number of CDC records per read. Servers accept 1 to 256.",
         whole_number(1, 256),
         default=256,
     )
     read_buffer_bytes: int = option(
-        "Size of the read buffer in bytes, such as 256k.", size(128, 1 << 30), default=256 * 1024
+        "Size of the read buffer, such as 256k.", size(128, 1 << 30), default=256 * 1024
     )
     truncate: Literal["fail", "emit", "ignore"] = option(
-        "What a TRUNCATE of a captured table does: fail the query, emit a row on which the sink must"
-        " empty its copy, or ignore it (it is counted).",
+        "How to handle TRUNCATE of a captured table: fail the query, emit a row that tells the"
+        " sink to empty its copy, or ignore it (only counted).",
         one_of("fail", "emit", "ignore"),
         default="fail",
     )
     floating_decimal: Literal["string", "double"] | int = option(
-        "Spark type of a DECIMAL(p) column without a scale: string (exact), double, or decimal(38,n).",
+        "Spark type of DECIMAL(p) columns without a scale: string (exact), double, or decimal(38,n).",
         floating_decimal,
         default="string",
     )
     intervals: Literal["typed", "string"] = option(
-        "Spark type of INTERVAL columns: typed (YEAR-MONTH ones as INT months, others as INTERVAL DAY"
-        " TO SECOND), or string (as Informix prints them).",
+        "Spark type of INTERVAL columns: typed (YEAR TO MONTH as INT months, others as INTERVAL"
+        " DAY TO SECOND) or string (as Informix prints them).",
         one_of("typed", "string"),
         default="typed",
     )
     trailing_blanks: Literal["cut", "keep"] = option(
-        "Whether to cut or keep the trailing blanks of CHAR and NCHAR values.",
+        "cut or keep the trailing blanks of CHAR and NCHAR values.",
         one_of("cut", "keep"),
         default="cut",
     )
     bad_characters: Literal["fail", "replace"] = option(
-        "What bytes that are invalid in the database's code set do: fail the query, or replace (they"
-        " become U+FFFD).",
+        "How to handle bytes that are invalid in the database's code set: fail the query, or"
+        " replace them with U+FFFD.",
         one_of("fail", "replace"),
         default="fail",
     )
 
     # columns, and the form of a row
     columns: tuple[NamePath, ...] = option(
-        "Columns to capture, separated by commas, as table.column where several tables are captured;"
-        " unusual names in double quotes; default: all.",
+        "Columns to capture, separated by commas; as table.column if several tables are captured."
+        " Put unusual names in double quotes. Default: all.",
         parse_names,
         default=(),
     )
     unsupported_columns: Literal["fail", "omit", "omit-following"] = option(
-        "What a column of type TEXT, BYTE, collection, ROW or user-defined does: fail the start, omit"
-        " (it is left out), or omit-following (columns that follow a SET, MULTISET or LIST are left out"
-        " as well).",
+        "How to handle columns of type TEXT, BYTE, collection, ROW or user-defined: fail the"
+        " start, omit them, or omit-following (omit also the columns that follow a SET, MULTISET"
+        " or LIST).",
         one_of("fail", "omit", "omit-following"),
         default="fail",
     )
     shape: Literal["rows", "json", "arrow", "envelope", "raw"] = option(
-        "Form of a delivered row: rows (one per change), json (one per change, before and after as"
-        " JSON, the same for any number of tables), arrow (changes of one table as an Arrow stream of"
-        " typed columns, the same for any number of tables), envelope (Debezium's"
+        "Form of a delivered row: rows (one per change, typed columns), json (one per change,"
+        " before and after as JSON, one schema for any number of tables), arrow (changes of one"
+        " table as an Arrow stream, one schema for any number of tables), envelope (Debezium's"
         " before/after/op/source), or raw (one per CDC record).",
         one_of("rows", "json", "arrow", "envelope", "raw"),
         default="rows",
     )
     metadata: Literal["full", "minimal"] = option(
-        "Which columns about a change stand beside its row: full (ten), or minimal (_change_type,"
-        " _commit_version, _commit_timestamp, _change_ordinal, and _table where several tables are"
-        " captured).",
+        "Columns about the change: full (ten) or minimal (_change_type, _commit_version,"
+        " _commit_timestamp, _change_ordinal, and _table if several tables are captured). minimal"
+        " is faster.",
         one_of("full", "minimal"),
         default="full",
     )
 
     # limits of a batch, of buffers and of the spool
     max_rows_per_trigger: int = option(
-        "Maximum number of rows in a micro-batch; a larger transaction is a batch of its own; 0 means"
-        " no limit.",
+        "Maximum number of rows in a micro-batch. A larger transaction is delivered as one batch."
+        " 0 means no limit.",
         whole_number(0, 1 << 62),
         default=0,
     )
     max_bytes_per_trigger: int = option(
-        "Maximum number of bytes in a micro-batch, as stored in the spool, such as 64m or 2g; 0 means"
-        " no limit.",
+        "Maximum size of a micro-batch, as stored in the spool, such as 64m or 2g. 0 means no limit.",
         size(0),
         default=0,
     )
     max_transactions_per_trigger: int = option(
-        "Maximum number of transactions in a micro-batch; the limit that is reached first ends the"
-        " batch; 0 means no limit.",
+        "Maximum number of transactions in a micro-batch. 0 means no limit. If several limits are"
+        " set, the first one reached ends the batch.",
         whole_number(0, 1 << 62),
         default=0,
     )
     max_latency_ms: int = option(
-        "Longest time, in milliseconds, that committed rows are buffered before they are written to"
-        " the spool.",
+        "Maximum time in milliseconds for which committed rows are buffered before they are"
+        " written to the spool. Raise it for fewer, larger segments.",
         whole_number(0, 60_000),
         default=20,
     )
     segment_bytes: int = option(
-        "Number of buffered bytes of committed records at which a spool segment is written before"
-        " maxLatencyMs is over.",
+        "Number of buffered bytes at which a spool segment is written before maxLatencyMs has passed.",
         size(1 << 10),
         default=16 << 20,
     )
     max_spool_bytes: int = option(
-        "Maximum number of bytes in the spool that Spark has not taken; beyond it, reading from the"
-        " server pauses.",
+        "Maximum size of rows in the spool that Spark has not yet read. If it is exceeded,"
+        " reading from the server pauses.",
         size(1),
         default=16 << 30,
     )
     max_transaction_memory_bytes: int = option(
-        "Maximum number of bytes that rows of open transactions take in memory; beyond it they are"
-        " spilled to files in spoolPath, or in the system's temporary folder.",
+        "Maximum memory for the rows of open transactions. Above it, rows are spilled to files in"
+        " spoolPath or in the system's temporary folder.",
         size(1 << 20),
         default=128 << 20,
     )
 
     # losses, lost connections and stalls
     fail_on_data_loss: bool = option(
-        "Whether a loss of changes fails the query; if false, the stream goes on at the oldest"
-        " position left and logs the loss.",
+        "Fail the query if changes were lost. If false, the stream continues at the oldest"
+        " position available and logs the loss.",
         flag,
         default=True,
     )
@@ -437,65 +436,65 @@ class DeclaredOptions:
         default=60,
     )
     max_reconnect_attempts: int = option(
-        "Maximum number of reconnect attempts before the query fails; 0 means no limit but"
-        " maxReconnectSeconds.",
+        "Maximum number of reconnect attempts before the query fails. 0 means that only"
+        " maxReconnectSeconds limits them.",
         whole_number(0, 1_000_000),
         default=0,
     )
     discovery_seconds: int = option(
-        "Seconds between two look-ups of the patterns in option table while a query runs: tables that"
-        " were created since join the stream without a restart; 0 means patterns are looked up when a"
-        " query starts only. Needs shape=json or arrow.",
+        "Interval in seconds at which the patterns in table are resolved while a query runs, so"
+        " that new tables join without a restart. 0 means only when a query starts. Needs"
+        " shape=json or arrow.",
         whole_number(0, 86_400),
         default=0,
     )
     stalled: Literal["warn", "fail"] = option(
-        "What a stalled stream does, after one new session did not help: warn, or fail the query.",
+        "What to do if a stall persists after one reconnect: warn or fail.",
         one_of("warn", "fail"),
         default="warn",
     )
     stalled_seconds: int = option(
-        "Seconds without progress, while the server's log moves on, after which a stream counts as"
-        " stalled.",
+        "Seconds without progress, while the server's log advances, after which a stream counts"
+        " as stalled.",
         whole_number(1, 86_400),
         default=120,
     )
     restart_bound: Literal["server", "trust-stream"] = option(
-        "How the restart position is found: server (from the server's list of open transactions), or"
-        " trust-stream (from the BEGINTX records that the session shows). Use trust-stream only where"
-        " the user may not read sysmaster:systrans and the server shows each BEGINTX at its place.",
+        "How to find the restart position: server (from the server's list of open transactions)"
+        " or trust-stream (from the BEGINTX records of the session). Use trust-stream only if the"
+        " user cannot read sysmaster:systrans and the server shows each BEGINTX at its place.",
         one_of("server", "trust-stream"),
         default="server",
     )
     heartbeat_table: str = option(
-        "owner.table that is updated regularly: its changes move the restart position on and are not"
-        " delivered.",
+        "owner.table that is updated regularly. Its changes advance the restart position and are"
+        " not delivered. Use it if captured tables are idle for long.",
         default="",
     )
     schema_change: str = option(
-        "Path of the receipt that informix-cdc release and acquire have written for tables that were"
-        " altered: the stream goes on with them as they are now.",
+        "Path of the receipt that informix-cdc release and acquire wrote for altered tables. The"
+        " stream continues with their new columns.",
         local_folder,
         default="",
     )
     before_image: bool = option(
-        "Whether an update also delivers the row before it, as update_preimage.", flag, default=True
+        "Deliver also the row before an update, as update_preimage.", flag, default=True
     )
 
     # figures and logs
     metrics_port: int = option(
-        "TCP port on which the driver serves Prometheus metrics; 0 means none are served.",
+        "TCP port on which the driver serves Prometheus metrics. 0 disables it.",
         whole_number(0, 65535),
         default=0,
     )
     metrics_host: str = option(
-        "Address on which the driver serves Prometheus metrics; 0.0.0.0 listens on all interfaces.",
+        "Address on which the driver serves Prometheus metrics. 0.0.0.0 listens on all interfaces.",
         listening_address,
         default=LOOPBACK,
     )
     log_level: Literal["error", "warning", "info", "debug"] = option(
-        "Least severe level that the source logs to the driver's standard error: error, warning, info"
-        " or debug.",
+        "Least severe level that the source logs to the driver's standard error: error, warning,"
+        " info or debug.",
         one_of("error", "warning", "info", "debug"),
         default="warning",
     )
