@@ -1,4 +1,4 @@
-"""The programs of README's first page run as they stand, against its emulator, and restart."""
+"""The programs of README and of the first ten minutes run as they stand, and resume after a kill."""
 
 from __future__ import annotations
 
@@ -23,15 +23,24 @@ from harness.runs.patience import wait_until
 from manual.made_parts import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-FIRST_PAGE = README.partition("## Installing")[0]
+FIRST_PAGE = (ROOT / "docs" / "first-table.md").read_text(encoding="utf-8")
 PORT = 9088
 LAKE = "/tmp/lake"
 # Whoever follows the page has activated the environment.
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", FIRST_PAGE, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = FIRST_PAGE) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+def test_readme_begins_as_the_first_ten_minutes_do() -> None:
+    assert blocks("bash", README) == blocks("bash")
+    assert blocks("python", README) == blocks("python")[:1]
+
+
+def test_readme_is_short() -> None:
+    assert len(README.split()) <= 700
 
 
 @contextlib.contextmanager
