@@ -57,6 +57,13 @@ def test_words_of_a_drawn_picture_stay_within_it() -> None:
             assert left + length < width + 5, (name, each.text)
 
 
+def test_no_text_of_the_demo_s_picture_needs_blanks_at_its_ends() -> None:
+    """librsvg, which many viewers use, leaves them out, and words run into each other."""
+    root = ElementTree.fromstring((FOLDER / "demo.svg").read_text(encoding="utf-8"))
+    texts = ["".join(each.itertext()) for each in root.iter() if each.tag.endswith("text")]
+    assert [text for text in texts if text.strip("\xa0") != text] == []
+
+
 def test_the_demo_s_picture_is_of_a_run_that_was_verified() -> None:
     text = (FOLDER / "demo.svg").read_text(encoding="utf-8").replace("&#160;", " ")
     assert re.search(r"verified|every value|as committed", text)

@@ -13,7 +13,7 @@ _RATE = re.compile(r"^([\d.]+) (M|k)(?: rows| records)?/s")
 _TIMES = re.compile(r"p50 (\d+) ms, p95 (\d+) ms")
 _LEFT, _WIDTH, _STEP = 330, 470, 30
 
-# What stands in the plot of throughput: stage and what, as the table has them, and our words.
+# The bars of the throughput plot: stage and what, as in the table, and the label.
 THROUGHPUT = (
     ("framing + assembly", "transactions of 10 rows", "bytes -> transactions"),
     ("decoding", "ten columns to Arrow", "records -> Arrow, ten columns"),
@@ -22,7 +22,7 @@ THROUGHPUT = (
     ("spool -> executor", "by file, its bytes compared first", "spool -> executor, by file"),
     ("spool -> executor", "by Flight, both ends", "spool -> executor, by Flight"),
     ("spool -> Spark", "one micro-batch, noop sink", "spool -> Spark, one micro-batch"),
-    ("emulator -> Spark", "transactions of 10 rows, noop sink", "all of it: emulator -> Spark"),
+    ("emulator -> Spark", "transactions of 10 rows, noop sink", "end to end: emulator -> Spark"),
 )
 
 
@@ -44,27 +44,27 @@ class Figures:
             KeyError: the table has no such row.
             ValueError: it holds no rate.
         """
-        said = self.by_name[stage, what]
-        if (found := _RATE.match(said)) is None:
-            raise ValueError(f"{stage}, {what}: {said!r} is no rate")
+        figure = self.by_name[stage, what]
+        if (found := _RATE.match(figure)) is None:
+            raise ValueError(f"{stage}, {what}: {figure!r} is not a rate")
         return float(found[1]) / (1 if found[2] == "M" else 1000)
 
     def latencies(self) -> list[tuple[str, int, int]]:
         """Return what was measured of commit -> row seen: name, p50 and p95 in milliseconds."""
         return [
             (what, int(found[1]), int(found[2]))
-            for (stage, what), said in self.by_name.items()
-            if stage == "commit -> row seen" and (found := _TIMES.match(said))
+            for (stage, what), figure in self.by_name.items()
+            if stage == "commit -> row seen" and (found := _TIMES.match(figure))
         ]
 
 
 def throughput(figures: Figures) -> Drawing:
-    """Draw how many rows or records a second each stage passes."""
+    """Draw how many rows or CDC records per second each stage processes."""
     rates = [(words, figures.rate(stage, what)) for stage, what, words in THROUGHPUT]
     most = max(rate for _, rate in rates)
-    made = Drawing(900, 70 + _STEP * len(rates), "Rows or records a second, by stage")
+    made = Drawing(900, 70 + _STEP * len(rates), "Rows or CDC records per second, by stage")
     made.words(
-        20, 30, "Millions of rows or records a second, each stage by itself, 2 cores", is_bold=True
+        20, 30, "Millions of rows (or CDC records) per second, each stage alone, 2 cores", is_bold=True
     )
     for number, (words, rate) in enumerate(rates):
         y = 52 + _STEP * number
@@ -77,19 +77,25 @@ def throughput(figures: Figures) -> Drawing:
 
 
 def latency(figures: Figures) -> Drawing:
-    """Draw how long a committed row takes until it is seen."""
+    """Draw the time from a commit to its row in Spark, over the whole width, with an axis."""
     times = figures.latencies()
-    most = max(p95 for _, _, p95 in times)
-    made = Drawing(900, 86 + 2 * _STEP * len(times), "From commit to the row in Spark")
-    made.words(
-        20, 30, "From commit to the row in Spark, milliseconds; 50 transactions a second", is_bold=True
-    )
+    left, width = 60, 780
+    end = 200 * -(-max(p95 for _, _, p95 in times) // 200)  # the axis ends at a whole tick
+    bottom = 48 + 62 * len(times)
+    made = Drawing(900, bottom + 40, "Time from commit to the row in Spark")
+    made.words(20, 30, "Time from commit to the row in Spark, at 50 transactions/s", is_bold=True)
+    for tick in range(0, end + 1, 200):
+        x = left + width * tick / end
+        made.line(x, bottom, x, bottom + 5)
+        label = f"{tick} ms" if tick else "0"
+        made.words(x, bottom + 20, label, size=11, ink=QUIET, anchor="middle")
+    made.line(left, bottom, left + width, bottom)
     for number, (what, p50, p95) in enumerate(times):
-        y = 52 + 2 * _STEP * number
-        made.words(20, y + 14, what, size=12)
+        y = 48 + 62 * number
+        made.words(left, y + 14, what, size=12)
         for row, (name, value, fill) in enumerate((("p50", p50, BLUE), ("p95", p95, GREY))):
-            top = y + 20 + 16 * row
-            made.words(_LEFT + 90, top + 11, name, size=11, ink=QUIET, anchor="end")
-            made.box(_LEFT + 100, top, 380 * value / most, 13, fill)
-            made.words(_LEFT + 106 + 380 * value / most, top + 11, str(value), size=11, ink=QUIET)
+            top = y + 20 + 17 * row
+            made.words(left - 8, top + 11, name, size=11, ink=QUIET, anchor="end")
+            made.box(left, top, width * value / end, 14, fill)
+            made.words(left + 6, top + 11, f"{value} ms", size=11)
     return made

@@ -26,34 +26,36 @@ def _transaction(made: Drawing, x1: float, x2: float, y: float, fill: str, text:
 
 
 def first_start() -> Drawing:
-    """Where a new stream begins, and what it leaves out."""
+    """Where a new stream starts, and what it leaves out."""
     made = Drawing(940, 250, "A first start")
     made.words(20, 28, "A first start", size=15, is_bold=True)
-    _transaction(made, 70, 250, 52, GREY, "committed before: not delivered")
-    _transaction(made, 180, 480, 80, GREY, "open at the start: left out, and waited for")
-    _transaction(made, 420, 590, 108, BLUE, "begun after it: delivered")
+    _transaction(made, 70, 250, 52, GREY, "committed: not delivered")
+    _transaction(made, 180, 480, 80, GREY, "open at the start: left out, the start waits")
+    _transaction(made, 420, 590, 108, BLUE, "begins after it: delivered")
     _transaction(made, 640, 820, 80, BLUE, "delivered")
     _log(made, 158)
-    _mark(made, 330, 158, "startingPosition=latest:", "the session begins here")
-    _mark(made, 500, 158, "batch 0, empty: its offset", "says where the stream begins")
+    _mark(made, 330, 158, "startingPosition=latest:", "the session starts here")
+    _mark(made, 500, 158, "batch 0, empty: its offset", "is the start of the stream")
     _mark(made, 640, 158, "batch 1")
     _mark(made, 820, 158, "batch 2")
     made.paragraph(
-        20, 232, "The start stands in the checkpoint before the first row: a crash cannot move it."
+        20,
+        232,
+        "The start offset is in the checkpoint before the first row is delivered, so a crash cannot move it.",
     )
     return made
 
 
 def resume() -> Drawing:
-    """What a query that died reads again, and what it delivers."""
+    """What a query reads again after a crash, and what it delivers."""
     made = Drawing(940, 250, "A resume")
     made.words(20, 28, "A resume", size=15, is_bold=True)
-    _transaction(made, 90, 560, 52, BLUE, "open over the crash: delivered whole, afterwards")
+    _transaction(made, 90, 560, 52, BLUE, "open during the crash: delivered after it commits")
     _transaction(made, 180, 300, 80, GREEN, "delivered, batch 6")
     _transaction(made, 320, 440, 80, AMBER, "planned, batch 7")
     _transaction(made, 600, 740, 80, BLUE, "batch 8")
     _log(made, 138)
-    _mark(made, 90, 138, "restart position:", "reading begins here")
+    _mark(made, 90, 138, "restart position:", "reading starts here")
     _mark(made, 300, 138, "last delivered", "commit")
     _mark(made, 440, 138, "batch 7 ends here", "in the offset log")
     _mark(made, 520, 138, "crash")
@@ -61,8 +63,8 @@ def resume() -> Drawing:
     made.paragraph(
         20,
         212,
-        "Both positions are one offset. What committed up to the last delivered commit is read,",
-        "and not delivered; batch 7 has the same rows as before; nothing is lost or repeated.",
+        "An offset contains both positions. Transactions up to the last delivered commit are read again",
+        "but not delivered. Batch 7 has the same rows as before. Nothing is lost or repeated.",
     )
     return made
 
@@ -72,7 +74,7 @@ def data_loss() -> Drawing:
     made = Drawing(940, 250, "A data loss")
     made.words(20, 28, "A data loss", size=15, is_bold=True)
     made.box(40, 52, 330, 68, RED)
-    made.words(205, 80, "overwritten while the query stood", size=12, anchor="middle")
+    made.words(205, 80, "overwritten while the query was stopped", size=12, anchor="middle")
     made.words(205, 98, "(or: row logging off, another log, ...)", size=11, ink=QUIET, anchor="middle")
     _transaction(made, 420, 560, 76, BLUE, "still in the log")
     _log(made, 142)
@@ -82,8 +84,8 @@ def data_loss() -> Drawing:
     made.paragraph(
         20,
         204,
-        "failOnDataLoss=true: the query ends with IFXCDC-0006, and so does each restart.",
-        "failOnDataLoss=false: the loss is logged with both its ends and counted, and a new",
-        "stream in the same checkpoint begins at the oldest position.",
+        "failOnDataLoss=true: the query fails with IFXCDC-0006, and so does every restart.",
+        "failOnDataLoss=false: the loss is logged with its range and counted. The same checkpoint",
+        "continues with a new stream at the oldest position.",
     )
     return made
