@@ -41,7 +41,7 @@ def first_start() -> Drawing:
     made.paragraph(
         20,
         232,
-        "The start offset is in the checkpoint before the first row is delivered, so a crash cannot move it.",
+        "The start offset is in the checkpoint before the first row, so a crash cannot move it.",
     )
     return made
 
@@ -63,8 +63,8 @@ def resume() -> Drawing:
     made.paragraph(
         20,
         212,
-        "An offset contains both positions. Transactions up to the last delivered commit are read again",
-        "but not delivered. Batch 7 has the same rows as before. Nothing is lost or repeated.",
+        "An offset contains both positions. Transactions up to the last delivered commit are read",
+        "again but not delivered. Batch 7 has the same rows as before. Nothing is lost or repeated.",
     )
     return made
 
