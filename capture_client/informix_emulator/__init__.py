@@ -1,7 +1,7 @@
-"""An Informix server with change data capture, for people who have none and for tests.
+"""An emulated Informix server with change data capture, for tests and for people without a server.
 
-Rule: nothing else of this project is imported here. The server speaks the protocol of
-docs/emulator-protocol.md and answers as the CDC guide says a real one does.
+It imports nothing else of this project. It speaks the protocol of docs/emulator-protocol.md and follows
+the CDC guide.
 """
 
 from __future__ import annotations
