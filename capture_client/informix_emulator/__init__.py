@@ -1,7 +1,7 @@
 """An emulated Informix server with change data capture, for tests and for people without a server.
 
-It imports nothing else of this project. It speaks the protocol of docs/emulator-protocol.md and follows
-the CDC guide.
+Rule: it imports nothing else of this project. It speaks the protocol of docs/emulator-protocol.md and
+follows the CDC guide.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a client may ask of a server once it is admitted, and what it is answered, as values.
+"""The interface between protocol and engine: requests of a client, and answers, as values.
 
-Rule: the wire (`sqli/`) knows bytes and this module; the engine (`sql/`) knows tables and this module;
-neither knows the other. A value is what `EmulatedType.encode` takes: int, float, Decimal, str, bool,
-date, datetime, the text of an interval, bytes; None is NULL.
+`sqli/` knows bytes and this module; `sql/` knows tables and this module; neither knows the other.
+Values are those that `EmulatedType.encode` accepts: int, float, Decimal, str, bool, date, datetime, the
+text of an interval, bytes; None is NULL.
 """
 
 from __future__ import annotations

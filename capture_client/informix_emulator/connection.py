@@ -1,7 +1,6 @@
-"""One client's connection: who it is, where it is connected, its capture session.
+"""One client's connection: its user, its database, its capture session.
 
-Rule: statements come in as text and parameters, answers go out as values; how they travel is the
-business of `sqli`.
+Statements come in as text and parameters; answers go out as values. `sqli` converts them to messages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A socket that clients reach the emulated server through.
+"""The socket on which clients reach the emulated server.
 
-Rule: one thread per connection, and one that accepts them. A statement that waits looks at its
-socket from time to time: for a cancel, or for a client that has gone.
+One thread accepts connections, and one serves each connection. A waiting statement polls its socket for
+a cancel or a closed connection.
 """
 
 from __future__ import annotations

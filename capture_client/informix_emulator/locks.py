@@ -1,7 +1,7 @@
-"""Locks as a server shows them, and who has waited for whose.
+"""Locks as a server shows them, and lock waits.
 
-Rule: values only; the engine of SQL holds the locks, `sysmaster` shows them, tests count the waits.
-Types are those of `syslocks` (Administrator's Reference): IX and X, IS and S; a page counts as a row.
+Values only: the SQL engine holds the locks, `sysmaster` shows them, tests count the waits. Types are
+those of `syslocks` (Administrator's Reference): IX and X, IS and S. A page counts as a row.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Loaded rows that are sent as they lie, as a server does that keeps its rows packed.
+"""Loaded rows that are stored in the form of the protocol, so that they are sent without conversion.
 
-Rule: the one place where the engine is told what the wire makes of rows; neither knows the other.
+The only module that combines the engine with the protocol's row format.
 """
 
 from __future__ import annotations

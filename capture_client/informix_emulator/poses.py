@@ -1,9 +1,9 @@
-"""Which server the emulator poses as: a row for each, and all that differs between them.
+"""The servers that the emulator can imitate, one per row, with everything that differs between them.
 
-Rule: what is not a column here is the same for all. `version` does not pretend to be the real thing.
-The bits of the protocols of 12.10, 14.10 and 15 were captured from live servers by the author of
-informix-driver 2026.9.3 (tests/test_capabilities_unit.py there). Those of GBase 8s are what gbase8sdb
-1.1.1 works with; what a live one answers is not known.
+What is not a column here is the same for all. `version` does not claim to be the real product. The bits
+of the protocols of 12.10, 14.10 and 15 were captured from live servers by the author of informix-driver
+2026.9.3 (tests/test_capabilities_unit.py there). Those of GBase 8s are the ones with which gbase8sdb
+1.1.1 works; the bits of a live GBase 8s server are not known.
 """
 
 from __future__ import annotations

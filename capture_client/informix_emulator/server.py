@@ -1,7 +1,7 @@
 """The emulated server: databases, tables, users, one logical log, transactions, sessions.
 
-Rule: what a test or a workload generator calls is here; what a client sends over the network comes
-through `connection.py`. The log's condition guards everything that changes.
+Tests and workload generators call this module; requests from the network come through `connection.py`.
+The log's condition protects all state.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Errors that a statement can end with, as the driver shows them: SQLSTATE, native code, text.
+"""Errors of statements, as a driver shows them: SQLSTATE, native code, text.
 
-Rule: code that refuses a statement raises `SqlError`; only the connection turns it into bytes.
+Code that refuses a statement raises `SqlError`; only the connection turns it into bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """EXECUTE FUNCTION of a `cdc_*` function: the types of its arguments, and who may call it.
 
-Rule: the statement is understood here, the function runs in `functions.py`. The types are those of
-the functions' declarations (CDC guide, chapter 2): a client converts what it binds to them.
+This module parses the statement; `functions.py` runs the function. The types are those of the
+functions' declarations (CDC guide, chapter 2): a client converts its bound values to them.
 """
 
 from __future__ import annotations

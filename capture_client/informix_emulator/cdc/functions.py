@@ -1,7 +1,7 @@
-"""The `cdc_*` functions: their checks, in order, and what they do.
+"""The `cdc_*` functions: their checks, in order, and their effects.
 
-Rule: chapter 2 of the CDC guide. A function returns one integer; what it refuses is a negative
-error code, raised here as `_Refusal` and returned by `call`. Arguments arrive as text.
+Source: chapter 2 of the CDC guide. A function returns one integer. An error is a negative code, raised
+here as `_Refusal` and returned by `call`. Arguments arrive as text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read the column list of a CREATE TABLE statement.
 
-Rule: this module knows the syntax, not what a type means. `"a" decimal(10,2) not null, b date`
-becomes one `ColumnDefinition` per column, type names in lower case with single blanks.
+This module knows the syntax, not the meaning of types. `"a" decimal(10,2) not null, b date` becomes one
+`ColumnDefinition` per column, with type names in lower case and single blanks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Calls of the functions on smart large objects: in SQL, and by the fast path.
+"""Calls of the functions on smart large objects, in SQL and by the fast path.
 
-Rule: both ways end in the same descriptors. In SQL as sqlicon/libsqli calls them on live servers, with
-the locator in hexadecimal digits; by the fast path as gbase8sdb 1.1.1 does: a routine is asked for by
-its signature, which gives it a number, and is then called with values that are bound.
+Both use the same descriptors. In SQL they are called as sqlicon/libsqli calls them on live servers,
+with the locator in hexadecimal digits. By the fast path they are called as gbase8sdb 1.1.1 does: the
+client asks for a routine by its signature, gets a number, and calls it with bound values.
 
     SELECT ifx_lo_open('<144 digits>'::BLOB, 4) FROM sysmaster:sysdual
     SELECT ifx_lo_close(3) FROM sysmaster:sysdual

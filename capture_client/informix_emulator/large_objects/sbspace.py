@@ -1,12 +1,12 @@
-"""Smart large objects: what BLOB and CLOB columns hold handles of.
+"""Smart large objects: the contents to which handles in BLOB and CLOB columns point.
 
-Rule: an object lives as long as a row refers to it or somebody has it open; the end of a transaction
-counts its rows' references, and takes away what nobody refers to any more (DataBlade API Programmer's
-Guide, "Reference count of a smart large object"). What is written into an object is there at once: no
-row changes, and the log says nothing.
+An object exists as long as a row refers to it or a client has it open. The end of a transaction counts
+the references of its rows and removes objects without any (DataBlade API Programmer's Guide, "Reference
+count of a smart large object"). Writes into an object take effect at once: no row changes, and the log
+contains nothing.
 
     handle   := 4 bytes of zero, the NULL indicator of a row of the log, and the locator
-    locator  := 72 bytes; what is in them is our choice, but never zeros alone
+    locator  := 72 bytes; their content is our choice, but never zeros alone
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""TEXT and BYTE in the rows of a statement: a row has a descriptor, by which its value is asked for.
+"""TEXT and BYTE in result rows: a row contains a descriptor, with which the client asks for the value.
 
-Rule: a descriptor is of the statement that gave it. The first byte, the last one and the flags lie
-where IBM's JDBC driver 4.50.11 reads them; the rest of it is our choice, and nobody's business.
+A descriptor is valid for its statement. The first byte, the last byte and the flags are where IBM's
+JDBC driver 4.50.11 reads them; the other fields are our choice.
 
     descriptor  4 bytes, u32 which value, i32 first byte, i32 last byte, i32 size, 18 bytes,
                 u16 flags (1 = NULL), 16 bytes; zeros up to the length that both sides agreed on

@@ -1,7 +1,7 @@
 """The numbers of the capture protocol: record types, error codes, packet scheme.
 
-Rule: nothing but tables. Numbers that a public source states are taken over; the guide says that
-error numbers may differ between releases, so clients look them up by name in `syscdcerrcodes`.
+Tables only. Numbers come from public sources. The guide says that error numbers may differ between
+releases, so clients look them up by name in `syscdcerrcodes`.
 """
 
 from __future__ import annotations

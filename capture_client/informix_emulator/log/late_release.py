@@ -1,12 +1,12 @@
-"""The time between a COMMIT record in the log and the end of the transaction's locks.
+"""The delay between a COMMIT record in the log and the release of the transaction's locks.
 
-Rule: at once, unless a test says otherwise. A server writes and flushes the COMMIT record first and
-lets the locks go afterwards (Administrator's Guide, ids_admin_0417); with a synchronous secondary the
-answer of that lies between. Until then the transaction is in `systrans`, its rows are locked, and LAST
-COMMITTED shows them as they were, though every capture session can have its COMMTX.
+By default there is none. A real server writes and flushes the COMMIT record first and releases the
+locks afterwards (Administrator's Guide, ids_admin_0417); with a synchronous secondary it waits for the
+secondary's answer in between. During that time the transaction is in `systrans`, its rows are locked,
+and LAST COMMITTED shows their old values, although every capture session can read its COMMTX.
 
-    seconds     COMMIT answers so much later, as a server that waits for a secondary
-    hold()      COMMIT answers at once, and the locks stay until `release()`: for a test of one thread
+    seconds     delays the answer to COMMIT, as a server with a secondary does
+    hold()      answers COMMIT at once and keeps the locks until `release()`, for tests in one thread
 """
 
 from __future__ import annotations

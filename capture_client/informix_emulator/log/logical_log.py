@@ -2,10 +2,10 @@
 
     sequence number = log number << 32 | page << 12 | byte in the page
 
-Rule: records are only added at the end. When a file is full the next one begins, and when there
-are too many the oldest goes. A caller of a method that changes or searches the log holds
-`changed`; readers wait on it. A page begins with a header, so no record lies at byte 0 of one. Readers
-see what is flushed: everything at once, unless the log has a buffer.
+Records are only appended. When a file is full, the next one begins; when there are too many, the oldest
+is removed. Methods that change or search the log require the caller to hold `changed`; readers wait on
+it. A page begins with a header, so no record is at byte 0 of a page. Readers see flushed records only:
+all of them, unless the log has a buffer.
 """
 
 from __future__ import annotations

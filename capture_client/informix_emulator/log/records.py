@@ -1,7 +1,7 @@
 """Build the records that a session returns.
 
-Rule: bytes only; sizes and order are those of chapter 3 of the CDC guide, big-endian. The first
-four words are common to all records: header bytes, payload bytes, packet scheme, record number.
+Sizes and order are those of chapter 3 of the CDC guide, big-endian. All records begin with the same
+four words: header bytes, payload bytes, packet scheme, record number.
 """
 
 from __future__ import annotations

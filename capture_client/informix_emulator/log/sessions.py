@@ -1,7 +1,7 @@
-"""A capture session: which tables, from where, and the bytes that a read returns.
+"""A capture session: its tables, its position, and the bytes that a read returns.
 
-Rule: the session holds a place in the log, not a copy of it. What a read returns is, in this order,
-the rest of a record that was cut, records of the session itself (TABSCHEMA, ERROR), then the log.
+The session has a position in the log, not a copy of it. A read returns, in this order, the rest of a
+record that was cut, records of the session itself (TABSCHEMA, ERROR), and records of the log.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Open transactions: what a program changes, written to the log as it happens.
+"""Open transactions: changes of a program, written to the log as they happen.
 
-Rule: a row is encoded before the log is locked; only its place is found under the lock. BEGINTX is
-logged when the transaction is opened. A record's length in the log is that of the guide's sample:
-52 bytes for BEGINTX, 64 and the row for a row; the rest is our choice.
+A row is encoded before the log is locked; the lock protects only the choice of its position. BEGINTX is
+logged when the transaction is opened. Record lengths in the log are those of the guide's sample: 52
+bytes for BEGINTX, 64 bytes plus the row for a row; the others are our choice.
 """
 
 from __future__ import annotations

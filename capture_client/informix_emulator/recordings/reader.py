@@ -1,7 +1,7 @@
 """Read a recording of a server: its questions and answers (docs/recording-format.md).
 
-Rule: a file is taken whole or not at all: one that is cut short, damaged or of another kind is refused
-in one sentence, with the line where it went wrong.
+A file that is truncated, damaged or of another kind is rejected as a whole, with one sentence that
+names the line.
 """
 
 from __future__ import annotations

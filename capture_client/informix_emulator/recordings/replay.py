@@ -1,8 +1,8 @@
 """A server that replays a recording, and answers nothing else.
 
-Rule: no answer is made up. The same question gets the recorded answers in their order, then the last
-one each time; a question that was not recorded, and a read after the last one, are errors that say so.
-Each connection begins at the beginning, so that any number of clients see the same.
+No answer is invented. The same question gets the recorded answers in their order, then the last one
+again. A question that was not recorded, and a read after the last one, get an error. Each connection
+starts from the beginning, so that any number of clients see the same answers.
 """
 
 from __future__ import annotations

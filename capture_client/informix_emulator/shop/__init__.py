@@ -1,6 +1,6 @@
-"""A shop's database and its order entry: what the demo, the playground and examples stream.
+"""A shop's database and its order-entry workload, for the demo, the playground and the examples.
 
-Rule: rows are plain dictionaries, and all chance comes in as an argument.
+Rows are plain dictionaries. Random generators are arguments.
 """
 
 from __future__ import annotations

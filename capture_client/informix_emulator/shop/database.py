@@ -1,6 +1,6 @@
-"""The demo database: customers, orders and items, after Informix's own stores_demo.
+"""The demo database: customers, orders and items, modelled on Informix's stores_demo.
 
-Rule: rows are plain dictionaries with every column, and all chance comes in as an argument.
+Rows are plain dictionaries with every column. Random generators are arguments.
 """
 
 from __future__ import annotations

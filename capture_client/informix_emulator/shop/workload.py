@@ -1,8 +1,8 @@
-"""Order entry as a shop would do it: interleaved transactions on the demo database.
+"""Order entry of a shop: interleaved transactions on the demo database.
 
-Rule: one scheduler, no threads. At every tick new transactions begin and each open one takes a step,
-so what happens depends on the seed and the rate alone. A row belongs to the transaction that touches
-it until that ends, as locks would see to it on a real server.
+One scheduler, no threads. At every tick new transactions begin and each open one makes a step, so the
+result depends only on the seed and the rate. A row belongs to the transaction that changes it until the
+transaction ends, as with locks on a real server.
 """
 
 from __future__ import annotations

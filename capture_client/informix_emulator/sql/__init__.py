@@ -1,15 +1,15 @@
-"""SQL on the emulated server: user tables that are written and read, and the system tables.
+"""SQL on the emulated server: user tables that clients read and write, and the system tables.
 
-Rule: a statement is understood by our own grammar, typed, and only then said in SQLite's words, which
-holds the rows; what Informix would not take, or is not modelled, is refused with -201 and logged.
-Whatever is written is in the logical log with whole images. Nothing here knows the wire.
+Statements are parsed by our own grammar, typed, and translated to SQLite, which stores the rows.
+Statements that Informix would reject, or that are not modelled, are refused with -201 and logged. Every
+change is in the logical log with whole images. Nothing here knows the protocol.
 
-    session     a client's statements and transaction     language/   pieces, types, values, expressions
-    queries     SELECT                                     sources     what a table's name leads to
+    session     a client's statements and transaction     language/   tokens, types, values, expressions
+    queries     SELECT                                     sources     resolves table names
     changes     INSERT, UPDATE, DELETE, TRUNCATE           work        undo, locks, the log
     definitions CREATE, DROP, ALTER                        storage     the rows, in SQLite
     scans       one table, step by step                    held_locks  what sysmaster shows
-    row_images  loaded rows as a wire has them
+    row_images  loaded rows in the form of the protocol
 """
 
 from __future__ import annotations

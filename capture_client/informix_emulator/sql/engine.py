@@ -1,8 +1,8 @@
-"""One engine for a server: its rows, its sessions' transactions, and what the Python API writes.
+"""The SQL engine of a server: its rows, its sessions' transactions, and changes by the Python API.
 
-Rule: a change that `EmulatedServer.transaction()` logs is made to the rows too, if the server keeps
-rows or SQL made the table. Others find its rows locked until it ends; it asks for no locks itself, as a
-program that tests the log does not wait, but that it met one is counted among `lock_waits`.
+A change that `EmulatedServer.transaction()` logs is also made to the rows, if the server keeps rows or
+SQL created the table. Other transactions find its rows locked until it ends. It does not wait for locks
+itself, because tests of the log must not wait; a lock that it meets is counted in `lock_waits`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The locks that transactions hold on rows and tables, seen from outside.
+"""The locks that transactions hold on rows and tables, as other sessions see them.
 
-Rule: read from where the engine keeps them, and from nowhere else: what is shown here is what makes
-others wait. A lock of a page is shown as that of its first place, as `rowidlk` of a page is.
+They are read from the engine's own state, so that the locks shown are those that make others wait. A
+lock on a page is shown as that of its first row, as `rowidlk` shows it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a session knows while it reads and runs statements: where it is, and what it may see.
+"""The context of a session's statements: its database, its isolation, its access to SQLite.
 
-Rule: what SQLite is asked goes through here, so that every answer honours isolation and locks. One
-session's statements run one at a time, under the log's condition.
+All queries to SQLite go through here, so that every answer honours isolation and locks. The statements
+of one session run one at a time, under the log's condition.
 """
 
 from __future__ import annotations

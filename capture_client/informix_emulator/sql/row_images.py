@@ -1,10 +1,9 @@
-"""Rows of a loaded table as the wire has them, made once and sent as they are.
+"""Rows of a loaded table in the form of the protocol, made once and sent without conversion.
 
     p<n>    images of rows of t<n>: rid, image
 
-Rule: an image is that of the row of its number as long as nobody has changed it: SQLite forgets it with
-the first change, and from then on the row is packed whenever it is sent. So rows that a transaction is
-changing have none.
+An image is valid until its row is changed. SQLite deletes it with the first change; from then on the
+row is encoded whenever it is sent. So rows that a transaction is changing have no image.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One client's use of the SQL engine: statements, and the transaction they are in.
 
-Rule: a statement is tried as a whole; one that meets another's lock is undone, and waits and is tried
-again, or is refused. Outside of BEGIN WORK each statement is a transaction of its own; in a database
-without a log there are none.
+A statement succeeds or fails as a whole. One that meets another's lock is undone; it then waits and is
+tried again, or fails. Outside of BEGIN WORK each statement is a transaction; a database without a log
+has no transactions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a table's name leads to: rows of a user's table, of a system table, or a view's query.
+"""Resolve the name of a table: a user's table, a system table, or a view's query.
 
-Rule: a system table is filled when a statement that names it runs, from `system_tables`; who may read
-what is asked of the server, and the errors are those a server gives. What a query sees of rows that
-others have changed is decided here, when it runs.
+A system table is filled from `system_tables` when a statement that names it runs. The server decides
+who may read it, with the errors of a real server. What a query sees of rows that others have changed is
+decided here, when it runs.
 """
 
 from __future__ import annotations

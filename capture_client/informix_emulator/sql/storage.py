@@ -1,11 +1,11 @@
-"""The rows of tables, in one SQLite database in memory for a server.
+"""The rows of tables, in one in-memory SQLite database per server.
 
-    t<n>    the rows as they are: rid, c0, c1 ..       (rid: never used twice)
-    b<n>    the rows that open transactions changed, as they were committed: rid, work, existed, c0 ..
+    t<n>    the current rows: rid, c0, c1 ..       (a rid is never reused)
+    b<n>    the committed state of rows that open transactions changed: rid, work, existed, c0 ..
             a row here is the lock on that row, and in a table that locks pages on its neighbours too
 
-Rule: SQLite only holds and finds rows; what undoes a change, and who may see it, is ours (`work.py`).
-Everything happens under the log's condition, so that rows and log never differ.
+SQLite only stores and finds rows; undo and visibility are ours (`work.py`). Everything happens under
+the log's condition, so that rows and log never differ.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A session's transaction: BEGIN, COMMIT, ROLLBACK and savepoints.
 
-Rule: each takes the log's condition, so that a client may call it from any thread; whoever waits for
-locks is woken when a transaction ends.
+Each takes the log's condition, so that a client may call it from any thread. The end of a transaction
+wakes those that wait for its locks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What ends a query while SQLite works on it: its client, or a limit of time.
+"""Limits of a running SQLite query: its client's cancel, and a maximum time.
 
-Rule: only queries are watched, never what undoes or ends a transaction. The server's lock is held
-meanwhile, so a query that would hold it for long (a join without a condition) is refused. SQLite counts
-its own steps only, so our functions look at the clock as well: a slow one is a single step.
+Only queries are watched, never the undo or end of a transaction. The server's lock is held meanwhile,
+so a query that would hold it for long (a join without a condition) is refused. SQLite counts only its
+own steps, so our functions check the time as well: a slow function is a single step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One client's transaction: what it changed, how that is undone, what it has locked.
+"""One client's transaction: its changes, its undo, its locks.
 
-Rule: each change is made to the rows and to the log in one step; undoing replays the images backwards,
-and the log gets DISCARD or RBTX. A row that a transaction changed is locked until it ends. Numbers of
-errors: finderr -243, -244, -263, -271 with ISAM -107 (the record is locked) and -113 (the file is).
+Each change is made to the rows and to the log in one step. Undo replays the images backwards, and the
+log gets DISCARD or RBTX. A row that a transaction changed is locked until it ends. Error numbers:
+finderr -243, -244, -263, -271 with ISAM -107 (the record is locked) and -113 (the file is).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Informix's client/server protocol (SQLI), the server's side of it.
+"""The server side of Informix's client/server protocol (SQLI).
 
-Rule: bytes become values and values bytes here; what a statement means is the business of `answers`.
-Written from public descriptions and from what real clients were seen to send; a comment names which.
+Bytes become values, and values bytes; `answers` knows the meaning of statements. Written from public
+descriptions and from observed requests of real clients; comments name which.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Values that a client binds to the parameters of a statement.
 
-Rule: first the bytes are cut out by the type that the client names, then the value is turned into one
-of the parameter's type. The layouts are those that IBM's JDBC driver (4.50.11 and 15.0.1.0) and
-gbase8sdb 1.1.1 send.
+The bytes are cut by the type that the client names; the value is then converted to the parameter's
+type. The layouts are those that IBM's JDBC driver (4.50.11 and 15.0.1.0) and gbase8sdb 1.1.1 send.
 
     type:u16  [owner:char name:char, if type is 40 to 45]  indicator:i16  precision:u16  value
 """

@@ -1,7 +1,7 @@
 """One client's conversation after its login: requests in, answers out.
 
-Rule: the messages of a request are run in their order until one is refused; what the others would
-have done is left undone, and the client is told why. Sockets and clocks are not known here.
+The messages of a request run in order until one fails; the others are skipped, and the client gets the
+error. Sockets and clocks are not known here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What client and server agreed on: the feature bits that change how messages are laid out.
+"""The agreement between client and server: feature bits that change the layout of messages.
 
-Rule: bit f is byte f // 8, mask 0x80 >> (f % 8). A client offers what it has, a server answers with all
-that it has itself, and what is in both is in force. So live servers answer (informix-driver 2026.9.3).
-What each bit does was seen with IBM's JDBC driver 4.50 and 15 and with gbase8sdb 1.1.1.
+Bit f is byte f // 8, mask 0x80 >> (f % 8). A client offers its bits, the server answers with all of its
+own, and the bits of both are in force, as on live servers (informix-driver 2026.9.3). The meaning of
+each bit was observed with IBM's JDBC driver 4.50 and 15 and with gbase8sdb 1.1.1.
 """
 
 from __future__ import annotations

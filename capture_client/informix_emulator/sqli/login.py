@@ -1,7 +1,7 @@
-"""The two packets of a login: what a client says of itself, and what it is answered.
+"""The two packets of a login: the client's description of itself, and the answer.
 
-Rule: these alone have a header with a length: u16 length with itself, u8 type, u8 60, u16 options.
-The order of fields is that of IBM's JDBC driver, which gbase8sdb and nmap's scripts share.
+Only these have a header with a length: u16 length with itself, u8 type, u8 60, u16 options. The order
+of fields is that of IBM's JDBC driver, which gbase8sdb and nmap's scripts share.
 """
 
 from __future__ import annotations

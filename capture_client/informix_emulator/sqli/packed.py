@@ -1,8 +1,7 @@
 """Packed decimals as clients send them: a number, or the fields of a DATETIME or an INTERVAL.
 
-Rule: the layout is that of `column_types/decimals.py`; here it is read. A qualifier is the number that
-a description has as encoded length: digits << 8 | first field << 4 | last field, where a year is 0, a
-second 10 and fractions are 11 to 15.
+The layout is that of `column_types/decimals.py`. A qualifier is the encoded length of a description:
+digits << 8 | first field << 4 | last field, where a year is 0, a second 10 and fractions are 11 to 15.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A PAM conversation: what the server asks after the login, and what it makes of the responses.
+"""A PAM conversation: the server's prompts after the login, and its verdict on the responses.
 
-Rule: whether a password is right, whoever admits the client decides; others are compared here.
+The caller checks the password; other responses are compared here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Take the fields of a message from whatever brings bytes.
+"""Read the fields of a message from a source of bytes.
 
-Rule: a length is compared with what may be before anything is taken; the error names the field.
+A length is checked against its limit before bytes are read; the error names the field.
 
     char := length:u16  bytes  [one zero if the length is odd]
     asc  := length:u16 with the NUL that ends it  bytes  NUL        (login only)

@@ -1,6 +1,6 @@
-"""The messages that an answer is made of, as bytes.
+"""The messages of an answer, as bytes.
 
-Rule: each function writes one message; what belongs into an answer, the conversation decides.
+Each function writes one message; the conversation decides which messages an answer has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A request: a run of messages, each a code and its fields, that SQ_EOT ends.
+"""A request: a series of messages, each a code and its fields, that SQ_EOT ends.
 
-Rule: one parser for each code, in a table; a code that is not in it ends the connection, since where
-the next message begins cannot be known. Nothing is run before the whole request is there.
+A table has one parser for each code. An unknown code ends the connection, because the start of the next
+message cannot be known. Nothing runs before the request is complete.
 """
 
 from __future__ import annotations

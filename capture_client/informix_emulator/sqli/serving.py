@@ -1,6 +1,6 @@
 """A conversation from a client's first byte to its last.
 
-Rule: the order of things, and the time that an answer takes; what is said is decided elsewhere.
+This module decides the order of messages and the delay of answers; `conversation.py` their content.
 """
 
 from __future__ import annotations

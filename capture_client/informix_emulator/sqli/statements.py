@@ -1,7 +1,7 @@
 """A prepared statement of a connection, and the cursor over its rows.
 
-Rule: rows are taken from the engine as they are fetched; a scroll cursor keeps them all. An error that
-comes behind rows of an answer is told by the next fetch.
+Rows are read from the engine as they are fetched; a scroll cursor keeps them all. An error after some
+rows of an answer is reported by the next fetch.
 """
 
 from __future__ import annotations

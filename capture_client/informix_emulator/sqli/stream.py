@@ -1,7 +1,7 @@
-"""The bytes of one client's socket, and what comes beside them: an interrupt, or its end.
+"""The bytes of one client's socket, and out-of-band events: an interrupt, or its end.
 
-Rule: the only file of this room that touches a socket. IBM's JDBC driver 4.50.11 and 15.0.1.0
-interrupt a statement by one urgent byte; over TLS there is no such thing, and they do not.
+The only file of this room that uses a socket. IBM's JDBC driver 4.50.11 and 15.0.1.0 interrupt a
+statement by one urgent byte; over TLS there is no urgent byte, and they do not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The values of a row as a tuple holds them: dense, in column order, without alignment.
+"""Rows as tuples: dense, in column order, without alignment.
 
-Rule: a fixed column has the bytes of a row of the log (IBM's JDBC driver, Spark, Debezium and
-gbase8sdb read the encoder's bytes as they are); what varies or is opaque has a head of its own.
+A fixed column has the bytes of a row of the log (IBM's JDBC driver, Spark, Debezium and gbase8sdb read
+the encoder's bytes unchanged). Variable and opaque columns have a header.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The system tables that clients ask, with their columns."""
+"""The system tables that clients query, with their columns."""

@@ -1,8 +1,7 @@
 """The columns of the system tables, with their types.
 
-Rule: a table stands here as in the SQL Reference's chapter on the system catalog, the Administrator's
-Reference on sysmaster, and chapter 4 of the CDC guide; columns at the end that no client asks for are
-left out.
+They are those of the SQL Reference's chapter on the system catalog, the Administrator's Reference on
+sysmaster, and chapter 4 of the CDC guide. Trailing columns that no client reads are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The system tables of keys, foreign keys, defaults, views and synonyms.
 
-Rule: rows are made from the tables as they are, when asked; a constraint keeps its number as long as
-its table has it. Not shown: constraints of NOT NULL. Source: Guide to SQL: Reference, "System Catalog
-Tables".
+Rows are made from the current tables at each query; a constraint keeps its number as long as its table
+has it. NOT NULL constraints are not shown. Source: Guide to SQL: Reference, "System Catalog Tables".
 """
 
 from __future__ import annotations

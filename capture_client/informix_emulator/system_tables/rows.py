@@ -1,8 +1,8 @@
-"""The system tables that clients ask: in syscdcv1, in sysmaster and in every database.
+"""The rows of the system tables, in syscdcv1, in sysmaster and in every database.
 
-Rule: each table is a function from the server (and the database) to its rows, made when asked.
-Sources: chapter 4 of the CDC guide and the system catalog manual; of sysmaster only what clients
-are known to read.
+Each table is a function from the server (and the database) to its rows, called at each query. Sources:
+chapter 4 of the CDC guide and the system catalog manual; of sysmaster only what clients are known to
+read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a CREATE TABLE says beyond names and types: defaults, constraints, what a view or synonym shows.
+"""The parts of a CREATE TABLE besides names and types: defaults, constraints, sources of views.
 
-Rule: kept as it was understood when the table was made; who heeds it is the SQL engine, who shows it
-the catalogue. Source: Guide to SQL: Reference, "sysdefaults" and "sysreferences".
+They are kept as parsed. The SQL engine enforces them; the catalogue shows them. Source: Guide to SQL:
+Reference, "sysdefaults" and "sysreferences".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tables and databases: names, columns, and rows as the log holds them.
 
-Rule: a row is encoded once, when it is written: all fixed columns, then all variable ones. What a
-session captures of it is cut out of those bytes.
+A row is encoded once, when it is written: all fixed columns, then all variable ones. A session's row is
+cut out of those bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Informix's SQL below the statement: pieces, types, values, expressions.
+"""Informix's SQL below the level of statements: tokens, types, values, expressions.
 
-Rule: nothing here knows a table or a transaction; what an expression asks of the server comes through
-`Surroundings`. Statements import from the files.
+Nothing here knows a table or a transaction; expressions ask the server through `Surroundings`.
+Statements import from the files.
 """
 
 from __future__ import annotations

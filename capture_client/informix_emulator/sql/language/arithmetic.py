@@ -1,8 +1,8 @@
-"""The functions that SQLite calls to compute with values as they are kept.
+"""The functions that SQLite calls to compute with stored values.
 
-Rule: a function is given the numbers of the types and the kept values, and returns a kept value; NULL
-where one is NULL. An error keeps its SqlError in `Functions.failure`, since SQLite only says that
-there was one.
+A function gets the numbers of the types and the stored values, and returns a stored value; NULL if an
+argument is NULL. The SqlError of a failure is in `Functions.failure`, because SQLite reports only that
+a function failed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Understand conditions: WHERE, HAVING, ON, WHEN.
+"""Parse conditions: WHERE, HAVING, ON, WHEN.
 
-Rule: a condition is no value, as in Informix: neither can stand where the other is wanted. Source:
-Guide to SQL: Syntax, "Condition".
+As in Informix, a condition is not a value, and neither can be used as the other. Source: Guide to SQL:
+Syntax, "Condition".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Understand expressions and conditions, and say them in SQLite's words.
+"""Parse expressions and translate them to SQLite.
 
-Rule: every expression has a type when it is understood, a parameter the type of what it stands beside.
-What compares or computes values of different types says how they are converted; nothing is left to
-SQLite's own conversions. Sources: Guide to SQL: Syntax, "Expression" and "Condition".
+Every expression has a type once it is parsed; a parameter gets the type of the expression next to it.
+Conversions between types are explicit: SQLite's own conversions are never used. Sources: Guide to SQL:
+Syntax, "Expression" and "Condition".
 """
 
 from __future__ import annotations

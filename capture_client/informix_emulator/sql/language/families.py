@@ -1,8 +1,8 @@
-"""What kinds of types there are, and what follows when two of them meet.
+"""Families of types, and the types of results when two types are combined.
 
-Rule: a type is known by its number in the catalogue; what SQL does with it depends on its family
-alone. Sources: Guide to SQL: Reference, "Data Types" and "Numeric arithmetic"; the type of a count is
-our choice where a comment says so.
+A type is identified by its number in the catalogue; what SQL does with it depends only on its family.
+Sources: Guide to SQL: Reference, "Data Types" and "Numeric arithmetic"; the type of a count is our
+choice where a comment says so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The functions of Informix's SQL that clients call, and what each is in SQLite's words.
+"""The functions of Informix's SQL that clients call, and their translation to SQLite.
 
-Rule: a function is a row of `_FUNCTIONS`; one that is not there is refused with -674, never passed on
-to SQLite, whose functions of the same name may mean another thing. Source: Guide to SQL: Syntax,
-"Expression".
+A function is a row of `_FUNCTIONS`. Others are refused with -674 and never passed to SQLite, whose
+functions of the same name may differ. Source: Guide to SQL: Syntax, "Expression".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""DATETIME and INTERVAL values: read from text, cut to a qualifier, counted and shown.
+"""DATETIME and INTERVAL values: parsed, cut to a qualifier, computed and printed.
 
-Rule: a DATETIME is kept as its text, an INTERVAL as a count of months or of hundred-thousandths of a
-second. Error numbers are those of finderr; which of them a text gets that is wrong in two ways is our
+A DATETIME is stored as its text, an INTERVAL as a number of months or of hundred-thousandths of a
+second. Error numbers are those of finderr; which one a text gets that is wrong in two ways is our
 choice.
 """
 

@@ -1,8 +1,8 @@
-"""Columns of kept values as their types encode them, many at a time.
+"""Encode columns of stored values, many values at a time.
 
-Rule: the result equals `EmulatedType.encode(load(...))`, byte by byte, by a shorter way where there is
-one; a type without one goes the long way. A column is packed at once: what depends on its type
-is asked once, and texts of all its values become bytes in one step.
+The result equals `EmulatedType.encode(load(...))`, byte by byte, by a faster way for the types that
+have one. A column is encoded at once: what depends on its type is computed once, and the texts of all
+its values become bytes in one step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Read types: `decimal(10,2)`, `datetime year to second`.
+"""Parse types: `decimal(10,2)`, `datetime year to second`.
 
-Rule: what a type means is the business of `column_types`; here is how it is written. Source: Guide to
-SQL: Syntax, "Data Type".
+`column_types` knows their meaning; this module knows their syntax. Source: Guide to SQL: Syntax, "Data
+Type".
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""How values are kept in SQLite, so that its own order and equality are Informix's.
+"""The form of values in SQLite, chosen so that SQLite's order and equality are Informix's.
 
-    family      kept as
+    family      stored as
     INTEGER     integer
     FLOAT       real
     DECIMAL     text that sorts as the numbers do, one for each number: `decimal_key`
-    TEXT        text; of a CHAR without the blanks that pad it; compared under RTRIM
+    TEXT        text; of a CHAR without its trailing blanks; compared under RTRIM
     DATE        days since 31 December 1899
     DATETIME    text, all digits of its qualifier
     INTERVAL    months, or hundred-thousandths of a second
     BOOLEAN     1 and 0
     OBJECT      bytes or text as given
 
-Rule: what goes in is checked against the type and refused with the number that Informix has for it;
-what comes out is what `EmulatedType.encode` takes. Sources of the numbers: finderr. A DATE in a text is
-written as the login's DBDATE says; without one as month/day/year, and year-month-day is read too.
+Input is checked against the type and rejected with Informix's error number (source: finderr); output is
+what `EmulatedType.encode` accepts. A DATE in a text is written in the order of the login's DBDATE;
+without one as month/day/year, and year-month-day is accepted too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A file for each kind of statement: how it is read, and what it does.
+"""One file for each kind of statement: its syntax and its effect.
 
-Rule: reading a statement changes nothing; it returns a plan, which the session runs. What SQLite is
-asked goes through the session's `Reading`. Sessions import from the files.
+Parsing a statement changes nothing; it returns a plan, which the session runs. Queries to SQLite go
+through the session's `Reading`. Sessions import from the files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Understand and carry out ALTER TABLE, RENAME, CREATE INDEX and DROP INDEX.
+"""Parse and run ALTER TABLE, RENAME, CREATE INDEX and DROP INDEX.
 
-Rule: an alteration gives a table a new storage with the rows that fit; what undoes it puts the former
-one back. ADD is done in place, as a server does; DROP and MODIFY rebuild the table, which is our
-choice. Source: Guide to SQL: Syntax, "ALTER TABLE".
+An alteration gives a table a new storage with the converted rows; undoing it restores the previous one.
+ADD is done in place, as a server does; DROP and MODIFY rebuild the table, which is our choice. Source:
+Guide to SQL: Syntax, "ALTER TABLE".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Understand and carry out INSERT, UPDATE, DELETE and TRUNCATE.
+"""Parse and run INSERT, UPDATE, DELETE and TRUNCATE.
 
-Rule: the rows to change are found first, with the values they are to have, then checked for locks of
-others, then changed one by one: so the log has whole images, and a statement that must wait has done
-nothing yet. Source: Guide to SQL: Syntax, "INSERT", "UPDATE", "DELETE", "TRUNCATE".
+The rows to change are found first, with their new values, then checked for other sessions' locks, then
+changed one by one. So the log has whole images, and a statement that must wait has changed nothing.
+Source: Guide to SQL: Syntax, "INSERT", "UPDATE", "DELETE", "TRUNCATE".
 """
 
 from __future__ import annotations

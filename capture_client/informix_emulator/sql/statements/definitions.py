@@ -1,8 +1,8 @@
-"""Understand and carry out CREATE, DROP, ALTER and RENAME.
+"""Parse and run CREATE, DROP, ALTER and RENAME.
 
-Rule: the server's own methods make and alter tables, so that the catalogue and captures see them; here
-are the rows, and how a change is undone with its transaction. A table with full row logging is neither
-altered nor dropped (-19816, as `EmulatedServer.alter_table` says). Source: Guide to SQL: Syntax.
+The server's own methods make and alter tables, so that the catalogue and captures see them; this module
+handles the rows, and undoes a change with its transaction. A table with full row logging cannot be
+altered or dropped (-19816, see `EmulatedServer.alter_table`). Source: Guide to SQL: Syntax.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The one question of IBM's JDBC driver that is recognised, and not understood: getColumns.
+"""getColumns of IBM's JDBC driver, a query that is recognised instead of parsed.
 
-Rule: its 4 KB of UNION, OUTER and functions of the server (captured from versions 4.50 and 15) is
-told by a function that nobody else calls; the three patterns are taken from it, and the answer has its
-23 columns. The codes of types are those of java.sql.Types, which the driver hands on.
+The query has 4 KB of UNION, OUTER and server functions (captured from versions 4.50 and 15). It is
+recognised by a function that only it calls. Its three patterns are extracted; the answer has its 23
+columns. Type codes are those of java.sql.Types, which the driver passes on.
 """
 
 from __future__ import annotations

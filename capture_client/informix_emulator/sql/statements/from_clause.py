@@ -1,7 +1,7 @@
-"""Understand FROM, and queries that stand inside of others.
+"""Parse FROM, and subqueries.
 
-Rule: a table stands in the words for SQLite as a mark, which is filled in when the query runs: what may
-be seen of it depends on who has locked rows by then. Source: Guide to SQL: Syntax, "FROM Clause".
+A table is a placeholder in the SQLite query, which is filled in when the query runs: what is visible of
+the table depends on the locks at that time. Source: Guide to SQL: Syntax, "FROM Clause".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A statement that is understood, before it is run.
+"""A parsed statement, before it runs.
 
-Rule: a plan holds no rows and no locks; it may be run again and again, by the session it was made for.
+A plan has no rows and no locks. The session it was made for may run it again and again.
 """
 
 from __future__ import annotations

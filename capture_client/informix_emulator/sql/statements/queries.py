@@ -1,8 +1,8 @@
-"""Understand queries: SELECT and what it is made of, and say them in SQLite's words.
+"""Parse queries (SELECT and its parts) and translate them to SQLite.
 
-Rule: FROM is read first, since it says what the names of the select list mean. A table stands in the
-words for SQLite as a mark, which is filled in when the query runs: what may be seen of it depends on
-who has locked rows by then. Source: Guide to SQL: Syntax, "SELECT statement".
+FROM is parsed first, because it defines the names in the select list. A table is a placeholder in the
+SQLite query, which is filled in when the query runs: what is visible of the table depends on the locks
+at that time. Source: Guide to SQL: Syntax, "SELECT statement".
 """
 
 from __future__ import annotations

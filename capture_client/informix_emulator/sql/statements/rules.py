@@ -1,7 +1,7 @@
-"""What a row must keep to: defaults, CHECK and referential constraints.
+"""Constraints on rows: defaults, CHECK and referential constraints.
 
-Rule: a constraint is looked at when a statement has written its rows, and what breaks it is undone with
-the statement. Source: Guide to SQL: Syntax, "CREATE TABLE"; finderr for -530, -691 and -692.
+Constraints are checked when a statement has written its rows; a violation undoes the statement. Source:
+Guide to SQL: Syntax, "CREATE TABLE"; finderr for -530, -691 and -692.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Find the rows of one table step by step, so that others write between two steps.
+"""Find the rows of one table step by step, so that others can write between two steps.
 
-Rule: a scan is not atomic, as a server's is not: rows of a later step are as they are then, and what
-they are is decided by isolation and locks then. It goes in the order of an index, or of the rows as
-they lie; whatever else a query asks for has to be sorted, and is found at once, as a server finds it
-before it shows the first row. A position is the order's columns and the row's number.
+As on a server, a scan is not atomic: rows of a later step are read as they are then, under the
+isolation and locks of that time. A scan follows an index or the physical order. Any other order needs a
+sort, so all rows are found at once, as a server does before it returns the first row. A position
+consists of the order's columns and the row's number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Carry out SELECT, and SELECT INTO TEMP.
+"""Run SELECT and SELECT INTO TEMP.
 
-Rule: rows are found under the log's condition, of one table in an index's order step by step (`scans`),
-else at once, and turned into values as they are taken.
+Rows are found under the log's condition: those of one table in index order step by step (`scans`),
+others at once. They become values as they are fetched.
 """
 
 from __future__ import annotations

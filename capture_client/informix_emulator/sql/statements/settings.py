@@ -1,8 +1,8 @@
 """Statements that change no row: SET, LOCK TABLE, GRANT, administration.
 
-Rule: what has no meaning for one process in memory (PDQPRIORITY, statistics) is read and passed over;
-what would have one and is not modelled is refused. Sources: Guide to SQL: Syntax; Administrator's
-Reference, "SQL administration API".
+Statements without a meaning for one process in memory (PDQPRIORITY, statistics) are parsed and ignored.
+Statements that would have one but are not modelled are refused. Sources: Guide to SQL: Syntax;
+Administrator's Reference, "SQL administration API".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Read what stands in the parentheses of CREATE TABLE and ALTER TABLE: columns and constraints.
+"""Parse the parentheses of CREATE TABLE and ALTER TABLE: columns and constraints.
 
-Rule: what is read is kept as text or names; whether it can be carried out is seen by who does it.
-A clause that is not known is a syntax error. Source: Guide to SQL: Syntax, "CREATE TABLE".
+The result is text and names; the caller checks whether it can be carried out. An unknown clause is a
+syntax error. Source: Guide to SQL: Syntax, "CREATE TABLE".
 """
 
 from __future__ import annotations

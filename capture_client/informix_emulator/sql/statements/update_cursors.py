@@ -1,8 +1,8 @@
-"""The rows of SELECT FOR UPDATE: each is locked when it is fetched, until the next one is.
+"""Rows of SELECT FOR UPDATE: each is locked when it is fetched, until the next one is.
 
-Rule: an update lock lets others read the row, and neither change it nor lock it likewise; with RETAIN
-UPDATE LOCKS, and in Repeatable Read, it stays until the transaction ends. Sources: Guide to SQL:
-Syntax, "Locking with an Update Cursor" and "SET ISOLATION"; Performance Guide, "Update cursors".
+An update lock lets others read the row, but not change it or take an update lock. With RETAIN UPDATE
+LOCKS, and in Repeatable Read, it is held until the transaction ends. Sources: Guide to SQL: Syntax,
+"Locking with an Update Cursor" and "SET ISOLATION"; Performance Guide, "Update cursors".
 """
 
 from __future__ import annotations
