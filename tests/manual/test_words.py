@@ -33,7 +33,7 @@ HOUSE_WORDS = {
     r"\bformer\b": "previous",
     r"\bupto\b": "up to",
     r"\bwhoever\b|\bwhatever\b|\bnobody\b|\bno one\b": "rewrite the sentence",
-    r"\b(?:is|are|was) no (?!longer|more)\w+": "is not a ...",
+    r"(?<!here )\b(?:is|are|was) no (?!longer|more)\w+": "is not a ...",
     r"\bof which (?:only|no)\b|\bnor (?:is|are|does)\b": "rewrite the sentence",
     r"\bmends?\b|\bmended\b": "fixes",
     r"\bgoes on\b|\bgo on\b|\bwent on\b|\bgoing on\b": "continues, resumes",
