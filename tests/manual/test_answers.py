@@ -35,7 +35,7 @@ ANSWERS = [
     (
         "does it run on my platform",
         "docs/versions.md",
-        ("Tried", "Spark 4.0 and 4.1", "Platforms, by their own pages; none was tried by us"),
+        ("Tried", "Spark 4.0 and 4.1", "Platforms"),
         ("Delta Lake", "Iceberg", "Databricks", "Amazon EMR", "AWS Glue"),
     ),
     (
