@@ -26,7 +26,7 @@ ANSWERS = [
         "what else does my DBA ask",
         "docs/dba-reference.md",
         (
-            *("Who does what", "An initial snapshot", "Growth of the log", "Size of the log"),
+            *("Load in detail", "An initial snapshot", "Growth of the log", "Size of the log"),
             *("Refused while tables are captured", "Planned switch of an HDR pair", "Editions"),
             *("Every statement that is sent", "Upgrade, downgrade"),
         ),
