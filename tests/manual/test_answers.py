@@ -19,17 +19,23 @@ ANSWERS = [
     (
         "what does it do to my server",
         "docs/dba.md",
+        ("What changes on the server", "Rights", "Load", "How to see it", "How to undo it"),
+        ("GRANT CONNECT TO", "slow reader", "LOGFILES", "Backups do not keep", "ALTER TABLE"),
+    ),
+    (
+        "what else does my DBA ask",
+        "docs/dba-reference.md",
         (
-            *("Who does what", "Load on the server", "Growth of the log", "Size of the log"),
-            *("What is refused meanwhile", "Planned switch of an HDR pair", "Editions"),
-            *("Every statement that is sent", "Upgrade, downgrade, uninstall"),
+            *("Load in detail", "An initial snapshot", "Growth of the log", "Size of the log"),
+            *("Refused while tables are captured", "Planned switch of an HDR pair", "Editions"),
+            *("Every statement that is sent", "Upgrade, downgrade"),
         ),
-        ("GRANT CONNECT TO", "A slow reader", "LOGFILES", "Backups do not keep", "ALTER TABLE"),
+        ("onmode -d make primary", "IN SHARE MODE", "DYNAMIC_LOGS"),
     ),
     (
         "does it run on my platform",
         "docs/versions.md",
-        ("Tried", "Spark 4.0 and 4.1", "Platforms, by their own pages; none was tried by us"),
+        ("Tried", "Spark 4.0 and 4.1", "Platforms"),
         ("Delta Lake", "Iceberg", "Databricks", "Amazon EMR", "AWS Glue"),
     ),
     (
@@ -41,7 +47,7 @@ ANSWERS = [
     (
         "why not the other one",
         "docs/comparison.md",
-        ("Beside the Lakeflow community connector",),
+        ("Compared with the Lakeflow community connector",),
         ("Choose it for", "Choose this one for"),
     ),
 ]

@@ -1,4 +1,4 @@
-"""What the page for the DBA says of a server's load is what a server receives: not less, not more."""
+"""The pages for the DBA state the load on a server and all statements that it receives."""
 
 from __future__ import annotations
 
@@ -177,6 +177,7 @@ def test_over_odbc_a_server_receives_nothing_else(received: set[str], drivers: D
 
 
 PAGE = ROOT / "docs" / "dba.md"
+REFERENCE = ROOT / "docs" / "dba-reference.md"
 NAMED = re.compile(r"`(login|SQ_\w+)`")
 
 
@@ -189,7 +190,7 @@ def test_without_a_driver_a_server_receives_the_messages_that_are_listed(tmp_pat
         a_life_of_a_stream(server, listening)
         a_life_with_values(server, listening, tmp_path)
     sent = {line.split()[3] for line in lines if line.split()[2] == ">"}
-    paragraph = PAGE.read_text().partition("With `transport=sqli` there is no driver")[2]
+    paragraph = REFERENCE.read_text().partition("With `transport=sqli` there is no driver")[2]
     assert set(NAMED.findall(paragraph.partition("<!--")[0])) == sent
 
 
