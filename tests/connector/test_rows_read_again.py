@@ -23,8 +23,11 @@ from informix_checkpoints.spool.reported_losses import ReportedLoss
 from manual.made_parts import ROOT
 
 HERE = Position(commit=0x248560, restart=0x248000)
-PAGES = ("operations", "troubleshooting", "guarantees", "pipelines", "dba")
-SECTION = "#reading-tables-again"
+PAGES = (
+    *("troubleshooting", "guarantees", "pipelines", "dba"),
+    *sorted(f"operations/{path.stem}" for path in (ROOT / "docs/operations").glob("*.md")),
+)
+SECTION = "#read-a-table-again"
 _SENDS_THERE = re.compile(
     r"\b(?:re)?load\w* (?:the |that |these )?tables?\b(?! of type)"
     r"|\btables? .{0,40}\bloaded again|name it again|\bread anew"
@@ -70,7 +73,7 @@ def test_each_paragraph_of_a_page_that_has_a_table_read_again_leads_to_what_to_d
     page: str,
 ) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    before, section, behind = text.partition("## Reading tables again")
+    before, section, behind = text.partition("## Read a table again")
     text = before + behind.partition("\n## ")[2] if section else text
     without_link = [
         paragraph

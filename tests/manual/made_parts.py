@@ -42,7 +42,8 @@ _PART = re.compile(r"(<!-- make docs: (\w+) ?([^\n]*?) -->\n)(.*?)(<!-- end -->)
 
 def pages() -> list[Path]:
     """Return the pages that may have parts made here."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    docs = ROOT / "docs"
+    return [ROOT / "README.md", *sorted([*docs.glob("*.md"), *docs.glob("operations/*.md")])]
 
 
 def with_made_parts(page: str) -> str:

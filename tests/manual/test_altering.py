@@ -18,6 +18,7 @@ from informix_cdc.commands import row_logging
 from manual.made_parts import ROOT
 
 LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
+PAGE = ROOT / "docs" / "operations" / "alter-a-table.md"
 FOLDER = "/lake"  # where the page has its files
 ROWS_ANEW = "EXECUTE FUNCTION sysadmin:task('table update_ipa', 'orders', 'stores')"
 
@@ -36,8 +37,7 @@ class ShopOfThePage(Shop):
 
 def steps() -> list[tuple[str, str]]:
     """Return language and text of each block that the section prints, in its order."""
-    page = (ROOT / "docs" / "operations.md").read_text()
-    section = page.split("\n## Altering a captured table\n")[1].split("\n### ")[0]
+    section = PAGE.read_text().split("\n## Steps\n")[1].split("\n## ")[0]
     found = re.findall(r"^ *```(\w+)\n(.*?)```", section, re.DOTALL | re.MULTILINE)
     return [(language, textwrap.dedent(text).strip()) for language, text in found]
 
@@ -74,4 +74,4 @@ def test_a_table_is_altered_by_the_steps_of_the_page(
 
 def test_the_page_prints_the_steps_in_their_order() -> None:
     assert [language for language, _ in steps()] == ["sh", "sql", "sh", "python"]
-    assert f"`{ROWS_ANEW}`" in (ROOT / "docs" / "operations.md").read_text()
+    assert f"`{ROWS_ANEW}`" in PAGE.read_text()

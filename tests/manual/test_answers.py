@@ -39,10 +39,22 @@ ANSWERS = [
         ("Delta Lake", "Iceberg", "Databricks", "Amazon EMR", "AWS Glue"),
     ),
     (
-        "how do I keep log lines whole, and go back to an earlier version",
-        "docs/operations.md",
-        ("Upgrade and downgrade", "Password change"),
+        "how do I keep log lines whole, and which alarms are there",
+        "docs/operations/monitoring.md",
+        ("Log lines", "Metrics", "Alarms"),
         ("spark.ui.showConsoleProgress=false",),
+    ),
+    (
+        "how do I restart, move or restore a query",
+        "docs/operations/restart.md",
+        ("Restart a query", "Move a query", "Fail-over of the server", "Change the password"),
+        ("IFXCDC-0001", "with the same checkpoint"),
+    ),
+    (
+        "how do I go back to an earlier version",
+        "docs/operations/upgrade.md",
+        ("Upgrade the connector", "Downgrade the connector", "Upgrade the server"),
+        ("startingPosition", "syscdcv1.sql"),
     ),
     (
         "why not the other one",

@@ -15,7 +15,14 @@ from informix_cdc.terminal import options
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/evidence").glob("*.md")]
+    [
+        ROOT / "README.md",
+        *(
+            path
+            for folder in ("", "evidence", "operations")
+            for path in (ROOT / "docs" / folder).glob("*.md")
+        ),
+    ]
 )
 _BLOCK = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _ENDS = {"&", "|", ">", ";", "2>", "&&"}

@@ -79,6 +79,10 @@ def test_every_page_is_reached_from_the_contents() -> None:
     linked = {target for target, _ in _LINK.findall(contents)}
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert not pages - linked, "give them a line in docs/README.md"
+    folder = ROOT / "docs" / "operations"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    tasks = {path.name for path in folder.glob("*.md")} - {"README.md"}
+    assert tasks == {target for target, _ in _LINK.findall(index) if "/" not in target}
 
 
 def test_no_two_decisions_have_one_number() -> None:

@@ -46,7 +46,7 @@ class BatchProgress:
         rows: how many it had.
         seconds: how long it took.
         end: the offset that it ends at, with `commit` and `restart`.
-        figures: by their keys, as `docs/operations.md` lists them; None is not known.
+        figures: by their keys, as `docs/operations/monitoring.md` lists them; None is not known.
     """
 
     query: str
