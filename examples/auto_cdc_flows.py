@@ -1,10 +1,10 @@
-"""The flows of `auto_cdc.py`. A declarative pipeline of your own needs only this file and Spark 4.3.
+"""The flows of `auto_cdc.py`. A declarative pipeline of your own needs only this file.
 
 An update that changes the key deletes the old key (preimage) and inserts the new one (postimage). Two
 AUTO CDC flows maintain SCD 1 and SCD 2 tables. Two views compute the same for any table format,
 completely in each run. With truncate=emit, the views end all rows at a TRUNCATE. Spark's AUTO CDC has
 no parameter for this: keep the default for those flows, and when a TRUNCATE fails the query, do a full
-refresh of all tables.
+refresh of all tables. Spark 4.2.0 has SCD type 1 only.
 """
 
 import json
