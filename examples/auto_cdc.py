@@ -1,8 +1,9 @@
 """AUTO CDC in a declarative pipeline: `python examples/auto_cdc.py`. Needs pyspark[pipelines], Java 17.
 
-The flows are in auto_cdc_flows.py. AUTO CDC needs a table format that can merge rows; we found none for
-Spark 4.3 (docs/pipelines.md). So Spark checks these two flows here, and runs the others. For a server
-of your own: its options as JSON in SOURCE, INFORMIX_CDC_PASSWORD, and `spark-pipelines run`.
+The flows are in auto_cdc_flows.py. AUTO CDC needs a table format that supports MERGE; none is released
+for Spark 4.3 yet (docs/pipelines.md). So Spark only checks the two AUTO CDC flows here, and runs the
+others. For your own server, set SOURCE (its options as JSON) and INFORMIX_CDC_PASSWORD, and run
+`spark-pipelines run`.
 """
 
 import json
@@ -24,7 +25,7 @@ SPEC = "{{name: shop, storage: 'file://{0}/state', libraries: [{{glob: {{include
 basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (1, "Zug")))
 tables = {"informix.orders": "order_num serial, city varchar(20)"}
 with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
-    server.set_full_row_logging(ORDERS, True)  # as an earlier capture left it: the past can be read
+    server.set_full_row_logging(ORDERS, True)  # as if captured before: makes earliest possible
     with server.transaction() as shop:
         shop.insert(ORDERS, basel)
         shop.insert(ORDERS, bern)

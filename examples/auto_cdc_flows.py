@@ -1,9 +1,10 @@
-"""The flows of `auto_cdc.py`: what a declarative pipeline of your own needs is this file.
+"""The flows of `auto_cdc.py`. A declarative pipeline of your own needs only this file.
 
-Of a changed key the preimage ends the old key, and the postimage begins the new one. Two AUTO CDC flows
-keep SCD 1 and 2 in tables that can merge rows. Two views give the same in any format, computed anew by
-each run. With truncate=emit the views end what a TRUNCATE has removed. Spark's AUTO CDC has no word for
-it: keep the default for those flows, and when a TRUNCATE ends the query, refresh all tables fully.
+An update that changes the key deletes the old key (preimage) and inserts the new one (postimage). Two
+AUTO CDC flows maintain SCD 1 and SCD 2 tables. Two views compute the same for any table format,
+completely in each run. With truncate=emit, the views end all rows at a TRUNCATE. Spark's AUTO CDC has
+no parameter for this: keep the default for those flows, and when a TRUNCATE fails the query, do a full
+refresh of all tables. Spark 4.2.0 has SCD type 1 only.
 """
 
 import json
@@ -22,13 +23,13 @@ END = f"lead({SEQUENCE}) OVER (PARTITION BY order_num ORDER BY {SEQUENCE}) AS en
 
 @pipelines.table
 def changes() -> DataFrame:
-    """The rows that were there, and every committed change, once."""
+    """Existing rows and every committed change, each once."""
     return spark.readStream.format("informix-cdc").options(**json.loads(os.environ["SOURCE"])).load()
 
 
 @pipelines.materialized_view
 def history() -> DataFrame:
-    """SCD 2: every state of every order, and from where to where it was so."""
+    """SCD 2: every version of every order, with its begin and end."""
     changes = spark.read.table("changes")
     emptied = changes.where(EMPTIED).selectExpr(f"collect_list({SEQUENCE}) AS emptied")  # one row
     rows = changes.where(f"NOT {EMPTIED}").selectExpr("*", f"{SEQUENCE} AS begin", END)
@@ -38,7 +39,7 @@ def history() -> DataFrame:
 
 @pipelines.materialized_view
 def orders() -> DataFrame:
-    """SCD 1: the orders as they are."""
+    """SCD 1: the current orders."""
     return spark.read.table("history").where("end IS NULL").select("order_num", "city")
 
 

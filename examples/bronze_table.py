@@ -1,8 +1,8 @@
 """One stream, many readers: `python examples/bronze_table.py`. Needs Java 17.
 
-The bronze table gets the rows that were there and every change, each once; whoever needs the table as
-it is reads the bronze one as a stream, and merges. For a server of your own, `options` are host, port,
-server, database, table, initialSnapshot, spoolPath; INFORMIX_CDC_PASSWORD is set.
+The bronze table contains the existing rows and every change, each once. Readers that need the current
+table read the bronze table as a stream, and merge. For your own server, set the options host, port,
+server, database, table, initialSnapshot and spoolPath, and set INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -16,18 +16,18 @@ from informix_cdc.testing import emulated_source
 AT = ["_commit_version", "_change_ordinal"]
 LAST = f"max_by(struct(*), struct({', '.join(AT)})) AS last"
 ORDERS, folder = "stores:informix.orders", tempfile.mkdtemp()
-present: dict[int, str] = {}  # of a reader: a table that can merge, in earnest
+present: dict[int, str] = {}  # stands for a reader's table, which would support MERGE
 
 
 def bronze() -> None:
-    """Append what is new: the first time the rows that are there too."""
+    """Append new changes. The first run also appends the existing rows."""
     rows = spark.readStream.format("informix-cdc").options(**options).load()
     sink = rows.writeStream.option("checkpointLocation", f"{folder}/bronze.at").format("parquet")
     sink.trigger(availableNow=True).start(f"{folder}/bronze").awaitTermination()
 
 
 def merge(batch: DataFrame, _number: int) -> None:
-    """Bring a reader's table up to the end of a batch; an insert may meet a key that is there."""
+    """Apply a batch to the reader's table; an insert may have an existing key."""
     last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
     for row in last.orderBy(*AT).collect():
         if row._change_type == "truncate":
@@ -38,7 +38,7 @@ def merge(batch: DataFrame, _number: int) -> None:
 
 
 def silver() -> None:
-    """Read the bronze table as a stream, with a checkpoint of its own."""
+    """Read the bronze table as a stream, with a separate checkpoint."""
     form = spark.read.parquet(f"{folder}/bronze").schema
     rows = spark.readStream.schema(form).parquet(f"{folder}/bronze")
     sink = rows.writeStream.option("checkpointLocation", f"{folder}/silver.at").foreachBatch(merge)
@@ -59,7 +59,7 @@ with emulated_source(orders, keeps_rows=True) as (server, options):
         [("truncate",)],
         [("insert", bern)],
     ):
-        with server.transaction() as shop:  # the first one before there is a stream
+        with server.transaction() as shop:  # the first one before the stream starts
             for kind, *images in changes:
                 getattr(shop, kind)(ORDERS, *images)
         bronze()

@@ -1,8 +1,9 @@
-"""Files of Db2's delimited messages as a stream of changes: `python examples/db2_q_messages.py`.
+"""Stream changes from Db2 Q Replication files: `python examples/db2_q_messages.py`. Needs Java 17.
 
-Needs Java 17. A folder gets files as asnmsg2file writes them; each run takes those that are new, puts
-their rows into a Parquet table, and ends. For messages of your own: your folder, your tables, and the
-queue map's delimiters (docs/db2.md); from Kafka, `readStream.format("kafka")` and its column `value`.
+A folder receives files of delimited messages, as asnmsg2file writes them. Each run reads the new files,
+appends their rows to a Parquet table, and ends. For your own messages, change the folder, the tables
+and the delimiters of the queue map (docs/db2.md). From Kafka, use `readStream.format("kafka")` and
+column `value`.
 """
 
 import os
@@ -21,12 +22,12 @@ POINT = '"0000:0000:0000:0271:000{0}:0000:0000:0000","2026-01-30-18.00.0{0}",,00
 
 
 def message(number: int, operation: str, data: str) -> str:
-    """Return a message of one record, as Q Capture publishes it."""
+    """Return a message with one record, as Q Capture publishes it."""
     return HEAD.format(number, operation) + POINT.format(number) + data + "\n"
 
 
 def start(spark: SparkSession, folder: Path, files_at_once: int = 1000) -> StreamingQuery:
-    """Start a run over the folder's files; where it was is in the checkpoint beside them."""
+    """Start a run over the new files in the folder; the checkpoint holds its position."""
     reader = spark.readStream.format("binaryFile").schema(db2.FILES)
     files = reader.option("maxFilesPerTrigger", files_at_once).load(f"{folder}/in")
     rows = db2.q_messages(files, "content", tables=TABLES).drop("_header")
@@ -35,7 +36,7 @@ def start(spark: SparkSession, folder: Path, files_at_once: int = 1000) -> Strea
 
 
 def main() -> None:
-    """Two files come, then a third one; the table has the changes of all of them once."""
+    """Process two files, then a third one: the table has the changes of each once."""
     os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
     settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()

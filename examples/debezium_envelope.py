@@ -1,10 +1,10 @@
-"""The rows as Debezium names them: `python examples/debezium_envelope.py`. Needs Java 17, no Informix.
+"""Changes in Debezium's envelope: `python examples/debezium_envelope.py`. Needs Java 17, no Informix.
 
-What differs from Debezium's Informix topics: before and after keep exact types (no base64 decimals, no
-epoch numbers), there is no schema part and no tombstone, a changed key is one `u`, and an `r`, which
-comes with initialSnapshot only, has a `transaction`, without an id, for its place. For a server of
-your own, `options` are host, port, server, database and table, and INFORMIX_CDC_PASSWORD is set in the
-environment.
+Differences from the topics of Debezium's Informix connector: before and after keep exact types (no
+base64 decimals, no epoch numbers); there is no schema part and no tombstone; a changed key is one `u`;
+an `r`, with initialSnapshot only, has a `transaction` without an id, for its order. For your own
+server, set the options host, port, server, database and table, and the environment variable
+INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -24,10 +24,10 @@ tables = {"informix.orders": "order_num serial, city varchar(20), total money(8,
 with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
     rows = spark.readStream.format("informix-cdc").options(**options, shape="envelope").load()
     messages = rows.selectExpr("to_json(struct(*), map('ignoreNullFields', 'false')) AS value")
-    # To Kafka: a column `key` beside it, and format("kafka").
+    # For Kafka, add a column `key` and use format("kafka").
     sink = messages.writeStream.format("text").option("checkpointLocation", f"{folder}/checkpoint")
     sink = sink.option("path", f"{folder}/messages").trigger(availableNow=True)
-    sink.start().awaitTermination()  # the first run only notes where the stream begins
+    sink.start().awaitTermination()  # the first run only records the start offset
     with server.transaction() as shop:
         shop.insert(ORDERS, order)
         shop.update(ORDERS, order, {**order, "total": "24.90"})

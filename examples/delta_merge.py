@@ -1,9 +1,9 @@
 """Keep a Delta table equal to the Informix table: `python examples/delta_merge.py`. Needs Java 17.
 
 Also needs `pip install pyspark==4.2.0 delta-spark==4.4.0`, or another pair of docs/versions.md.
-The rows that were there come first, as inserts. Batch N is merged with txnVersion=N: should Spark run
-it again, Delta leaves it out. A column that an ALTER adds is added. With your own server, `options` are
-host, port, server, database, table, initialSnapshot, truncate, spoolPath; set INFORMIX_CDC_PASSWORD.
+Existing rows are inserted first. Batch N is merged with txnVersion=N, so Delta skips it if Spark runs
+it again. A column that an ALTER adds is added to the table. For your own server, set the options host,
+port, server, database, table, initialSnapshot, truncate and spoolPath, and set INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -22,20 +22,20 @@ ORDERS, WRITE = "stores:informix.orders", "spark.databricks.delta.write"
 
 
 def merge(checkpoint: str, batch: DataFrame, number: int) -> None:
-    """Bring the table up to the end of batch `number` of a checkpoint, once."""
+    """Merge batch `number` of a checkpoint into the table, once."""
     last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
     emptied = last.where(EMPTIED).select("_commit_version", "_change_ordinal").first()
-    if emptied:  # by a TRUNCATE: nothing stays of what came before it, here and in the table
+    if emptied:  # drop the batch's changes before the TRUNCATE; the table's rows go below
         last = last.where(f"{AT} > struct({emptied[0]}L, {emptied[1]})")
     table = DeltaTable.forName(batch.sparkSession, "orders").alias("old")
     merged = table.merge(last.alias("new"), "old.order_num = new.order_num").withSchemaEvolution()
     values = {name: f"new.{name}" for name in batch.columns if not name.startswith("_")}
-    gone = "new._change_type IN ('delete', 'update_preimage')"  # the latter where the key was changed
+    gone = "new._change_type IN ('delete', 'update_preimage')"  # preimage: the key was changed
     merged = merged.whenMatchedDelete(gone).whenMatchedUpdate(set=values)
     merged = merged.whenNotMatchedInsert(f"NOT {gone}", values)
     merged = merged.whenNotMatchedBySourceDelete() if emptied else merged
-    # Delta leaves out any write of a txnVersion that the table has, its first one too: a target that an
-    # empty write makes between set and unset would get no row of this batch. So it is made before.
+    # Delta skips any write whose txnVersion the table already has. If an empty write between set and
+    # unset created the target, Delta would skip this MERGE. So the target is created before.
     batch.sparkSession.conf.set(f"{WRITE}.txnAppId", checkpoint)
     batch.sparkSession.conf.set(f"{WRITE}.txnVersion", str(number))
     merged.execute()
@@ -59,11 +59,11 @@ if __name__ == "__main__":
         sink = rows.writeStream.option("checkpointLocation", f"{folder}/checkpoint")
         sink = sink.foreachBatch(partial(merge, folder)).trigger(availableNow=True)
         changes = [("insert", basel)], [("insert", bern)], [("update", basel, zug), ("delete", bern)]
-        for change in *changes, [("truncate",)], [("insert", bern)]:  # a run each; one was there before
+        for change in *changes, [("truncate",)], [("insert", bern)]:  # one run each
             with server.transaction() as shop:
                 for kind, *images in change:
                     getattr(shop, kind)(ORDERS, *images)
             sink.start().awaitTermination()
-        merge(folder, spark.createDataFrame([], rows.schema), 1)  # was merged already: makes no version
+        merge(folder, spark.createDataFrame([], rows.schema), 1)  # merged before: creates no version
     spark.table("orders").show()
     spark.sql("DESCRIBE HISTORY orders").groupBy("operation").count().orderBy("operation").show()

@@ -1,9 +1,10 @@
-"""An exactly-once sink: `python examples/exactly_once_sink.py` keeps each micro-batch as `batch=N`.
+"""An exactly-once sink: `python examples/exactly_once_sink.py` writes each micro-batch as `batch=N`.
 
-What makes it exactly-once: Spark logs the range of batch N before it runs it and runs the same N again
-after a crash; this source gives the same rows for the same range; N has one place here, and a second
-run replaces the first. So it needs: a folder of its checkpoint alone, a file system whose rename is
-atomic (an object store's is not), and no asyncProgressTracking, which cuts other batches after a crash.
+Spark logs the range of batch N before it runs the batch, and runs the same N again after a crash. The
+source returns the same rows for the same range. The sink has one folder per N, and a second run
+replaces the first. Requirements: a target folder for this checkpoint only, a file system with an atomic
+rename (not an object store), and no asyncProgressTracking, because it forms different batches after a
+crash.
 """
 
 import os
@@ -19,10 +20,10 @@ from informix_cdc.testing import EmulatedServer, ListeningServer
 
 
 def write_batch(folder: Path, batch: DataFrame, number: int) -> None:
-    """Keep batch `number` in `folder`/batch=`number`, once, however often Spark runs it."""
+    """Write a batch to `folder`/batch=`number`, once, even if Spark runs it several times."""
     draft, place = folder / f".draft-{number}", folder / f"batch={number}"
-    batch.write.mode("overwrite").parquet(str(draft))  # readers pass over a name with a dot
-    shutil.rmtree(place, ignore_errors=True)  # what a run left that Spark does not count as done
+    batch.write.mode("overwrite").parquet(str(draft))  # readers ignore names that begin with a dot
+    shutil.rmtree(place, ignore_errors=True)  # left by a run that Spark did not commit
     draft.rename(place)
 
 
@@ -34,7 +35,7 @@ if __name__ == "__main__":
     builder = SparkSession.builder.config("spark.ui.enabled", "false")
     spark = builder.config(
         "spark.ui.showConsoleProgress", "false"
-    ).getOrCreate()  # else it cuts log lines
+    ).getOrCreate()  # it would break up log lines
     with ListeningServer(server) as listening, tempfile.TemporaryDirectory() as name:
         rows = spark.readStream.format("informix-cdc").load(
             host="127.0.0.1", port=listening.port, server="informix", database="stores",
@@ -42,7 +43,7 @@ if __name__ == "__main__":
         )  # fmt: skip
         sink = rows.writeStream.foreachBatch(partial(write_batch, Path(name, "orders")))
         sink = sink.trigger(availableNow=True).option("checkpointLocation", f"{name}/checkpoint")
-        for order in 1, 2, 3:  # three runs of one stream; the first only notes where it begins
+        for order in 1, 2, 3:  # three runs; the first only records the start offset
             sink.start().awaitTermination()
             with server.transaction() as transaction:
                 transaction.insert("stores:informix.orders", {"order_num": order, "city": "Zürich"})

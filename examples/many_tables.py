@@ -1,9 +1,9 @@
 """Any number of tables in one schema: `python examples/many_tables.py`. Needs Java 17, no Informix.
 
-With `shape=json` a row is the same for every table: `_table`, and `before` and `after` as JSON, which
-`parse_json` makes a VARIANT of; `from_json` with a table's schema reads the columns' own types. For a
-server of your own, `options` are host, port, server, database and table (a list with commas), and
-INFORMIX_CDC_PASSWORD is set in the environment.
+With `shape=json` the columns are the same for every table: `_table`, and `before` and `after` as JSON.
+`parse_json` converts them to VARIANT; `from_json` with a table's schema reads the columns' own types.
+For your own server, set the options host, port, server, database and table (a list with commas), and
+the environment variable INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -23,7 +23,7 @@ ITEM = {"order_num": 1, "item_num": 1, "price": "9.90"}
 
 
 def show(batch: DataFrame, number: int) -> None:
-    """Show the changes of all tables; `price` is an exact DECIMAL."""
+    """Print the changes of all tables; `price` is an exact DECIMAL."""
     after = functions.parse_json("after")
     price = functions.variant_get(after, "$.price", "decimal(8,2)").alias("price")
     rows = batch.orderBy("_commit_version", "_change_ordinal")
@@ -38,7 +38,7 @@ with emulated_source(TABLES) as (server, options), tempfile.TemporaryDirectory()
     source = spark.readStream.format("informix-cdc").options(**options)
     rows = source.option("shape", "json").option("metadata", "minimal").load()
     sink = rows.writeStream.foreachBatch(show).option("checkpointLocation", checkpoint)
-    sink.trigger(availableNow=True).start().awaitTermination()  # only notes where the stream begins
+    sink.trigger(availableNow=True).start().awaitTermination()  # only records the start offset
     with server.transaction() as shop:
         shop.insert("stores:informix.orders", ORDER)
         shop.insert("stores:informix.items", ITEM)

@@ -1,8 +1,9 @@
 """Keep Delta tables equal to Informix tables: `python examples/mirror.py`. Needs Java 17.
 
-Also needs `pip install deltalake`, and no jar. Two tables are created with their keys and types,
-loaded and kept equal; at the end both are read together as of an earlier commit. With your own server,
-`options` are host, port, server, database, table; set INFORMIX_CDC_PASSWORD.
+Also needs `pip install deltalake`, and no jar. The mirror creates two tables with keys and types, loads
+them, and applies changes. At the end both are read together as of an earlier commit. For your own
+server, set the options host, port, server, database and table, and the environment variable
+INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -30,7 +31,7 @@ if __name__ == "__main__":
     with emulated_source(TABLES, keeps_rows=True) as (server, options):
 
         def mirrored() -> None:
-            """Bring the tables up to what is committed now; leave trigger out, and it goes on."""
+            """Apply everything committed so far. Without trigger it runs continuously."""
             query = lake.mirror(
                 spark,
                 source=options,

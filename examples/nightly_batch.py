@@ -1,9 +1,9 @@
-"""Changes of the day, one run a night: `python examples/nightly_batch.py`. Needs Java 17.
+"""Changes of the day, one run per night: `python examples/nightly_batch.py`. Needs Java 17.
 
-Each run continues where the checkpoint ends, takes what was committed before it started, and ends: put
-it under cron or Airflow. Between runs no connection is open and full row logging stays on, so nothing
-is missed as long as the server keeps its log. For a server of your own, `options` are host, port,
-server, database and table, and INFORMIX_CDC_PASSWORD is set in the environment.
+Each run continues where the checkpoint ends, reads the changes committed before it started, and ends.
+Start it with cron or Airflow. Between runs no connection is open and full row logging stays on, so
+nothing is missed as long as the server keeps its log. For your own server, set the options host, port,
+server, database and table, and the environment variable INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -18,13 +18,13 @@ ORDERS = "stores:informix.orders"
 
 
 def run(night: int) -> None:
-    """Append what was committed since the last run, and say how many changes that are."""
+    """Append the changes committed since the last run, and print their number."""
     rows = spark.readStream.format("informix-cdc").options(**options).load()
     sink = rows.writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
     query = sink.trigger(availableNow=True).start(f"{folder}/orders_changes")
     query.awaitTermination()
-    taken = sum(progress["numInputRows"] for progress in query.recentProgress)
-    print(f"night {night}: {taken} changes")
+    count = sum(progress["numInputRows"] for progress in query.recentProgress)
+    print(f"night {night}: {count} changes")
 
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
@@ -32,7 +32,7 @@ settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"
 spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 tables = {"informix.orders": "order_num serial, city varchar(20)"}
 with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
-    run(0)  # the first run only notes where the stream begins
+    run(0)  # the first run only records the start offset
     for night, orders in (1, (1, 2, 3)), (2, ()), (3, (4,)):
         for number in orders:
             with server.transaction() as shop:

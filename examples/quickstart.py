@@ -1,8 +1,8 @@
 """Stream rows and changes into Spark: `python examples/quickstart.py`. Needs Java 17, no Informix.
 
-The row that is there comes first, read beside the stream; then what changes. For a server of your own,
-leave the emulator away; `options` are host, port, server, database, table, initialSnapshot, spoolPath;
-give the password by the environment variable INFORMIX_CDC_PASSWORD.
+An existing row is read first, in an initial snapshot, then its changes follow. For your own server,
+remove the emulator, set the options host, port, server, database, table, initialSnapshot and spoolPath,
+and the environment variable INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -19,7 +19,7 @@ columns = "order_num serial primary key, city varchar(20), total money(8,2)"
 
 with emulated_source({"informix.orders": columns}, keeps_rows=True) as (server, options):
     with server.transaction() as transaction:
-        transaction.insert(ORDERS, order)  # before there is a stream
+        transaction.insert(ORDERS, order)  # before the stream starts
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
@@ -30,7 +30,7 @@ with emulated_source({"informix.orders": columns}, keeps_rows=True) as (server, 
     )
     query = changes.writeStream.format("console").start()
     while not any(each["numInputRows"] for each in query.recentProgress):
-        query.awaitTermination(0.1)  # raises where it has failed
+        query.awaitTermination(0.1)  # raises if the query has failed
     with server.transaction() as transaction:
         transaction.update(ORDERS, order, {**order, "total": "24.90"})
     while sum(each["numInputRows"] for each in query.recentProgress) < 3:

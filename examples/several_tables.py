@@ -1,9 +1,9 @@
 """Several tables in one stream: `python examples/several_tables.py`. Needs Java 17, no Informix.
 
-Each table is a column of the row, and NULL where another table changed. A transaction that changes both
-arrives whole, in one micro-batch and in its order; two streams could not promise that. For a server of
-your own, `options` are host, port, server, database and table (`informix.orders,informix.items`), and
-INFORMIX_CDC_PASSWORD is set in the environment.
+Each table is a column of the row, NULL if another table changed. A transaction that changes both
+arrives whole, in one micro-batch and in order; two streams cannot guarantee this. For your own server,
+set the options host, port, server, database and table (`informix.orders,informix.items`), and the
+environment variable INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -21,7 +21,7 @@ TABLES = {
 
 
 def split(batch: DataFrame, number: int) -> None:
-    """Show what a micro-batch holds for each table; a real one would be written to two tables."""
+    """Print the rows of each table; a real sink would write them to two tables."""
     batch.persist()  # two actions, one read
     for table in "orders", "items":
         part = batch.where(f"{table} IS NOT NULL").select("_commit_version", f"{table}.*")
@@ -36,7 +36,7 @@ spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate
 with emulated_source(TABLES) as (server, options), tempfile.TemporaryDirectory() as checkpoint:
     rows = spark.readStream.format("informix-cdc").options(**options).load()
     sink = rows.writeStream.foreachBatch(split).option("checkpointLocation", checkpoint)
-    sink.trigger(availableNow=True).start().awaitTermination()  # only notes where the stream begins
+    sink.trigger(availableNow=True).start().awaitTermination()  # only records the start offset
     for number, city in (1, "Zürich"), (2, "Bern"):
         with server.transaction() as shop:
             shop.insert("stores:informix.orders", {"order_num": number, "city": city})

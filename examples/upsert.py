@@ -1,9 +1,10 @@
 """Keep a Parquet table equal to the Informix table: `python examples/upsert.py`. Needs Java 17.
 
-The rows that were there come first, as inserts; an insert may meet a key that is there. Batch N makes
-version N: version N-1 with the last change of each key. A rename shows it in one step, and Spark may
-run N again. One folder, one checkpoint; versions below N-1 may go. With your own server, `options` are
-host, port, server, database, table, initialSnapshot, truncate, spoolPath; set INFORMIX_CDC_PASSWORD.
+Existing rows are inserted first; an insert may have a key that exists. Batch N creates version N:
+version N-1 with the last change of each key. A rename publishes it atomically, and Spark may run N
+again. Use one folder per checkpoint; versions below N-1 may be deleted. For your own server, set the
+options host, port, server, database, table, initialSnapshot, truncate and spoolPath, and
+INFORMIX_CDC_PASSWORD in the environment.
 """
 
 import os
@@ -22,18 +23,18 @@ ORDERS = "stores:informix.orders"
 
 
 def merge(folder: Path, batch: DataFrame, number: int) -> None:
-    """Make version `number`, once. A changed key ends with a preimage and begins with a postimage."""
+    """Create version `number`, once. If a key changed, the old key's last change is a preimage."""
     draft, before, version = (folder / name for name in (".draft", f"v{number - 1}", f"v{number}"))
     if not version.exists():
         last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
         emptied = last.where(EMPTIED).select("_commit_version", "_change_ordinal").first()
-        if emptied:  # by a TRUNCATE: nothing stays of what came before it, here and in version N-1
+        if emptied:  # drop what was before the TRUNCATE, here and in version N-1
             last = last.where(f"{AT} > struct({emptied[0]}L, {emptied[1]})")
         table = last.where("_change_type IN ('insert', 'update_postimage')")
         table = table.select([name for name in batch.columns if not name.startswith("_")])
-        if number and not emptied:  # should version N-1 be gone, this fails, and so it should
+        if number and not emptied:  # fails if version N-1 is missing, as it should
             kept = batch.sparkSession.read.parquet(str(before)).join(last, "order_num", "left_anti")
-            table = table.unionByName(kept, allowMissingColumns=True)  # an ALTER may have added one
+            table = table.unionByName(kept, allowMissingColumns=True)  # after an ALTER
         table.write.mode("overwrite").parquet(str(draft))
         draft.rename(version)
 
@@ -50,8 +51,8 @@ if __name__ == "__main__":
         sink = rows.writeStream.option("checkpointLocation", f"{folder}/checkpoint")
         sink = sink.foreachBatch(partial(merge, Path(folder))).trigger(availableNow=True)
         before = [("insert", basel), ("insert", bern)]
-        beside = [("update", basel, zug), ("delete", bern)], [("truncate",)], [("insert", bern)]
-        for changes in before, *beside:
+        later = [("update", basel, zug), ("delete", bern)], [("truncate",)], [("insert", bern)]
+        for changes in before, *later:
             with server.transaction() as shop:
                 for kind, *images in changes:
                     getattr(shop, kind)(ORDERS, *images)

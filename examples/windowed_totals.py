@@ -1,9 +1,10 @@
 """Totals per five minutes of commit time: `python examples/windowed_totals.py`. Needs Java 17.
 
-Commit times rise with the stream, as far as the server's clock does: a short watermark is enough. A
-window is given out once, when the watermark has passed it. Deletes and old values count negatively; a
-TRUNCATE ends the query, since its rows are in no log and no sum can take them off. For a server of your
-own, `options` are host, port, server, database, table; INFORMIX_CDC_PASSWORD is set.
+Commit times increase with the stream if the server's clock does, so a short watermark is enough. A
+window is emitted once, after the watermark has passed it. Deletes and preimages count negatively. A
+TRUNCATE fails the query, because the log does not contain its rows, so they cannot be subtracted. For
+your own server, set the options host, port, server, database and table, and the environment variable
+INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -21,7 +22,7 @@ SIGN = "CASE WHEN _change_type IN ('insert', 'update_postimage') THEN 1 ELSE -1 
 
 
 def at(minute: int) -> float:
-    """Return a moment of the example's day, in seconds since 1970."""
+    """Return a time on the day of the example, in seconds since 1970."""
     return datetime(2026, 1, 5, 12, minute, tzinfo=UTC).timestamp()
 
 
@@ -33,7 +34,7 @@ tables = {"informix.orders": "order_num serial, total money(8,2)"}
 old, new = {"order_num": 1, "total": "10.00"}, {"order_num": 1, "total": "12.50"}
 changes = (0, "insert", old), (4, "update", old, new), (7, "delete", new), (30, "insert", old)
 with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
-    server.set_full_row_logging(ORDERS, True)  # as an earlier capture left it: the past can be read
+    server.set_full_row_logging(ORDERS, True)  # as if captured before: makes earliest possible
     for minute, kind, *images in changes:
         server.clock = partial(at, minute)
         with server.transaction() as shop:
