@@ -139,7 +139,7 @@ def _flag_row(option: click.Option) -> str:
 
 
 def _differences(_: list[str]) -> Iterator[str]:
-    yield "| witness | what it does | whose it is | what one does |"
+    yield "| client | difference | cause | workaround |"
     yield "|---|---|---|---|"
     for row in DIFFERENCES.values():
         yield f"| {row.witness} | {row.what} | {row.whose} | {row.remedy} |"

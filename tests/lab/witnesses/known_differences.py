@@ -1,4 +1,4 @@
-"""What witnesses show that is not what was written, and whose difference it is.
+"""Differences between what was written and what other vendors' clients show, with their causes.
 
 Rule: a difference stands here with the values that the witness shows, and a test asserts those: when a
 newer version shows others, the test fails, and the row goes. docs/witnesses.md has the sentences.
@@ -16,7 +16,7 @@ _NO_COLUMN = "(no such column)"
 
 @dataclass(frozen=True)
 class Difference:
-    """A row of the table: who shows what, whose it is, and what one does about it."""
+    """A row of the table: the client, the difference, its cause and a workaround."""
 
     witness: str
     what: str
@@ -27,80 +27,80 @@ class Difference:
 DIFFERENCES = {
     "boolean": Difference(
         "change-stream client 1.1.3, 1.1.5",
-        "a NULL BOOLEAN is shown as false (the flag of NULL in the payload is not looked at)",
-        "the client's: rows captured from a live server have the same bytes, `01 00`",
-        "none; ask for NULL in another column",
+        "shows a NULL BOOLEAN as false (ignores the NULL flag in the payload)",
+        "the client: rows captured from a live server have the same bytes, `01 00`",
+        "none; record NULL in another column",
     ),
     "interval": Difference(
         "change-stream client 1.1.3, 1.1.5",
-        "a row with a column of INTERVAL cannot be decoded: Unsupported column type",
-        "the client's",
+        "cannot decode a row with an INTERVAL column: Unsupported column type",
+        "the client",
         "leave the column out of the capture",
     ),
     "partial datetime": Difference(
         "change-stream client 1.1.3, 1.1.5; JDBC driver, all versions",
-        "a DATETIME without a whole date becomes a whole moment: of 1700, or on the first of a month",
-        "JDBC's: it has no type for one",
+        "returns a DATETIME without a full date as a timestamp in 1700, or on the first of a month",
+        "JDBC: it has no type for such values",
         "none",
     ),
     "fraction": Difference(
         "change-stream client 1.1.3, 1.1.5",
-        "a column of DATETIME FRACTION TO FRACTION, and all columns after it, are left out in silence",
-        "the client's",
+        "silently leaves out a column of DATETIME FRACTION TO FRACTION and all columns after it",
+        "the client",
         "leave the column out of the capture",
     ),
     "long record": Difference(
         "change-stream client 1.1.3, 1.1.5",
-        "BufferUnderflowException where a record is longer than one read (`buffer`)",
-        "the client's: a read may end inside a record, says the CDC guide",
-        "a buffer that takes the longest row; Debezium: `cdc.buffersize`",
+        "BufferUnderflowException if a record is longer than one read (`buffer`)",
+        "the client: the CDC guide says that a read may end inside a record",
+        "a buffer larger than the longest row; Debezium: `cdc.buffersize`",
     ),
     "first of a read": Difference(
         "change-stream client 1.1.5",
-        "`getRecord()` hands out the first record of each read and drops the others: 64 are asked for",
-        "the client's: `getRecords()` has them all, and 1.1.3 asks for one",
+        "`getRecord()` returns the first record of each read (of up to 64) and drops the others",
+        "the client: `getRecords()` returns all, and 1.1.3 reads one at a time",
         "`getRecords()`, or `maxRecords(1)`",
     ),
     "swallowed timeouts": Difference(
         "change-stream client 1.1.5",
-        "`getRecords()` does not return while only TIMEOUT records come",
-        "the client's: the reads bring them",
+        "`getRecords()` does not return while it receives only TIMEOUT records",
+        "the client: its reads return the records",
         "none",
     ),
     "user of a truncate": Difference(
         "change-stream client 1.1.3, 1.1.5",
-        "`getUserId()` of a TRUNCATE is the label of its table",
-        "the client's: the record has no user, says the CDC guide",
+        "`getUserId()` of a TRUNCATE returns the label of its table",
+        "the client: the CDC guide says that the record has no user",
         "`getUserId()` of the transaction's BEGIN",
     ),
     "rounded decimal": Difference(
         "JDBC driver, all versions",
-        "a bound BigDecimal of 32 digits is rounded before it is sent",
-        "the driver's: the bytes of the bind hold the rounded number",
+        "rounds a bound BigDecimal of 32 digits before sending it",
+        "the driver: the bytes of the bind contain the rounded number",
         "write it as a literal",
     ),
     "native begin": Difference(
         "libsqli",
-        "`sqli_begin()` sends the end of a turn (12) before its message, and waits for an answer",
-        "libsqli's; its own tool sends `BEGIN WORK` as a statement",
-        "the same",
+        "`sqli_begin()` sends SQ_EOT (12) before its message, and waits for an answer",
+        "libsqli; its own tool sends `BEGIN WORK` as a statement",
+        "send `BEGIN WORK` as a statement",
     ),
     "impatient": Difference(
         "libsqli",
-        "a pause of 20 ms in an answer is taken for its end: -410, now and then, on a busy machine",
-        "libsqli's",
-        "none; a machine that does nothing else",
+        "treats a pause of 20 ms in an answer as its end: sometimes -410 on a busy machine",
+        "libsqli",
+        "run it on an idle machine",
     ),
     "young decoders": Difference(
         "libsqli",
-        "SMALLFLOAT, INTERVAL, DATETIME without a year or in the year 1, NULL of text: shown otherwise",
-        "libsqli's: IBM's driver reads the same bytes as they were written",
+        "shows other values for SMALLFLOAT, INTERVAL, DATETIME without a year or in year 1, NULL text",
+        "libsqli: IBM's driver reads the same bytes correctly",
         "none",
     ),
     "lvarchar": Difference(
         "change-stream client 1.1.1",
-        "ArrayIndexOutOfBoundsException at a row with LVARCHAR",
-        "the client's: 1.1.3 and 1.1.5 read the same bytes",
+        "ArrayIndexOutOfBoundsException for a row with LVARCHAR",
+        "the client: 1.1.3 and 1.1.5 read the same bytes",
         "1.1.3 or later",
     ),
 }
