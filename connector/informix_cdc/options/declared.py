@@ -53,7 +53,7 @@ CONNECTION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredOptions:
-    """The options of the source; each field is an option, by default with the same name in camel case."""
+    """The options of the source: a field each, by default with the same name in camel case."""
 
     # where to connect, which tables, and as whom
     host: str = option(
