@@ -154,15 +154,15 @@ def test_a_replay_takes_no_option_of_an_emulated_server(flag: str, tmp_path: Pat
     recording.touch()
     result = run("emulator", f"--replay={recording}", flag)
     assert result.exit_code == 2
-    assert "beside --replay" in result.stderr
+    assert "with --replay" in result.stderr
 
 
 def test_a_port_that_is_taken_is_one_line(shop: ListeningServer) -> None:
     result = run("emulator", f"--port={shop.port}")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
-    assert f"127.0.0.1:{shop.port} cannot be listened on" in result.stderr
-    assert "--port 0 picks a port that is free" in result.stderr
+    assert f"cannot listen on 127.0.0.1:{shop.port}" in result.stderr
+    assert "--port 0 picks a free port" in result.stderr
 
 
 @pytest.mark.slow

@@ -396,7 +396,7 @@ def test_failures_come_first_in_the_summary_and_what_was_not_checked_is_one_line
     assert [line.split(":")[0].strip() for line in remedies][:2] == ["table", "database"]
     (line,) = [line for line in text.splitlines() if line.startswith("Not checked: ")]
     checks = "primary key, columns, in-place alter, full row logging of informix.odrers"
-    assert line == f"Not checked: {checks} (there is no such table to look at)."
+    assert line == f"Not checked: {checks} (the table does not exist)."
     assert "\nnot checked" not in text
 
 
@@ -439,7 +439,7 @@ def test_the_summary_counts(shop: ListeningServer) -> None:
 
 def test_help_tells_the_exit_codes() -> None:
     text = " ".join(run("--help").output.split())
-    assert "Exit code 0: no failure; 1: at least one; 2: an option is wrong." in text
+    assert "Exit code 0: no failure; 1: at least one failure; 2: an option is invalid." in text
 
 
 # the captured database, syscdcv1 as its script was run, and what a connection without a locale is in

@@ -136,11 +136,11 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "a list of other things",
         {"source": "tableExclude = [1, 2]"},
-        ["tableExclude in [source] must be a single value", "by commas"],
+        ["tableExclude in [source] must be a single value", "with commas"],
     ),
     ("a list for Spark", {"tables": '[spark]\nx = ["a"]'}, ["x in [spark] must be a single value"]),
-    ("no text", {"head": "trigger = 10\n"}, ["trigger must be a text"]),
-    ("a password", {"source": 'Password = "x"'}, ["source holds a password", "passwordFile"]),
+    ("no text", {"head": "trigger = 10\n"}, ["trigger must be a string"]),
+    ("a password", {"source": 'Password = "x"'}, ["[source] contains a password", "passwordFile"]),
     ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is arrow in a mirror"]),
     (
         "an unknown option",

@@ -34,7 +34,7 @@ CASES = {
     ),
     "tls with a keystore that is not there": (
         replace(PLAIN, tls=replace(TLS, missing_files=("/opt/client.p12",))),
-        *("encryption", "warning", "cannot read: /opt/client.p12", "Put the file there"),
+        *("encryption", "warning", "cannot read: /opt/client.p12", "Create the file"),
     ),
     "TLS without a driver, its file not there": (
         replace(
@@ -43,11 +43,11 @@ CASES = {
                 path="", entries={}, authorities="/etc/ca.pem", missing_files=("/etc/ca.pem",)
             ),
         ),
-        *("encryption", "warning", "cannot read: /etc/ca.pem", "Put the file there"),
+        *("encryption", "warning", "cannot read: /etc/ca.pem", "Create the file"),
     ),
     "password file for all": (
         replace(PLAIN, open_files=(("/run/s", "the password"),)),
-        *("password", "warning", "every user of this machine may read /run/s", "chmod o= /run/s"),
+        *("password", "warning", "every user of this host can read /run/s", "chmod o= /run/s"),
     ),
     "password file for all, with a name for a shell": (
         replace(PLAIN, open_files=(("/run/$(x) y", "the password"),)),

@@ -52,10 +52,10 @@ def test_a_sound_table_is_ok_in_every_check() -> None:
         (LOCKS, {"locks": RowLocks("P", 10)}, {}, State.WARNING, "locked by page"),
         (LOCKS, {"locks": RowLocks("B", 10)}, {}, State.WARNING, "locked by page"),
         (MARKER, {}, {"refusal": REFUSED}, State.WARNING, "no temporary table"),
-        (MARKER, {}, {"marker": "none"}, State.WARNING, "until others change"),
+        (MARKER, {}, {"marker": "none"}, State.WARNING, "until other sessions change"),
         (MARKER, {}, {"marker": "heartbeat"}, State.OK, "heartbeatTable"),
-        (MARKER, {}, {"is_buffered": True}, State.OK, "with a buffer"),
-        (TRANSACTIONS, {}, {"transactions": REFUSED}, State.FAILURE, "systrans cannot be read"),
+        (MARKER, {}, {"is_buffered": True}, State.OK, "buffered logging"),
+        (TRANSACTIONS, {}, {"transactions": REFUSED}, State.FAILURE, "sysmaster:systrans"),
         (TRANSACTIONS, {}, {"transactions": 7}, State.OK, "7 are open"),
     ],
 )

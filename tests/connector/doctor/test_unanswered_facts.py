@@ -32,7 +32,7 @@ FACTS.remove(("tables", "name"))  # given by the user
 BARE = table_facts(
     ("body", "text"), has_primary_key=False, logs_full_rows=False, has_pending_alter=True
 )
-NOTHING_KNOWN = Unanswered("there is no such table to look at", was_asked=False)
+NOTHING_KNOWN = Unanswered("the table does not exist", was_asked=False)
 NONE_KNOWN = dict.fromkeys(("has_primary_key", "logs_full_rows", "has_pending_alter"), NOTHING_KNOWN)
 MISSING = table_facts(kind="", **NONE_KNOWN)
 SET_UPS = {

@@ -145,7 +145,7 @@ def test_release_with_a_receipt_wants_a_checkpoint_and_a_new_file(shop: Shop) ->
     line = refusal(
         run(port, "release", "informix.orders", "--yes", "--no-checkpoint", "--receipt=/tmp/r"), 2
     )
-    assert "--receipt is for queries that go on" in line
+    assert "--receipt requires the checkpoints of the queries" in line
     shop.receipt.write_text("mine")
     assert "cannot be written" in refusal(shop.release())
     assert shop.receipt.read_text() == "mine"
@@ -211,7 +211,7 @@ def test_acquire_refuses_a_receipt_of_other_tables(shop: Shop) -> None:
     shop.begin()
     assert shop.release().exit_code == 0
     both = ("acquire", "informix.orders", "informix.customers", f"--receipt={shop.receipt}")
-    assert "the receipt is of informix.orders" in refusal(run(shop.served[1], *both), 2)
+    assert "the receipt is for informix.orders" in refusal(run(shop.served[1], *both), 2)
 
 
 def test_a_table_made_anew_is_refused_and_nothing_is_changed(shop: Shop) -> None:

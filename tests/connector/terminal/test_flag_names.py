@@ -43,9 +43,9 @@ HINTS = [
     ("tail", "--starting-position", "It is --from."),
     ("tail", "--tlsCaFile", "It is --tls-ca-file."),
     ("tail", "--spoolPath", "It is option spoolPath of the Spark source."),
-    ("tail", "--initialSnapshot", "tail has --snapshot for it."),
-    ("status", "--database", "Leave it out: status asks about the whole server."),
-    ("offsets", "--table", "Leave it out: offsets asks about the whole server."),
+    ("tail", "--initialSnapshot", "Use --snapshot."),
+    ("status", "--database", "Omit it: status covers the whole server."),
+    ("offsets", "--table", "Omit it: offsets covers the whole server."),
     ("release", "--table", "Give the tables as arguments: release informix.orders."),
 ]
 
@@ -55,7 +55,7 @@ def test_a_flag_that_a_command_lacks_is_answered_with_what_there_is(
     word: str, flag: str, hint: str
 ) -> None:
     shown = no_such_flag(flag, click.Context(main.commands[word], info_name=word))
-    assert shown.startswith(f"{flag} is no flag of {word}. ")
+    assert shown.startswith(f"{flag} is not a flag of {word}. ")
     assert shown.endswith(hint)
 
 
