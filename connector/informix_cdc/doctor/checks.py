@@ -158,9 +158,7 @@ def _right_to_capture(set_up: SetUp) -> Finding:
     user_type = _of_cdc(set_up, lambda cdc: cdc.user_type)
     grant = f"; or, as {owner}: {command_granting_capture(user)}"
     if isinstance(user_type, Unanswered):
-        found = (
-            f"may call the cdc_ functions; whether it is a DBA of {CDC_DATABASE} could not be checked"
-        )
+        found = f"may call the cdc_ functions; its DBA right on {CDC_DATABASE} could not be checked"
     elif user_type == "D":
         found, grant = f"is a DBA of {CDC_DATABASE} and may call the cdc_ functions", ""
     else:
@@ -249,7 +247,7 @@ def _in_place_alters(set_up: SetUp) -> Iterator[Finding]:
 def _in_place_alter(check: str, table: str, is_pending: bool) -> Finding:
     """Check the row layouts listed in the table's header; it does not show whether old rows remain."""
     if not is_pending:
-        return ok(check, "all rows have the current layout.", table=table)
+        return ok(check, "has only rows of the current layout.", table=table)
     return warning(
         check,
         "may have rows in a layout from before an ALTER TABLE; if it has, the server refuses to"
@@ -416,16 +414,16 @@ def check_row_logging(
     """
     table = str(name)
     if is_on:
-        return ok(_ROW_LOGGING, "is on.", table=table)
+        return ok(_ROW_LOGGING, "logs full rows.", table=table)
     acquire = ("acquire", table_argument(name), *connection)
     if isinstance(role, HaRole) and role.is_secondary:
-        found = "is off, and a secondary cannot switch it on."
+        found = "does not log full rows, and a secondary cannot switch that on."
         return warning(_ROW_LOGGING, found, "Connect to the primary:", table=table, command=acquire)
     if user != owner:
-        found = f"is off; by the guide only user {owner} can switch it on."
+        found = f"does not log full rows; by the guide only user {owner} can switch that on."
         acquire = ("acquire", table_argument(name), *_as_owner(connection, owner))
         return warning(_ROW_LOGGING, found, f"As user {owner}:", table=table, command=acquire)
-    found = "is off; the first capture switches it on permanently"
+    found = "does not log full rows; the first capture switches that on permanently"
     if isinstance(role, Unanswered):
         found += ", unless this server is a secondary (could not be checked)"
     return warning(

@@ -74,7 +74,9 @@ def _more_logs(missing_bytes: float, space: LogSpace) -> str:
 
 def _at_worst(space: LogSpace, headroom: int) -> str:
     fastest = space.fastest_bytes_per_second()
-    return f", in {shown_hours(headroom / fastest / _HOUR_SECONDS)} at the highest" if fastest else ""
+    return (
+        f", in {shown_hours(headroom / fastest / _HOUR_SECONDS)} at the highest rate" if fastest else ""
+    )
 
 
 def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | None) -> Finding:

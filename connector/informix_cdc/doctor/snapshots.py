@@ -108,11 +108,11 @@ def _right(table: SnapshotTable) -> Finding:
 def _locks(table: SnapshotTable) -> Finding:
     if not table.locks.by_page:
         return ok(
-            LOCKS, "has lock mode ROW: the last committed rows are read past locks.", table=table.name
+            LOCKS, "uses row locks: the last committed rows are read past locks.", table=table.name
         )
     return warning(
         LOCKS,
-        "has lock mode PAGE: a snapshot waits for writers, at most snapshotLockSeconds for each.",
+        "uses page locks: a snapshot waits for writers, at most snapshotLockSeconds for each.",
         f"While full row logging is off: ALTER TABLE {unqualified(table.name)} LOCK MODE (ROW);",
         table=table.name,
     )

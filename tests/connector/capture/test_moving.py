@@ -408,7 +408,7 @@ def test_a_stream_with_a_heartbeat_is_the_same_source_as_without(served: Served)
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("informix.orders", "names a captured table"), ("informix.b*", "is not owner.table")],
+    [("informix.orders", "is a captured table"), ("informix.b*", "is not owner.table")],
 )
 def test_a_heartbeat_table_that_makes_no_sense_is_refused(name: str, text: str) -> None:
     with pytest.raises(BadOption, match=text), reader(1, heartbeatTable=name):

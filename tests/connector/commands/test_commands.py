@@ -254,7 +254,7 @@ def test_a_flag_that_is_an_option_of_the_source_alone_is_named_as_such(flag: str
     assert result.exit_code == 2
     name = {"--max-rows-per-trigger": "maxRowsPerTrigger", "--spool-path": "spoolPath"}
     option = name[flag.partition("=")[0]]
-    assert f"is no flag of tail. It is option {option} of the Spark source." in result.stderr
+    assert f"is not a flag of tail. It is option {option} of the Spark source." in result.stderr
 
 
 def test_a_password_as_a_flag_is_answered_with_the_ways_there_are() -> None:

@@ -103,7 +103,7 @@ def test_a_spool_that_was_kept_is_counted_in(tmp_path: Path) -> None:
     text = told(str(checkpoint), f"--spool-path={kept}")
     assert "reads the log from 7:0x5e000" in text
     assert "they are in the spool" in text
-    assert "holds 1,200 rows in 1 segment: commits above 7:0x20 up to 7:0x5e018" in text
+    assert "has 1,200 rows in 1 segment: commits after 7:0x20 up to 7:0x5e018" in text
     (source,) = as_json(str(checkpoint), f"--spool-path={kept}")["sources"]
     assert source["spool"]["rows"] == 1200
     assert source["spool"]["bytes"] == 4096

@@ -40,7 +40,7 @@ def test_a_command_that_finds_no_driver_connects_without_one_and_says_so(shop: L
     assert result.exit_code == 0, result.output
     told = [line for line in result.stderr.splitlines() if "No ODBC driver found" in line]
     assert len(told) == 1
-    assert "--transport sqli or odbc chooses" in told[0]
+    assert "--transport odbc requires the driver" in told[0]
 
 
 def test_a_command_that_is_told_the_transport_says_nothing_of_it(shop: ListeningServer) -> None:
