@@ -74,7 +74,7 @@ def test_a_beginning_that_the_log_does_not_have_is_refused_with_the_ways_out(cou
     run(counting[1], "acquire", "informix.orders")
     with (
         reader(counting[1].port, startingPosition="99:0x0") as made,
-        pytest.raises(BadOption, match=r"log goes from .* Set it to .* to earliest .* or to latest"),
+        pytest.raises(BadOption, match=r"log ranges from .* Set it to .* to earliest .* or to latest"),
     ):
         anchor_of(made)
 
