@@ -198,5 +198,5 @@ def require_same_form(planned: StreamOffset, row_form: str) -> None:
         raise BadOption(
             f"Spark repeats a batch that was planned with {planned.row_form}, but the options"
             f" are now {row_form}: its rows would have other keys.",
-            "Run the query with the previous options until that batch is done, then change them.",
+            "Run the query once with the previous options until that batch is done, then change them.",
         )

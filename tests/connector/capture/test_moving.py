@@ -80,7 +80,7 @@ def test_a_stalled_stream_is_opened_once_more_and_then_told(
         wait_until(lambda: figure(made, "captureLagSeconds") < 1.5)
     assert numbers(rows) == [1]
     (stalled,) = told(caplog, "stream_stalled")
-    assert "only TIMEOUT records came for 1 s" in stalled["reason"]
+    assert "only TIMEOUT records arrived for 1 s" in stalled["reason"]
     assert "A new session did not help" in stalled["reason"]
     assert len(told(caplog, "connection_lost")) == 1
 

@@ -148,7 +148,7 @@ def test_a_server_in_a_connection_string_is_refused_with_the_flags_to_use() -> N
     for command in ("status", "doctor"):
         result = run(command, *RELATED[: 1 if command == "status" else None], text)
         assert result.exit_code == 2
-        assert "--connection-string contains HOST and SERVICE; it takes only" in result.stderr
+        assert "--connection-string contains HOST and SERVICE; it accepts only" in result.stderr
         assert "Set --host and --port instead." in result.stderr
         assert "hunter2" not in result.output
 

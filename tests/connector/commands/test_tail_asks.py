@@ -114,4 +114,4 @@ def test_release_names_its_flag_where_nobody_can_be_asked(live: ListeningServer)
 def test_a_system_table_is_refused_as_such(live: ListeningServer) -> None:
     for table in ("informix.systables", "informix.syscolumns"):
         line = refusal(run(live, "tail", f"--table={table}"), exit_code=2)
-        assert f"stores:{table} is a system table, and these cannot be captured." in line
+        assert f"stores:{table} is a system table. System tables cannot be captured." in line

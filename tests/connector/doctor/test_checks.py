@@ -387,7 +387,7 @@ def test_columns_that_cannot_be_captured_are_told_by_name_table_by_table() -> No
         (
             ColumnChoice(),
             "has 2 that cannot be captured: tags (SET), last (DATE, after a SET, MULTISET or LIST).",
-            "--unsupported-columns=omit-following leaves them out",
+            "--unsupported-columns=omit-following (option unsupportedColumns) omits them",
         ),
         (
             ColumnChoice(unsupported="omit-following"),

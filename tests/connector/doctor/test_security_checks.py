@@ -14,7 +14,7 @@ PLAIN = SecurityFacts(address="db:9088")
 UNREADABLE = Unanswered("cannot be read: No such file or directory")
 
 CASES = {
-    "not encrypted": (PLAIN, "encryption", "warning", "is not encrypted", "--encryption=tls"),
+    "not encrypted": (PLAIN, "encryption", "warning", "is not encrypted", "Use --encryption=tls"),
     "on this machine": (
         replace(PLAIN, stays_here=True),
         "encryption",
@@ -32,11 +32,16 @@ CASES = {
     "tls": (replace(PLAIN, tls=TLS), "encryption", "ok", "the certificates in /opt/client.p12", ""),
     "tls without conssl.cfg": (
         replace(PLAIN, tls=replace(TLS, entries=UNREADABLE)),
-        *("encryption", "warning", "conssl.cfg cannot be read", "to /opt/etc/conssl.cfg"),
+        *("encryption", "warning", "conssl.cfg cannot be read", "Add this line to /opt/etc/conssl.cfg"),
     ),
     "tls without a keystore": (
         replace(PLAIN, tls=replace(TLS, entries={"OTHER": "x"})),
-        *("encryption", "warning", "has no entry SSL_KEYSTORE_FILE", "to /opt/etc/conssl.cfg"),
+        *(
+            "encryption",
+            "warning",
+            "has no entry SSL_KEYSTORE_FILE",
+            "Add this line to /opt/etc/conssl.cfg",
+        ),
     ),
     "tls with a keystore that is not there": (
         replace(PLAIN, tls=replace(TLS, missing_files=("/opt/client.p12",))),

@@ -21,7 +21,7 @@ HERE = "informix_cdc.host.jar.JAR"
 
 def test_a_missing_jar_is_named_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HERE, tmp_path / "informix-cdc.jar")
-    with pytest.raises(AccessRefused, match=r"no jar: .* is missing.*--compile"):
+    with pytest.raises(AccessRefused, match=r"no jar: .* does not exist.*--compile"):
         jar_path()
     said = CliRunner().invoke(main, ["jar"])
     assert said.exit_code == 1

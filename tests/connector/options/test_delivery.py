@@ -44,7 +44,7 @@ def test_a_spool_path_with_a_scheme_is_refused_with_the_reason(url: str) -> None
         BadOption, match=r"option 'spoolPath' must be a local path: .* is the scheme of a URL"
     ) as no:
         parse(spoolPath=url)
-    assert f" {url.partition(':')[0]}must be a local path" in str(no.value)
+    assert f" {url.partition(':')[0]}: is the scheme of a URL" in str(no.value)
     assert "segmentCopies" in str(no.value)
 
 

@@ -129,7 +129,7 @@ def test_a_protocol_that_no_option_stands_for_is_the_driver_s_and_never_called_e
     assert extra_of("PROTOCOL=sesoctcp") == "PROTOCOL=sesoctcp"
     for text in ("PROTOCOL=sesoctcp", "Protocol={olsoctcp}"):
         for encryption in ("tls", "TLS", " Tls "):
-            with pytest.raises(BadOption, match="other than onsocssl, which encryption=tls means"):
+            with pytest.raises(BadOption, match="other than onsocssl, which encryption=tls requires"):
                 parse(text, encryption=encryption)
 
 

@@ -67,7 +67,7 @@ def test_names_are_read_in_any_case_as_spark_hands_them_over() -> None:
 
 REFUSED = [
     ("an unknown option", {"hots": "x"}, "option 'hots' is not known. Did you mean 'host'?"),
-    ("a far-off name", {"zzz": "x"}, "option 'zzz' is not known. There are: host, port, server,"),
+    ("a far-off name", {"zzz": "x"}, "option 'zzz' is not known. The options are: host, port, server,"),
     ("a number out of range", {"port": "0"}, "from 1 to 65535"),
     ("a word for a number", {"port": "nine"}, "option 'port' must be a whole number"),
     ("a negative number", {"readTimeoutSeconds": "-1"}, "must be a whole number"),
@@ -96,13 +96,13 @@ REFUSED = [
     ("an empty host", {"host": ""}, "option 'host' is missing"),
     ("a timeout that would hold a stop back", {"readTimeoutSeconds": "3600"}, "from 1 to 60"),
     ("a password in the connection string", {"connectionString": "Pwd=abc"}, "passwordFile"),
-    ("a host in it", {"connectionString": "HOST=other"}, "contains HOST; it takes only"),
+    ("a host in it", {"connectionString": "HOST=other"}, "contains HOST; it accepts only"),
     (
         "a password file that is not there",
         {"password": "", "passwordFile": "/no/file"},
         "cannot be read",
     ),
-    ("a word of another source", {"subscribe": "t"}, "Here it is 'table'."),
+    ("a word of another source", {"subscribe": "t"}, "Use 'table'."),
     ("a snapshot", {"snapshot.mode": "initial"}, "initialSnapshot"),
     ("a list for a table", {"table": '["informix.orders"]'}, "name each table"),
     ("tables to choose from", {"table": "informix.(a|b)"}, "Of patterns only *"),

@@ -79,7 +79,11 @@ def test_a_pattern_stands_for_the_tables_that_can_be_captured(
         ("other:informix.*", {}, "is not a pattern of tables of database 'stores'"),
         ("informix.a*b.c", {}, "is not a pattern"),
         ("informix.orders", {"tableExclude": "informix.customers"}, "there is none"),
-        ("informix.orders,informix.*", {"tableExclude": "informix.orders"}, "by option table and by"),
+        (
+            "informix.orders,informix.*",
+            {"tableExclude": "informix.orders"},
+            "in both options table and",
+        ),
         ("informix.cust*", {"shape": "rows"}, r"only stores:informix\.customers matches"),
     ],
     ids=str,

@@ -170,7 +170,7 @@ def test_options_with_which_it_could_not_end_are_refused_by_name(
             failure = failure_of(lambda: next_offset(made, end))
         assert isinstance(failure, BadOption)
         assert failure.facts["option"] == option
-        assert "under way" in failure.message
+        assert "is not finished" in failure.message
         with reader(listening.port, **options) as made:
             rows, _ = until_snapshots_are_done(made, end)
     assert [row["id"] for row in rows] == [4, 5, 6, 7, 8, 9]

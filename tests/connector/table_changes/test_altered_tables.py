@@ -201,7 +201,7 @@ def test_a_receipt_of_another_stream_and_one_of_an_earlier_change_are_refused(sh
     shop.served[0].alter_table(ORDERS, f"{ALTERED}, more integer")
     shop.served[0].set_full_row_logging(ORDERS, on=True)
     with shop.query(schemaChange=str(shop.receipt)) as made:
-        assert "is of stream" in failure_of(lambda: next_offset(made, other)).message
+        assert "is for stream" in failure_of(lambda: next_offset(made, other)).message
     with shop.query(schemaChange=str(shop.receipt)) as made:
         message = failure_of(lambda: next_offset(made, shop.offsets[-1])).message
     assert "was completed for table informix.orders of digest" in message
