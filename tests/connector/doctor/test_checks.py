@@ -320,7 +320,7 @@ def test_the_grant_that_a_user_needs_is_quoted() -> None:
     (found,) = (
         each
         for each in examine(with_cdc(user="a'; touch x; '", user_type="C"))
-        if "no DBA" in each.found
+        if "not a DBA" in each.found
     )
     assert command_granting_capture("a'; touch x; '") in found.remedy
 
