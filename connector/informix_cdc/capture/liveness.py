@@ -85,7 +85,7 @@ class Response(Enum):
     """How to respond to a stall."""
 
     REOPEN = "open the session once more"
-    WARN = "say so, and go on"
+    WARN = "warn and continue"
     FAIL = "end the query"
 
 
