@@ -68,8 +68,8 @@ def test_timeouts_only_while_the_log_moves_on_open_the_session_once_more() -> No
     assert verdict is not None
     assert verdict.response is Response.REOPEN
     assert str(verdict.error()) == (
-        "IFXCDC-0001: only TIMEOUT records arrived for 120 s: the stream is at 7:0x64000, the server's"
-        " log has moved from 7:0x64000 to 7:0xdc000. The session is opened once more."
+        "IFXCDC-0001: only TIMEOUT records arrived for 120 s: the stream is at 7:0x64000, while the"
+        " server's log has advanced from 7:0x64000 to 7:0xdc000. The session is opened once more."
     )
     assert isinstance(verdict.error(), ConnectionLost)
 

@@ -89,7 +89,7 @@ PROBLEMS = [
     ("informix.nokey", "a integer", "its rows cannot be identified"),
     ("informix.tags", "id serial primary key, t set(integer not null)", "columns cannot be captured"),
     ("informix.lines", 'id serial primary key, "Line No" integer', "that Delta Lake does not allow"),
-    ("joe.orders", "id serial primary key", "its target orders is that of"),
+    ("joe.orders", "id serial primary key", "its target orders is the same as that of"),
     (
         "informix.soft",
         "id serial primary key, _deleted_at date",
@@ -141,7 +141,7 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
     ("a list for Spark", {"tables": '[spark]\nx = ["a"]'}, ["x in [spark] must be a single value"]),
     ("no text", {"head": "trigger = 10\n"}, ["trigger must be a string"]),
     ("a password", {"source": 'Password = "x"'}, ["[source] contains a password", "passwordFile"]),
-    ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is arrow in a mirror"]),
+    ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is always arrow in a mirror"]),
     (
         "an unknown option",
         {"source": 'tabel = "x"'},
@@ -296,7 +296,7 @@ def test_spark_is_started_with_the_packages_that_fit_it(
     ("given", "says"),
     [
         ({"into": "/lake", "engine": "spark"}, "Install PySpark 4.2, or set engine to embedded"),
-        ({"into": "lake.stores", "format": "iceberg"}, "Install PySpark 4.1; or name jars"),
+        ({"into": "lake.stores", "format": "iceberg"}, "Install PySpark 4.1; or set spark.jars"),
     ],
 )
 def test_a_spark_without_a_package_is_refused(given: dict[str, str], says: str) -> None:

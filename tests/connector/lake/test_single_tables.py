@@ -185,7 +185,7 @@ def test_a_table_without_a_key_stops_unless_changes_are_kept(tmp_path: Path) -> 
 def test_two_tables_that_would_have_one_target_do_not_mix(mirrored: Mirrored) -> None:
     changes: list[Change] = [("insert", 150, {"id": 9, "note": "of joe"})]
     mirrored.batch(batch_row("joe.orders", COLUMNS, changes), tables=(ORDERS, "joe.orders"))
-    assert "its target orders is that of informix.orders" in mirrored.batches[-1].stopped["joe.orders"]
+    assert "its target orders belongs to informix.orders" in mirrored.batches[-1].stopped["joe.orders"]
     assert [row["id"] for row in mirrored.rows()] == [1, 2]
 
 

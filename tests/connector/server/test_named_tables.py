@@ -78,7 +78,7 @@ def test_a_pattern_stands_for_the_tables_that_can_be_captured(
         ("informix.x*", {}, r"no table of database stores matches informix\.x\*"),
         ("other:informix.*", {}, "is not a pattern of tables of database 'stores'"),
         ("informix.a*b.c", {}, "is not a pattern"),
-        ("informix.orders", {"tableExclude": "informix.customers"}, "there is none"),
+        ("informix.orders", {"tableExclude": "informix.customers"}, "no pattern to exclude"),
         (
             "informix.orders,informix.*",
             {"tableExclude": "informix.orders"},

@@ -125,7 +125,7 @@ def test_what_began_by_a_key_is_not_locked_and_read_whole(
         with reader(listening.port, **options, snapshotWithoutKey="lock") as made:
             failure = failure_of(lambda: next_offset(made, end))
         assert isinstance(failure, BadOption)
-        assert (failure.facts["option"], "begun by its key (id)" in failure.message) == (
+        assert (failure.facts["option"], "started with its key (id)" in failure.message) == (
             "snapshotKey",
             True,
         )

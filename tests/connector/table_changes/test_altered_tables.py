@@ -204,7 +204,7 @@ def test_a_receipt_of_another_stream_and_one_of_an_earlier_change_are_refused(sh
         assert "is for stream" in failure_of(lambda: next_offset(made, other)).message
     with shop.query(schemaChange=str(shop.receipt)) as made:
         message = failure_of(lambda: next_offset(made, shop.offsets[-1])).message
-    assert "was completed for table informix.orders of digest" in message
+    assert "was completed for table informix.orders with digest" in message
 
 
 def test_acquire_refuses_a_receipt_of_other_tables(shop: Shop) -> None:

@@ -73,7 +73,7 @@ def test_a_receipt_of_other_tables_says_nothing_of_one_that_is_another() -> None
 
 
 def test_a_receipt_of_another_server_or_database_is_refused() -> None:
-    with pytest.raises(BadOption, match="is of stream a of source other, not of a of s"):
+    with pytest.raises(BadOption, match="is for stream a of source other, not for a of s"):
         back(replace(RECEIPT, source="other"))
 
 
