@@ -242,7 +242,7 @@ def test_an_emulated_gbase_8s_has_no_url_of_ibm_s_driver(
 def test_an_error_of_an_option_names_its_flag() -> None:
     without = run("tail", *REQUIRED, "--transport=sqli", password=None)
     assert "Set --password-file, --password-command or the environment" in without.stderr
-    assert "or --authentication=trusted" in without.stderr
+    assert "or set --authentication=trusted" in without.stderr
     place = run("tail", *REQUIRED, "--transport=sqli", "--from=yesterday")
     assert "--from must be latest" in place.stderr
     assert "startingPosition" not in place.stderr
