@@ -1,8 +1,7 @@
-"""Companion: takes part in each turn of the capture loop, beside the pipeline itself.
+"""Companion: takes part in each event of the capture loop, in addition to the pipeline itself.
 
-Rule: the loop (`capture/loop.py`) knows companions by these hooks only, and asks none what it is. Each
-hook does nothing here, so that a companion shows only what it has to do, and where there is nothing to
-do a plain `Companion` stands.
+Rule: the loop (`capture/loop.py`) knows companions only by these hooks. Each hook does nothing by
+default, so that a companion only overrides what it needs, and a plain `Companion` can stand for none.
 """
 
 from __future__ import annotations
@@ -17,54 +16,55 @@ from informix_checkpoints.spool import Spool
 class Companion:
     """Takes part in the capture of one session; all hooks are called in the capture's thread.
 
-    A turn calls `on_read`, asks `is_urgent`, calls `due` once the answer is with the encoder, `emit` if
-    that says so, and `on_stored` at its end. The next turn begins unless a companion `is_over`.
+    For each stream event the loop calls `on_read`, then `is_urgent`, then `due` when the event is with
+    the encoder, `emit` if `due` returned true, and `on_stored` at the end. The loop continues until a
+    companion `is_over`.
     """
 
     __slots__ = ()
 
     def on_read(self, answer: Answer, now: float) -> Answer:
-        """Return what of an answer goes on: to the next companion, and then to the encoder.
+        """Return the part of an answer to pass on: to the next companion, and then to the encoder.
 
         Args:
             answer: of the stream.
-            now: the time, by the monotonic clock.
+            now: the monotonic clock.
         """
         return answer
 
     @property
     def is_urgent(self) -> bool:
-        """Whether what came is to be in the spool now, however little it is."""
+        """Whether the data read so far must go to the spool now, however small it is."""
         return False
 
     def due(self, answer: Answer, spool: Spool | None) -> bool:
-        """Take in an answer that is on its way to the spool; return whether rows are due behind it.
+        """Process an answer that is on its way to the spool; return whether rows are due after it.
 
-        If so, all that came is written, and then `emit` is called.
+        If so, everything read so far is written, and then `emit` is called.
         """
         return False
 
     def emit(self, spool: Spool | None, encoder: ChangeEncoder) -> None:
-        """Append rows that are due to the spool; everything that came is there already."""
+        """Append due rows to the spool; everything read before is already in it."""
 
     def may_leave_out_older(self, answer: Answer) -> bool:
-        """Return whether a stream may begin though older transactions have shown no end yet."""
+        """Return whether a stream may begin although older transactions have not ended yet."""
         return True
 
     def on_stored(self, answer: Answer) -> None:
-        """Learn that what an answer completes is in the spool, where it was due."""
+        """Called when the spool has everything that an answer completes."""
 
     @property
     def is_over(self) -> bool:
-        """Whether this session is to end here, for one over other tables."""
+        """Whether this session must end so that one over other tables can start."""
         return False
 
     def reset_deadlines(self) -> None:
-        """Count silence anew: nobody has read the session for a while, so it could show nothing."""
+        """Reset the deadlines: the session was not read for a while, so it could not make progress."""
 
 
 class Companions(Companion):
-    """Several companions, as one: each hook is called on all of them, in their order.
+    """Several companions as one: each hook is called on all of them, in order.
 
     Args:
         each: an answer passes them in this order.
@@ -75,23 +75,23 @@ class Companions(Companion):
         self._due: list[Companion] = []
 
     def on_read(self, answer: Answer, now: float) -> Answer:
-        """Return what goes on of an answer once it has passed all of them."""
+        """Return the part of an answer that all of them pass on."""
         for one in self._each:
             answer = one.on_read(answer, now)
         return answer
 
     @property
     def is_urgent(self) -> bool:
-        """Whether what came is to be in the spool now for any of them."""
+        """Whether any of them requires that the data read so far goes to the spool now."""
         return any(one.is_urgent for one in self._each)
 
     def due(self, answer: Answer, spool: Spool | None) -> bool:
-        """Let all take in an answer; return whether rows of any are due."""
+        """Let all process an answer; return whether any has rows due."""
         self._due = [one for one in self._each if one.due(answer, spool)]
         return bool(self._due)
 
     def emit(self, spool: Spool | None, encoder: ChangeEncoder) -> None:
-        """Append the rows of those who had some due."""
+        """Append the rows of those that have some due."""
         for one in self._due:
             one.emit(spool, encoder)
 
@@ -100,7 +100,7 @@ class Companions(Companion):
         return all(one.may_leave_out_older(answer) for one in self._each)
 
     def on_stored(self, answer: Answer) -> None:
-        """Pass it on."""
+        """Call the hook of all."""
         for one in self._each:
             one.on_stored(answer)
 
@@ -110,6 +110,6 @@ class Companions(Companion):
         return any(one.is_over for one in self._each)
 
     def reset_deadlines(self) -> None:
-        """Count silence anew, all of them."""
+        """Reset the deadlines of all."""
         for one in self._each:
             one.reset_deadlines()

@@ -1,6 +1,6 @@
-"""An embedded server and the options that reach it, in one line: for examples and tests of your own.
+"""An embedded server and the options to reach it, in one line, for examples and your own tests.
 
-Rule: nothing here that `EmulatedServer` and `ListeningServer` do not offer; a shorter way to them.
+Rule: only a shortcut; everything is also available from `EmulatedServer` and `ListeningServer`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _NAME, _DATABASE, _USER, _PASSWORD = "informix", "stores", "informix", "in4mix"
 def emulated_source(
     tables: Mapping[str, str], *, keeps_rows: bool = False
 ) -> Iterator[tuple[EmulatedServer, dict[str, str]]]:
-    """Serve an emulated Informix as long as the block lasts.
+    """Serve an emulated Informix for the duration of the block.
 
-    Its password is in a file of the user's own: over Spark Connect, option password would be refused.
+    The password is in a file of the user, because Spark Connect refuses option password.
 
     Args:
         tables: column lists by owner.table, all in the database `stores`.
-        keeps_rows: whether what is written is there to be read too, as a snapshot does.
+        keeps_rows: whether written rows can also be read, as a snapshot does.
 
     Yields:
-        the server, whose tables are called `stores:owner.table` there, and the source's options.
+        the server, whose table names are `stores:owner.table`, and the source's options.
     """
     server = EmulatedServer(_NAME, {_USER: _PASSWORD})
     server.create_database(_DATABASE)

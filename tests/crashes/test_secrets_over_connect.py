@@ -65,7 +65,7 @@ def test_no_password_is_in_the_event_log_of_a_connect_server(tmp_path: Path) -> 
         allowed = {**by_option, "allowPasswordOption": "true"}
         ends |= run(tmp_path / "redacted", {"allowed": allowed}, redaction_of_the_manual())
     assert ends["file"] == ends["allowed"] == "rows 2"
-    assert "IFXCDC-0003: option 'password' came over Spark Connect" in ends["option"]
+    assert "IFXCDC-0003: option 'password' was sent over Spark Connect" in ends["option"]
     for run_name in "plain", "redacted":
         (log,) = (tmp_path / run_name / "events").rglob("events_*")
         assert "SparkListenerConnectOperationStarted" in log.read_text()

@@ -187,11 +187,11 @@ def test_a_log_in_a_message_a_record_is_read_in_the_order_of_kafka(spark: SparkS
 
 def test_an_option_that_is_none_is_refused_on_the_driver(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(b"", "x")], "value binary, _table string")
-    with pytest.raises(BadOption, match="delimiter is no option"):
+    with pytest.raises(BadOption, match="delimiter is not an option"):
         db2.q_messages(frame, delimiter=",")
     with pytest.raises(BadOption, match="no column content"):
         db2.logical_log(frame)
-    with pytest.raises(BadOption, match="_table would stand twice"):
+    with pytest.raises(BadOption, match="would have column _table twice"):
         db2.q_messages(frame, keep=["_table"])
 
 

@@ -114,7 +114,7 @@ def test_files_that_executors_cannot_see_are_told_with_the_place(found: Found) -
     given = found.by_query["files"]
     assert given["rows"] == []
     assert "IFXCDC-0002: spool segment" in given["error"]
-    assert "cannot be had on this host" in given["error"]
+    assert "cannot be read on this host" in given["error"]
 
 
 def test_what_executors_log_holds_no_password_also_where_the_jvm_s_reader_fails(found: Found) -> None:

@@ -67,7 +67,7 @@ MISTAKES = {
     "several at once": Mistake(
         {"maxRowsPerTrigger": "x", "shape": "y"},
         "BadOption",
-        "2 things are wrong with the options: (1)",
+        "2 options are invalid: (1)",
         connects=False,
     ),
     "unlogged database": Mistake({"database": "scratch"}, "BadOption", "not logged"),

@@ -81,7 +81,7 @@ def test_a_stall_that_stays_ends_the_query_if_told_so() -> None:
         assert stream.delivered == before
     assert isinstance(error, ServerRefused)
     assert str(error).startswith(f"IFXCDC-0005: only TIMEOUT records came for {STALLED_SECONDS:.0f} s")
-    assert "the server's log has moved from" in str(error)
+    assert "the server's log has advanced from" in str(error)
 
 
 @pytest.mark.fault(
@@ -186,7 +186,7 @@ def test_a_log_that_cannot_be_read_on_is_told_and_nothing_is_lost_once_the_serve
             again.upto(stuck.workload.committed[-1].commit)
             assert again.delivered == account(stuck.workload)
     assert parse(line["position"]) <= stuck.place
-    assert f"cannot be read beyond {line['position']}" in line["reason"]
+    assert f"cannot be read past {line['position']}" in line["reason"]
     assert f"can be read from {show(stuck.first_of_next_log)} on" in line["reason"]
     for remedy in ("onmode -l", "restart the server", "Nothing is lost until the log wraps"):
         assert remedy in line["reason"]
@@ -208,7 +208,7 @@ def test_a_log_that_cannot_be_read_on_ends_the_query_with_what_to_do(
         with followed(stuck.stores.proxy.port, stuck.former, **options) as stream:
             error = stream.failure(lambda: stuck.stores.server.begin().commit())
     assert isinstance(error, kind)
-    assert "the server's log cannot be read beyond 1:" in str(error)
+    assert "the server's log cannot be read past 1:" in str(error)
     assert f"can be read from {show(stuck.first_of_next_log)} on" in str(error)
     assert "onmode -l" in str(error)
 
@@ -263,7 +263,7 @@ def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
                 assert rows_of(made, anchor, end) == []
         (lost,) = told(caplog, "batch_lost")
     assert isinstance(error, ConnectionLost)
-    assert "cannot be read beyond" in str(error)
+    assert "cannot be read past" in str(error)
     assert "Nothing is lost until the log wraps" in str(error)
     assert (lost["after"], lost["upto"]) == (show(anchor["commit"]), show(end["commit"]))
 

@@ -1,6 +1,6 @@
-"""The capture: from the server's log into the spool. Read `loop.py` first.
+"""The capture: reads the server's log into the spool. Read `loop.py` first.
 
-Rule: no Spark; one thread writes, and whoever waits is told.
+Rule: no Spark; one thread writes, and notifies the threads that wait.
 """
 
 from __future__ import annotations

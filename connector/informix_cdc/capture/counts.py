@@ -1,8 +1,7 @@
-"""What a capture has counted, and what it shows now.
+"""Counters and gauges of a capture.
 
-Rule: each value has one writer, the capture thread, unless its class says otherwise; anybody may read.
-Counters go on over all captures of a query, as one object that is handed on; each capture has gauges of
-its own.
+Rule: only the capture thread writes a value, unless its class documents otherwise; any thread may read.
+One object of counters is passed on over all captures of a query; each capture has its own gauges.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from informix_checkpoints.spool import Segment
 
 _LEFT_OUT = {
     "unseen_transactions": "they were open before the stream began",
-    "abandoned_transactions": "their id was taken by another before they ended",
+    "abandoned_transactions": "another transaction reused their id before they ended",
 }
 
 
@@ -31,7 +30,7 @@ class Appended:
     """Counts since the process began.
 
     Attributes:
-        rows, transactions, size_bytes: of all segments that were written.
+        rows, transactions, size_bytes: of all segments written.
     """
 
     rows: int = 0
@@ -41,7 +40,7 @@ class Appended:
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
     def record(self, segment: Segment, first_commit_time: int) -> None:
-        """Record a segment and the time of its first COMMTX; one without rows is not kept."""
+        """Record a segment and the time of its first COMMTX; ignore one without rows."""
         if segment.rows:
             with self._changing:
                 self.rows += segment.rows
@@ -50,20 +49,20 @@ class Appended:
                 self._waiting.append((segment.place, first_commit_time))
 
     def begin(self, last: RecordPlace | None) -> None:
-        """Begin with another spool, whose segments up to a place are of unknown time."""
+        """Start with another spool; the commit times of its segments up to a place are unknown."""
         with self._changing:
             self._waiting.clear()
             if last is not None:
                 self._waiting.append((last, None))
 
     def ack(self, up_to: RecordPlace) -> None:
-        """Record that Spark is done with everything up to a place."""
+        """Record that Spark has processed everything up to a place."""
         with self._changing:
             while self._waiting and self._waiting[0][0] <= up_to:
                 self._waiting.popleft()
 
     def waiting_since(self) -> tuple[bool, int | None]:
-        """Return whether anything waits, and the commit time of the oldest where that is known."""
+        """Return whether rows wait for Spark, and the commit time of the oldest if known."""
         with self._changing:
             return (True, self._waiting[0][1]) if self._waiting else (False, None)
 
@@ -73,10 +72,10 @@ class Counters:
     """Counts since the query began.
 
     Attributes:
-        reconnects, reconnect_attempts: outages, and attempts to connect in all of them.
-        stalls: how often the stream stood still while the server's log moved on.
-        data_losses: losses after which the query went on; Spark counts that of a planned batch.
-        pauses: how often reading has waited for Spark.
+        reconnects, reconnect_attempts: outages, and connection attempts in all of them.
+        stalls: number of times the stream did not advance while the server's log did.
+        data_losses: losses after which the query continued; Spark counts that of a planned batch.
+        pauses: number of times reading waited for Spark.
     """
 
     reconnects: int = 0
@@ -96,20 +95,20 @@ class Counters:
 
     @property
     def content_bytes_a_row(self) -> float:
-        """How many bytes of large objects a row has had so far: they are read after rows are kept."""
+        """Average bytes of large objects per row; contents are read after rows are buffered."""
         return self.contents.read_bytes / max(self.appended.rows, 1)
 
     def count_loss(self) -> None:
-        """Count a loss of data; all that goes wrong before anything is read again is the same one."""
+        """Count a data loss; further errors before the next read belong to the same loss."""
         self.data_losses += not self._is_loss_counted
         self._is_loss_counted = True
 
     def record_read(self) -> None:
-        """Record that something was read: what is lost from here on is another loss."""
+        """Record that something was read: the next loss counts separately."""
         self._is_loss_counted = False
 
     def newly_left_out(self) -> Iterator[tuple[int, str]]:
-        """Yield how many transactions have been left out, and why, where that has risen."""
+        """Yield how many transactions have been skipped, and why, if the number has increased."""
         for name, why in _LEFT_OUT.items():
             count = getattr(self.assembly, name)
             if count > self._logged.get(name, 0):
@@ -117,30 +116,30 @@ class Counters:
                 yield count, why
 
     def newly_late_begin(self) -> tuple[int, int] | None:
-        """Return the first BEGINTX that was shown late, and the COMMTX before it, once."""
+        """Return the first BEGINTX that was read late, and the COMMTX before it, once."""
         late = None if self._is_late_begin_logged else self.assembly.late_begin
         self._is_late_begin_logged |= late is not None
         return late
 
     def newly_previous(self) -> Iterator[PreviousRows]:
-        """Yield the rows of former tables that were left out since the last time."""
+        """Yield the skipped rows of previous tables since the last call."""
         while self.received.previous_rows:
             yield self.received.previous_rows.pop(0)
 
 
 @dataclass(slots=True)
 class Gauges:
-    """Where one capture stands.
+    """The current state of one capture.
 
     Attributes:
-        is_caught_up: whether everything that committed before the capture began is in the spool.
-        is_paused: reading waits until Spark has taken more.
-        stalled_since: when a stream that stands still moved last, by the monotonic clock.
-        contacts: reads that brought bytes.
-        reached: the highest sequence number that the present connection has shown.
+        is_caught_up: whether everything committed before the capture began is in the spool.
+        is_paused: whether reading waits for Spark.
+        stalled_since: when a stalled stream last advanced, by the monotonic clock.
+        contacts: number of reads that returned bytes.
+        reached: the highest sequence number read on this connection.
         latest_time: the latest time of a BEGINTX or COMMTX, by the server's clock.
-        heard_at: when a TIMEOUT said last that there is nothing more, by our clock; None if rows
-            have come since.
+        heard_at: when a TIMEOUT last reported the end of the log, by our clock; None if rows came
+            since.
         oldest_open_begin, oldest_open_time: BEGINTX of the oldest open transaction, and its time.
     """
 
@@ -161,16 +160,16 @@ class Gauges:
 
     @classmethod
     def after(cls, counters: Counters) -> Gauges:
-        """Return those of a capture that follows others: their TIMEOUTs say nothing of it."""
+        """Return the gauges of a capture that follows others; earlier TIMEOUTs do not count for it."""
         return cls(_timeouts=counters.received.timeouts)
 
     @property
     def is_stalled(self) -> bool:
-        """Whether the stream stands still while the server's log has moved on."""
+        """Whether the stream does not advance although the server's log does."""
         return self.stalled_since is not None
 
     def record(self, read: Read, timeouts: int) -> None:
-        """Record what the latest bytes said; `timeouts` counts TIMEOUT records up to here."""
+        """Record the latest answer; `timeouts` is the number of TIMEOUT records so far."""
         self.contacts, self.contact_at = self.contacts + 1, time.monotonic()
         self.reached = read.reached or self.reached
         self.latest_time = max(read.latest_time, self.latest_time)

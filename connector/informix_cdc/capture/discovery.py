@@ -1,7 +1,7 @@
 """Find tables that match a pattern of option `table` and were created while the query runs.
 
-Rule: a query is never ended by a table that was found here, or that was dropped: it is left out, and
-logged once for each reason. What is looked up when a query starts is refused as ever.
+Rule: a table that was found here, or that was dropped, never fails a query: it is skipped and logged
+once per reason. Tables looked up when a query starts are checked as usual.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from informix_cdc.server import describe_tables, matched_tables, named_tables, o
 from informix_cdc.snapshots import plan_snapshots
 from informix_checkpoints.table_states import SnapshotState, TableState
 
-logger = logging.getLogger("informix_cdc.connector.discovery")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.discovery")  # a logger name, not a module
 
 _CAPTURED = TableState("", snapshot=SnapshotState(is_done=True))
 
 
 class Discovery(Companion):
-    """Knows which tables a capture has; looks for more every `discoverySeconds`.
+    """Knows the tables of a capture; searches for new ones every `discoverySeconds`.
 
-    The thread of `begin` only sets `_found`; all else belongs to the capture, over all its sessions.
+    The thread of `begin` only sets `_found`; the capture uses everything else, over all its sessions.
 
     Args:
-        options: as the user gave them, with patterns.
+        options: as given by the user, with patterns.
         clock: a monotonic clock.
     """
 
@@ -44,22 +44,22 @@ class Discovery(Companion):
         self._closed = threading.Event()
         self._names: tuple[TableName, ...] = ()
         self._found: tuple[TableName, ...] = ()
-        self._joining: tuple[TableName, ...] = ()  # found, and no session has captured them yet
-        self._failures: dict[TableName, tuple[float, int]] = {}  # not again before; how often
+        self._joining: tuple[TableName, ...] = ()  # found, but not captured by a session yet
+        self._failures: dict[TableName, tuple[float, int]] = {}  # next attempt at; number of failures
         self._logged: set[tuple[TableName | None, str]] = set()
 
     @property
     def is_over(self) -> bool:
-        """Whether there are tables for which the session is to end."""
+        """Whether the session must end so that tables can join."""
         return bool(self._found)
 
-    # the capture describes its tables
+    # called when the capture describes its tables
 
     def named(self, catalog: Catalog, *, may_change: bool) -> SourceOptions:
-        """Return options that name the tables to capture one by one.
+        """Return options that list the tables to capture by name.
 
-        A reconnect keeps the tables of before; if they may change, without those that were dropped,
-        and with those that were found.
+        A reconnect keeps the previous tables; if they may change, dropped tables are removed and found
+        tables are added.
 
         Raises:
             BadOption: a pattern matches nothing when the query starts.
@@ -77,7 +77,7 @@ class Discovery(Companion):
         return self._options.of_tables(self._names)
 
     def _dropped(self, catalog: Catalog) -> list[TableName]:
-        """Return the tables that match no more; none if no table would be left."""
+        """Return the tables that no longer match; none if no table would remain."""
         there = {*self._choice.names, *matched_tables(self._options, catalog)}
         dropped = [name for name in self._names if name not in there]
         return dropped if len(dropped) < len(self._names) else []
@@ -87,10 +87,10 @@ class Discovery(Companion):
         self._joining = ()
 
     def leaves_out(self, reason: InformixCdcError) -> bool:
-        """Leave out tables that may be why a session failed; tell whether there are any.
+        """Remove tables that may have caused a session to fail; return whether there are any.
 
-        A lost connection says nothing of tables. A loss of data says nothing of one that is joining,
-        unless it was dropped.
+        A lost connection is not caused by tables. A data loss is not caused by a joining table, unless
+        that was dropped.
         """
         if isinstance(reason, ConnectionLost) or not self._seconds:
             return False
@@ -105,7 +105,7 @@ class Discovery(Companion):
             with open_catalog(self._options) as catalog:
                 return bool(self._dropped(catalog))
         except InformixCdcError:
-            return False  # what ended the session says more
+            return False  # the session's own error is more precise
 
     def _leave_out(self, name: TableName, reason: str) -> None:
         self._names = tuple(each for each in self._names if each != name)
@@ -117,10 +117,10 @@ class Discovery(Companion):
             self._logged.add((name, reason))
             TABLE_LEFT_OUT.log(logger, table=name, reason=reason)
 
-    # in a thread of its own
+    # in a separate thread
 
     def begin(self, is_wanted: Callable[[], bool]) -> None:
-        """Look for tables while a session runs, until `close`; not while it is not wanted."""
+        """Search for tables in the background until `close`, while `is_wanted` returns true."""
         if self._seconds:
             self._closed = threading.Event()
             run = threading.Thread(
@@ -132,7 +132,7 @@ class Discovery(Companion):
             run.start()
 
     def close(self) -> None:
-        """Look no more; a question in flight is left to itself."""
+        """Stop searching; a request in flight is not awaited."""
         self._closed.set()
 
     def _run(self, closed: threading.Event, is_wanted: Callable[[], bool]) -> None:
@@ -144,13 +144,15 @@ class Discovery(Companion):
                     self._found = found
 
     def _search(self) -> tuple[TableName, ...]:
-        """Return tables that may join; what a session has failed with once is tried alone."""
+        """Return tables that may join; a table with which a session has failed is tried alone."""
         try:
             with open_catalog(self._options) as catalog:
                 matched = matched_tables(self._options, catalog)
                 new = [name for name in matched if name not in self._names]
                 found = self._that_can_be_captured(new, catalog)
-        except InformixCdcError as reason:  # the capture's own connection shows when a server is gone
+        except (
+            InformixCdcError
+        ) as reason:  # if the server is down, the capture's own connection reports it
             if (None, str(reason)) not in self._logged:
                 self._logged.add((None, str(reason)))
                 DISCOVERY_FAILED.log(logger, reason=reason)
@@ -175,10 +177,10 @@ class Discovery(Companion):
         return [*names]
 
     def _require_capturable(self, names: Sequence[TableName], catalog: Catalog) -> None:
-        """Refuse tables as a start of the query would: the others are described with them.
+        """Check tables as at the start of the query, together with the captured ones.
 
         Raises:
-            InformixCdcError: they cannot be captured, or their snapshot cannot be made.
+            InformixCdcError: they cannot be captured, or their snapshot is not possible.
         """
         captured = self._names
         options = self._options.of_tables((*captured, *names))

@@ -1,6 +1,6 @@
-"""Watch for the end that the server's log had when a capture began: a run of AvailableNow ends there.
+"""Detect that a capture has read up to the end that the log had when it began, for AvailableNow.
 
-Rule: `on_read` records what an answer shows; everything else only says it.
+Rule: `on_read` records what an answer shows; everything else only reads that.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from informix_cdc.capture.counts import Gauges
 from informix_cdc.companions import Companion
 from informix_cdc.table_changes import Absent
 
-# How long a run of AvailableNow waits for a server that does not send what is in its log.
+# How long a run of AvailableNow waits for a server that does not send the rest of its log.
 LATE_SECONDS = 90.0
-JOIN_SECONDS = 90.0  # and for tables that are on their way into the stream
+JOIN_SECONDS = 90.0  # and for tables that are joining the stream
 _NEAR_PAGES = 3  # TIMEOUT names the last record; the page after it may count as used
 
 
 @dataclass(slots=True)
 class EndOfLogWatch(Companion):
-    """Says when everything has come that was in the log at the start, over all sessions of a capture.
+    """Detects that everything in the log at the start has been read, over all sessions of a capture.
 
     Args:
         gauges: of the capture; `is_caught_up` ends the watch.
 
     Attributes:
-        target_position: beyond the log's end when the capture began; 0 while that is not known. Not its
-            clock: that may be set back, and then half of what was committed would do.
-        log_space: the log files when the capture began; None where the server does not tell.
-        is_at_end: whether everything has come, or will have once absent tables have joined.
-        is_late: whether the latest answer counts as the end since the server sent no more for long.
+        target_position: after the end of the log when the capture began; 0 while unknown. Its time is
+            not used, because a clock may be set back; then only a part of the commits would be read.
+        log_space: the log files when the capture began; None if the server does not list them.
+        is_at_end: whether everything has been read, except for absent tables that have not joined yet.
+        is_late: whether the end is only assumed, because the server has sent nothing more for long.
     """
 
     gauges: Gauges
@@ -47,34 +47,35 @@ class EndOfLogWatch(Companion):
     _late_since: float | None = field(default=None, init=False)
 
     def begin_session(self, absent: Absent, now: float) -> None:
-        """Begin with another session, and with the tables that it does not capture yet."""
+        """Start with another session, and with the tables that it does not capture yet."""
         self._absent = absent
         if absent.names and self._joining_since is None:
             self._joining_since = now
 
     def end_joining(self) -> None:
-        """Record that no table is on its way into the stream any more."""
+        """Record that no more tables are joining the stream."""
         self._joining_since = None
 
     def begin_stream(self) -> None:
-        """Forget where the log ended: another stream begins, whose positions may be lower."""
+        """Forget the end of the log: another stream begins, whose positions may be lower."""
         self.target_position = 0
         self.is_at_end = False
 
     @property
     def has_caught_up(self) -> bool:
-        """Whether the latest answer is the first that lies beyond the capture's start."""
+        """Whether the latest answer is the first one past the capture's start."""
         return self._shows_end and not self._is_joining
 
     @property
     def is_urgent(self) -> bool:
-        """Whether what came is to be in the spool now: somebody may wait for just that."""
+        """Whether the data read so far must go to the spool now, because a run may wait for it."""
         return self.has_caught_up
 
     def on_read(self, answer: Answer, now: float) -> Answer:
-        """Record whether an answer shows the end; what it shows of a session that goes on does not."""
+        """Record whether an answer shows the end; pass the answer on unchanged."""
         since = self._joining_since
-        # A run of AvailableNow would end without them, each time; others need not wait for them.
+        # A run of AvailableNow would always end without joining tables; other runs need not wait for
+        # them.
         self._is_joining = since is not None and now - since < JOIN_SECONDS
         self._shows_end = self.is_late = False
         is_known = self.gauges.is_caught_up or (self._is_joining and self.is_at_end)
@@ -86,23 +87,24 @@ class EndOfLogWatch(Companion):
         return answer
 
     def _is_past_target(self, answer: Read) -> bool:
-        # As long as the log may be another one, its positions say nothing.
+        # While the log may be another one, its positions prove nothing.
         return answer.assembler.awaited_commit is None and (
             answer.reached >= self.target_position or any(map(self._is_past, answer.events))
         )
 
     def _is_past(self, event: StreamEvent) -> bool:
         if isinstance(event, PositionPassed):
-            # `restart` stays behind while a transaction is open; `commit` moves with every COMMTX
+            # `restart` does not advance while a transaction is open; `commit` advances with every
+            # COMMTX
             return max(event.position.commit, event.position.restart) >= self.target_position
         return (
             isinstance(event, CommittedTransactions) and event.position.commit >= self.target_position
         )
 
     def _is_idle_at_end(self, answer: Read, now: float) -> bool:
-        """Tell whether a TIMEOUT means that all has come which was in the log at the start.
+        """Return whether a TIMEOUT means that everything in the log at the start has been read.
 
-        A server may be late, or unable to read its log on; that is waited for, and logged.
+        A server may be late, or unable to continue reading its log; both are awaited and logged.
         """
         if not any(isinstance(event, PositionPassed) and event.is_timeout for event in answer.events):
             return False

@@ -1,7 +1,7 @@
-"""End a capture that does not move, or that misses changes; warn of what is about to go wrong.
+"""End a capture that stalls or misses changes; warn about imminent problems.
 
-Rule: asked by the capture loop after every read; `liveness.py` decides, this raises or logs. One guard
-watches one connection: it counts the time of silence from when it is made.
+Rule: the capture loop calls it after every read; `liveness.py` decides, this module raises or logs. One
+guard watches one connection, and measures silence from its creation.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from informix_cdc.capture.server_watch import LogWatch
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.table_changes import other_source
 
-# A log that ends below what was delivered may still be on its way to the disk.
+# The end of a log that is before the last delivered commit may not be on disk yet.
 WITNESS_SECONDS = 60.0
 
-logger = logging.getLogger("informix_cdc.connector.capture_guard")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.capture_guard")  # a logger name, not a module
 
 
 class Guard(Protocol):
-    """Ends a capture that does not move; `CaptureGuard` does."""
+    """Ends a capture that stalls; implemented by `CaptureGuard`."""
 
     def reset_deadlines(self) -> None:
         """Reset the silence timer: reading was paused on purpose."""
 
     def watching_read(self) -> AbstractContextManager[None]:
-        """Watch a read of the session, and what it brings."""
+        """Watch a read of the session."""
         ...
 
     def on_read(self, answer: Answer) -> None:
-        """Record what the stream has answered."""
+        """Record an answer of the stream."""
 
     def check(self, high_watermark: Position | None) -> None:
-        """Check what the server says of its log, once what was read is in the spool."""
+        """Check what the server reports about its log, once the data read so far is in the spool."""
 
 
 class Unguarded:
-    """Lets everything pass."""
+    """Accepts everything."""
 
     def reset_deadlines(self) -> None:
         """Do nothing."""
@@ -74,15 +74,15 @@ class CaptureGuard:
 
     Args:
         liveness: of the stream, over all its connections.
-        watch: knows what the server says of its log.
+        watch: has the server's latest facts about its log.
         state: of the capture.
         clock: a monotonic clock.
-        source: the digest of server, database and tables of the stream.
-        expected: the COMMTX that a planned batch ends at, while it is captured again.
-        scout_reads: how often the log was read for older transactions, before there is a session.
-        known_loss: what is to be raised once no planned batch stands before it.
-        reads_from: whether a session of its own that begins at a position is given records there.
-        may_lose: whether the stream may go on behind what it cannot read (failOnDataLoss=false).
+        source: digest of the stream's server, database and tables.
+        expected: COMMTX at which a planned batch ends, while it is captured again.
+        scout_reads: number of reads for older transactions before there is a session.
+        known_loss: data loss to raise after the planned batch, if any.
+        reads_from: whether another session that begins at a position receives records there.
+        may_lose: whether the stream may continue after unreadable log (failOnDataLoss=false).
     """
 
     liveness: Liveness
@@ -110,13 +110,13 @@ class CaptureGuard:
 
     @contextmanager
     def watching_read(self) -> Iterator[None]:
-        """Say why the session was lost in a block, where more is known than its error says.
+        """Replace the error of a lost session by a more specific one, if possible.
 
-        A silence of any other connection says nothing of the log.
+        Silence of another connection does not concern the log.
 
         Raises:
-            ConnectionLost: as it came, or with what is known of the stall.
-            DataLoss: no session can read the log there, and the stream may go on behind that.
+            ConnectionLost: unchanged, or with details of the stall.
+            DataLoss: no session can read the log there, and the stream may continue after that.
         """
         try:
             yield
@@ -128,7 +128,7 @@ class CaptureGuard:
             raise
 
     def on_read(self, answer: Answer) -> None:
-        """Record what the stream has answered, before anything is done with it that takes time.
+        """Record an answer of the stream, before anything else is done with it.
 
         Raises:
             ConnectionLost: the server is silent.
@@ -138,7 +138,7 @@ class CaptureGuard:
             self._check_start(now)
             return
         if self._begun_at is None:
-            self._begun_at = now  # what was said before, row logging for one, may have changed since
+            self._begun_at = now  # earlier facts, such as row logging, may have changed since
         if isinstance(answer, Silence):
             self.liveness.require_contact(now, answer.empty_reads)
         else:
@@ -147,7 +147,7 @@ class CaptureGuard:
             self.state.gauges.stalled_since = self.liveness.stalled_since
 
     def _check_start(self, now: float) -> None:
-        """Check the time before there is a session: connecting is no silence, a read that hangs is."""
+        """Check the time before there is a session: connecting is not silence, a read that hangs is."""
         reads = self.probe_reads()
         if not reads or reads != self._probe_reads:
             self.liveness.connect(now)
@@ -156,17 +156,17 @@ class CaptureGuard:
         self._probe_reads = reads
 
     def check(self, high_watermark: Position | None) -> None:
-        """Check what the server last said, once what was read is in the spool.
+        """Check the server's latest facts, once the data read so far is in the spool.
 
         Args:
-            high_watermark: the newest pair in the spool, if there is one.
+            high_watermark: newest position in the spool, if there is one.
 
         Raises:
-            ConnectionLost: the stream stands still for the first time, or a planned batch does.
-            ServerRefused: the stream stands still, and option `stalled` says fail.
-            DataLoss: full row logging was switched off, where no planned batch comes first; the log
-                ends below what was delivered, or long before a planned batch does; or no session can
-                read it, and the stream may go on behind that.
+            ConnectionLost: the stream has stalled for the first time, or a planned batch has stalled.
+            ServerRefused: the stream has stalled, and option `stalled` is fail.
+            DataLoss: full row logging was switched off, and no planned batch comes first; the log ends
+                before the last delivered commit, or long before the end of a planned batch; or no
+                session can read it, and the stream may continue after that.
         """
         if self._begun_at is None:
             return  # the session is not open yet
@@ -179,7 +179,7 @@ class CaptureGuard:
             self._check_facts(facts, high_watermark)
 
     def _facts(self) -> LogFacts | None:
-        """Return what the server has said since the session began."""
+        """Return the server's facts since the session began."""
         facts, begun_at = self.watch.facts, self._begun_at
         is_known = facts is not None and begun_at is not None and facts.asked_at > begun_at
         return facts if is_known else None
@@ -206,7 +206,7 @@ class CaptureGuard:
             self._log_late_restart(restart, high_watermark, facts.oldest, warning)
 
     def _check_unlogged(self, facts: LogFacts, high_watermark: Position) -> None:
-        """Refuse to go on when the server has said so twice: the checkpoint will remember it."""
+        """Raise the loss when the server has reported it twice: it is recorded in the checkpoint."""
         if facts.source not in (None, self.source):
             raise other_source(self.source, facts.source or "without these tables")
         if self._unlogged_at is not None and facts.asked_at > self._unlogged_at:
@@ -215,7 +215,7 @@ class CaptureGuard:
             self._unlogged_at = facts.asked_at
 
     def _check_continuity(self, now: float, log_end: int) -> None:
-        """Refuse a log that has long ended below what was delivered from it."""
+        """Refuse a log that ends before the last delivered commit for a long time."""
         known = self._awaited
         if known is None or page_after(log_end) > known.commit or self._begun_at is None:
             return
@@ -223,16 +223,16 @@ class CaptureGuard:
             raise other_log(known, f"the log ends at {show(log_end)}")
 
     def _answer(self, stall: Stall) -> InformixCdcError | None:
-        """Return the error that a stall ends the session or the query with, or tell of it."""
+        """Return the error with which a stall ends the session or the query, or log the stall."""
         if stall.response is Response.REOPEN:
             self.state.counters.stalls += 1  # once for each stall
             return stall.error()
         if stall.next_log is not None and self.reads_from(stall.next_log):
-            # What Spark has planned is there: no late change is mistaken for what cannot be read.
+            # The planned batch is complete, so a late change is not mistaken for unreadable log.
             if self.liveness.record_passed_by(self.clock()) or stall.expected_commit is not None:
                 return self._answer_unreadable(stall.proven())
             if not stall.is_silent:
-                return None  # it may yet come; the next look is the last
+                return None  # it may still arrive; the next check is the last
             stall = stall.once_more()
         if stall.response is Response.FAIL:
             return stall.error()
@@ -271,28 +271,29 @@ class CaptureGuard:
 def _what_delays(
     restart: int, high_watermark: Position, begin: int | None, is_bounded: bool
 ) -> tuple[int | None, str]:
-    """Return what holds a restart position back: the BEGINTX, if a transaction does, and a reason."""
+    """Return why the restart position cannot advance: the BEGINTX of a transaction, and a reason."""
     if log_number(restart) < log_number(high_watermark.restart):
-        return None, f"Spark has not taken what was read since, up to {show(high_watermark.commit)}"
+        return None, f"Spark has not read the rows up to {show(high_watermark.commit)} yet"
     if begin is None and is_bounded:
         return None, (
-            "a transaction that the server lists as open may have begun there (sysmaster:systrans,"
-            " tx_logbeg), or the stream has not yet read what was written before it was listed"
+            "a transaction that the server lists as open may have begun there"
+            " (sysmaster:systrans, tx_logbeg), or the stream has not yet read the log that was"
+            " written before it was listed"
         )
     if begin is None:
-        return None, "nothing captured has changed for long: see option heartbeatTable"
+        return None, "no captured table has changed for a long time: see option heartbeatTable"
     return begin, f"the transaction that began at {show(begin)} is still open"
 
 
 def row_logging_off(table: str, position: Position) -> DataLoss:
     """Return the error for a table whose full row logging is off."""
     return DataLoss(
-        f"full row logging of {table} was switched off after {show(position.commit)}; what changed"
-        " since is not in the log.",
-        f"To load the table again, {NEW_STREAM}. If informix-cdc release --receipt switched it off,"
-        " nothing is lost: ALTER the table, run informix-cdc acquire with that receipt, and start the"
-        " query with option schemaChange. It is also off on a server that was set up anew, such as an"
-        " emulator that was started again.",
+        f"full row logging of {table} was switched off after {show(position.commit)}; changes"
+        " since then are not completely in the log.",
+        f"To load the table again, {NEW_STREAM}. If informix-cdc release --receipt switched it"
+        " off, nothing is lost: ALTER the table, run informix-cdc acquire with that receipt,"
+        " and start the query with option schemaChange. Row logging is also off on a server"
+        " that was set up anew, such as an emulator that was restarted.",
         table=table,
         position=position.commit,
         gap=Gap.ROW_LOGGING_OFF,

@@ -1,11 +1,11 @@
 """The capture loop: from the server's log into the spool. Read this first.
 
-Rule: data flows down through this one loop; steps never call each other. It knows no Spark and can
+Rule: data flows down through this one loop; steps never call each other. It does not know Spark and can
 run in any process.
 
-    1  bytes          session/read_ahead.py         lo_read, in a thread of its own
-    2  records        records/framing.py            cut, length-checked; a cut record waits for its rest
-                      records/records.py            a block of records as columns of numbers
+    1  bytes          session/read_ahead.py         lo_read, in a separate thread 2  records
+    records/framing.py            cut, length-checked; a partial record waits for its rest
+    records/records.py            a block of records as numeric columns
     3  transactions   transactions/assembler.py     whole ones, in commit order, with their positions
                       stream/event_stream.py        joins 1 to 3: `stream.next`
     4  Arrow          shapes/encoder.py             rows of the chosen form
@@ -14,15 +14,15 @@ run in any process.
                       capture/pending.py            joins 4 and 5: `pending.append`
 
 `stream.next` returns a value: `Starting` (no session yet), `Silence` (no bytes in time), or `Read`, the
-events of the latest bytes. The guard ends a capture that does not move; the state tells
-Spark's threads.
+events of the latest bytes. The guard ends a capture that does not advance; the state notifies Spark's
+threads.
 
-What else takes part is in one list of companions, in the order in which an answer passes them
-(`CaptureRun` makes it; `companions.py` says when each hook is called):
+Everything else is in a list of companions, in the order in which an answer passes them (`CaptureRun`
+creates it; `companions.py` documents when each hook is called):
 
-    restart bound     capture/restart_bound.py      how far the restart position may go
-    absent tables     table_changes/                tables that join the stream, or come back altered
-    end of the log    capture/end_of_log.py         whether all is there that was when the capture began
+    restart bound     capture/restart_bound.py      limits the restart position absent tables
+    table_changes/                tables that join the stream, or return after an ALTER end of the log
+    capture/end_of_log.py         detects the end that the log had at the start
     snapshots         snapshots/snapshots.py        existing rows, put between changes
     discovery         capture/discovery.py          new tables that match a pattern
 """
@@ -51,10 +51,10 @@ def capture(
 ) -> None:
     """Move committed transactions from the server into the spool until told to stop.
 
-    It ends as well once a companion is over: a session over other tables goes on.
+    Also returns when a companion is over, so that a session over other tables can continue.
 
     Raises:
-        InformixCdcError: the stream cannot go on; whatever is whole is in the spool.
+        InformixCdcError: the stream cannot continue; all complete transactions are in the spool.
     """
     together = Companions(companions)
     while not together.is_over and not stop.is_set():
@@ -63,12 +63,12 @@ def capture(
             guard.reset_deadlines()
             together.reset_deadlines()
             continue
-        with pending.stored_on_error(encoder):  # what is whole does not wait for what is broken
+        with pending.stored_on_error(encoder):  # complete transactions are stored before an error
             with guard.watching_read():
                 answer = stream.next(pending.patience_seconds())  # bytes -> records -> transactions
                 guard.on_read(answer)
             answer = together.on_read(answer, state.clock())
-            objects_before = encoder.objects_asked_for  # they are read while rows are encoded
+            objects_before = encoder.objects_asked_for  # objects are read while rows are encoded
             if pending.append(answer, encoder, at_once=together.is_urgent):  # -> Arrow -> spool
                 state.notify()
             _reset_deadlines(encoder, objects_before, guard, together)
@@ -87,7 +87,7 @@ def capture(
 def _reset_deadlines(
     encoder: ChangeEncoder, objects_before: int, guard: Guard, together: Companion
 ) -> None:
-    """Count silence anew if large objects were read: nobody has read the session meanwhile."""
+    """Reset the deadlines if large objects were read: the session was not read meanwhile."""
     if encoder.objects_asked_for > objects_before:
         guard.reset_deadlines()
         together.reset_deadlines()

@@ -1,7 +1,7 @@
-"""What lies between stream and spool: gathers transactions until they are worth a segment.
+"""Collects transactions between stream and spool until they are worth a segment.
 
-Rule: everything that is added leaves as one segment with the newest valid position, or, where encoding
-fails, as far as it is sound. By what Spark has left lying it also decides whether to go on reading.
+Rule: everything added is written as one segment with the newest valid position, or up to the first
+encoding error. It also decides, by the rows that Spark has not read, whether to continue reading.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from informix_cdc.capture.counts import Counters
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool import Spool
 
-logger = logging.getLogger("informix_cdc.connector.capture_loop")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.capture_loop")  # a logger name, not a module
 
-# Each segment makes the manifest longer; this many double the time between two of them.
+# Each segment makes the manifest longer; this many double the interval between two of them.
 SEGMENTS_PER_INTERVAL = 32
 _SEGMENT_BYTES = 16 << 20
 _STOP_POLL_SECONDS = 0.1
@@ -34,15 +34,15 @@ UNSEEN_WAIT_SECONDS = 5.0
 
 
 class Pending:
-    """What has been committed but is not yet in the spool.
+    """Committed transactions that are not in the spool yet.
 
     Args:
         open_spool: called with the start offset of a first start, when there is no spool yet.
         clock: a monotonic clock.
-        latency_seconds: how long rows are buffered at most; a flush costs about a millisecond.
-        segment_bytes: how many bytes of records are worth a segment; a larger transaction goes whole.
-        most_bytes_ahead: how much may lie in the spool that Spark has not taken.
-        counters: count what goes into the spool.
+        latency_seconds: maximum time that rows are buffered; a flush costs about a millisecond.
+        segment_bytes: bytes of records that make a segment; a larger transaction is not split.
+        most_bytes_ahead: maximum bytes in the spool that Spark has not read.
+        counters: count what is written to the spool.
     """
 
     def __init__(
@@ -66,20 +66,20 @@ class Pending:
         self._transactions: list[CommittedTransactions] = []
         self._position: Position | None = None
         self._bytes = 0
-        self._holds_spilled = False  # what lies on the disk twice goes on at once
+        self._holds_spilled = False  # rows spilled to disk are written at once
         self._flushed_at = 0.0
         self._begun_at = self._clock()
 
     @property
     def high_watermark(self) -> Position | None:
-        """The newest pair in the spool; None before the stream has begun."""
+        """The newest position in the spool; None before the stream has begun."""
         return self._spool.manifest.high_watermark if self._spool else None
 
     def append(self, answer: Answer, encoder: ChangeEncoder, *, at_once: bool = False) -> bool:
-        """Add what came, and write what is here if that is due, or `at_once`; tell whether it was.
+        """Add an answer, and write the pending rows if due or `at_once`; return whether written.
 
         Raises:
-            DataLoss, ProtocolViolation: rows or their announcement cannot be encoded.
+            DataLoss, ProtocolViolation: rows or their metadata cannot be encoded.
             AccessRefused: the spool cannot be written.
         """
         if isinstance(answer, Read):
@@ -94,14 +94,14 @@ class Pending:
             self._spool = self._open_spool(read.assembler.start_offset)
         for event in read.events:
             if isinstance(event, TableSchema):
-                self.flush(encoder)  # rows that came before it have the layout before it
+                self.flush(encoder)  # earlier rows have the previous layout
                 encoder.announce(event)
             else:
                 self.add(event)
 
     @contextlib.contextmanager
     def stored_on_error(self, encoder: ChangeEncoder) -> Iterator[None]:
-        """Write what is whole before an error goes on."""
+        """Write complete transactions before an error is raised."""
         try:
             yield
         except InformixCdcError:
@@ -120,10 +120,10 @@ class Pending:
             self._position = event.position
 
     def is_far_ahead(self, state: CaptureState) -> bool:
-        """Tell whether reading must wait for Spark, and log it when that changes.
+        """Return whether reading must wait for Spark; log it when that changes.
 
-        A single transaction may exceed the bound, and what Spark has taken does not count: there is
-        always something new for Spark, or something is read on.
+        A single transaction may exceed the limit, and rows that Spark has read do not count, so there
+        is always something for Spark to read, or reading continues.
         """
         ahead = state.bytes_ahead
         is_far = ahead > self._most_bytes_ahead
@@ -137,33 +137,33 @@ class Pending:
         return is_far
 
     def wait_for_room(self, state: CaptureState) -> None:
-        """Wait until Spark has taken enough, or for a moment."""
+        """Wait for a moment, or until Spark has read enough."""
         state.wait_for_spark(lambda: state.bytes_ahead <= self._most_bytes_ahead, _STOP_POLL_SECONDS)
 
     def is_start_overdue(self) -> bool:
-        """Tell whether a first start has waited long enough for older transactions to end."""
+        """Return whether a first start has waited long enough for older transactions to end."""
         return self._spool is None and self._clock() - self._begun_at > UNSEEN_WAIT_SECONDS
 
     def patience_seconds(self) -> float:
-        """Return how long the next bytes may take before what is here should go on."""
+        """Return how long to wait for the next bytes before pending rows must be written."""
         if not self._transactions:
             return _STOP_POLL_SECONDS
         return self._flushed_at + self._interval_seconds() - self._clock()
 
     def _interval_seconds(self) -> float:
-        """Return the time between two flushes: longer the more segments Spark has left lying."""
+        """Return the time between two flushes, which grows with the segments that Spark has to read."""
         segments = len(self._spool.manifest.segments) if self._spool else 0
         return self._latency_seconds * (1 + segments / SEGMENTS_PER_INTERVAL)
 
     def is_due(self, is_idle: bool) -> bool:
-        """Tell whether to flush: nothing more is coming, enough is here, or it has waited enough."""
+        """Return whether to flush: no more data arrives, there is enough, or it has waited enough."""
         if not self._transactions:
             return self._position is not None
         is_enough = self._bytes >= self._segment_bytes or self._holds_spilled
         return is_idle or is_enough or self.patience_seconds() <= 0
 
     def flush(self, encoder: ChangeEncoder) -> None:
-        """Append what is here to the spool, in one segment, with the newest valid position."""
+        """Append the pending rows to the spool, in one segment, with the newest valid position."""
         transactions, position = self._transactions, self._position
         self._transactions, self._position, self._bytes = [], None, 0
         self._holds_spilled = False
@@ -173,7 +173,7 @@ class Pending:
         try:
             self._append(transactions, encoder)
         except ConnectionLost:
-            raise  # large objects could not be read: that says nothing of the records
+            raise  # large objects could not be read; the records are fine
         except InformixCdcError:
             self._append(encoder.sound_part(transactions), encoder)
             raise

@@ -1,10 +1,10 @@
-"""Go on after a loss of data, where option failOnDataLoss allows it.
+"""Continue after a data loss, if option failOnDataLoss allows it.
 
-Rule: a new stream goes on in the same checkpoint. It begins at the oldest position the server still has
-(or where the old one would have gone on, if that is still there and can be read), leaves out what was
-open before it, and is announced to Spark by an empty batch from the old stream's last offset to the new
-one's anchor; every range after that lies within one stream. What the old one had captured is handed out
-first.
+Rule: a new stream continues in the same checkpoint. It begins at the oldest position that the server
+still has (or where the old one would have continued, if that can still be read), and skips transactions
+that were open before. An empty batch from the old stream's last offset to the new one's start offset
+announces it to Spark; every later range is within one stream. Rows that the old stream had captured are
+delivered first.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from informix_cdc.options import SourceOptions
 from informix_checkpoints.spool import ReportedLosses, Spool
 from informix_checkpoints.table_states import Tables
 
-logger = logging.getLogger("informix_cdc.connector.capture_run")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.capture_run")  # a logger name, not a module
 
-_OTHER_POSITIONS = {Gap.OTHER_SOURCE, Gap.OTHER_LOG}  # positions of the old stream mean nothing there
-_MOST_TRIES = 5  # a log that is overwritten faster than it is read has no beginning
+_OTHER_POSITIONS = {Gap.OTHER_SOURCE, Gap.OTHER_LOG}  # positions of the old stream are invalid there
+_MOST_TRIES = 5  # if the log is overwritten faster than it is read, no start can be found
 
 
 @dataclass(frozen=True, slots=True)
 class LostStream:
-    """From where a stream was lost.
+    """Where a stream lost data.
 
     Attributes:
-        stream: the id of the one that was lost.
-        position: what the old stream had reached.
-        is_same_source: whether its positions still mean something on this server.
-        not_before: what lies before it cannot be read, although the server has it.
+        stream: id of the lost stream.
+        position: the position that it had reached.
+        is_same_source: whether its positions are still valid on this server.
+        not_before: earlier log cannot be read, although the server has it.
     """
 
     stream: str
@@ -45,21 +45,21 @@ class LostStream:
     not_before: int = 0
 
     def begins_at(self, oldest: int, current: int) -> int:
-        """Return where the new stream begins; `oldest` and `current` bound the server's log."""
+        """Return the start of the new stream; `oldest` and `current` are the limits of the log."""
         is_there = self.is_same_source and oldest <= self.position.restart <= current
         return max(self.position.restart if is_there else oldest, self.not_before)
 
     def first_position(self, place: int, current: int, unseen: frozenset[int]) -> Position:
-        """Return the first pair of the new stream: what was delivered before does not come again.
+        """Return the first position of the new stream, which does not deliver commits again.
 
-        A commit beyond the end of the log is one of another life of the server: it says nothing.
+        A commit after the end of the log belongs to an earlier state of the server, and is ignored.
         """
         is_known = self.is_same_source and not is_beyond_end(self.position.commit, current)
         delivered = self.position.commit if is_known else 0
         return Position(max(place, delivered), place, tuple(sorted(unseen)))
 
     def report(self, loss: DataLoss, first_position: Position) -> dict[str, object]:
-        """Return what to tell the operator: what was lost, from where to where, and why."""
+        """Return the facts to log: what was lost, from where to where, and why."""
         return {
             "stream": self.stream,
             "after": show(self.position.commit),
@@ -70,22 +70,22 @@ class LostStream:
 
 
 def can_recover(reason: BaseException) -> bool:
-    """Tell whether an error is a loss after which a stream may go on elsewhere."""
+    """Return whether an error is a data loss after which a stream may continue elsewhere."""
     return isinstance(reason, DataLoss) and reason.gap is not None
 
 
 @dataclass(slots=True)
 class DataLossRecovery:
-    """Decides whether a stream that has lost data goes on as another one, and leaves it for that.
+    """Decides whether a stream that has lost data continues as a new one, and abandons it in that case.
 
     Args:
-        options: `failOnDataLoss`, and where the spool is.
+        options: `failOnDataLoss`, and the location of the spool.
         state: of the capture.
         stop: ends the waiting.
 
     Attributes:
-        lost: the stream that was left, until the next one has begun.
-        tables: what was known of its tables.
+        lost: the abandoned stream, until the next one has begun.
+        tables: the states of its tables.
     """
 
     options: SourceOptions
@@ -94,28 +94,28 @@ class DataLossRecovery:
     lost: LostStream | None = field(default=None, init=False)
     tables: Tables = field(default_factory=dict, init=False)
     _loss: DataLoss | None = field(default=None, init=False)
-    _tries: int = field(default=0, init=False)  # that found no beginning
+    _tries: int = field(default=0, init=False)  # attempts without a start
 
     def loses_batch(self, reason: BaseException, *, is_replaying: bool) -> bool:
-        """Return whether an error loses a planned batch and the query may go on without it."""
+        """Return whether an error loses a planned batch and the query may continue without it."""
         return not self.options.fail_on_data_loss and is_replaying and can_recover(reason)
 
     def may_leave(self, reason: BaseException, *, is_replaying: bool) -> bool:
-        """Return whether the stream may go on elsewhere; a planned batch cannot."""
+        """Return whether the stream may continue elsewhere; a planned batch cannot."""
         has_begun = self.state.spool is not None or self.lost is not None
         is_allowed = not self.options.fail_on_data_loss and not is_replaying
         return is_allowed and has_begun and can_recover(reason)
 
     def leave(self, loss: DataLoss) -> Spool | None:
-        """Let Spark take what the stream has, then leave it; return its spool, to be discarded.
+        """Let Spark read the rest of the stream, then abandon it; return its spool, to be discarded.
 
-        Return None where nothing had begun since the last loss, or when told to stop.
+        Return None if nothing had begun since the last loss, or when told to stop.
 
         Raises:
-            DataLoss: no beginning is found, however often one is looked for.
+            DataLoss: no start is found after several attempts.
         """
         previous = self.state.spool
-        if previous is None:  # lost again while it looked for a beginning: the oldest log has changed
+        if previous is None:  # lost again while searching for a start: the oldest log file has changed
             self._tries += 1
             if self._tries > _MOST_TRIES:
                 raise loss
@@ -136,7 +136,7 @@ class DataLossRecovery:
         return previous
 
     def end_at(self, first_position: Position) -> None:
-        """Report the loss, if there was one: a stream that goes on begins here."""
+        """Report the loss, if there was one: a stream that continues begins here."""
         if self.lost is None or self._loss is None:
             return
         DATA_LOSS.log(logger, **self.lost.report(self._loss, first_position))

@@ -1,15 +1,16 @@
-"""Bound the restart position by the server's own list of open transactions.
+"""Limit the restart position by the server's list of open transactions.
 
-Rule: it rests on nothing that a server may hide from a session (decision 0103). A server may show a
-BEGINTX only with the transaction's first captured row, and nothing of transactions that began before
-the session, so that the lowest BEGINTX shown says too little. Every transaction that may still commit
-above `commit` must have begun at or above `restart`, as the server lists it.
+Rule: it does not depend on records that a server may hide from a session (decision 0103). A server may
+send a BEGINTX only with the transaction's first captured row, and nothing of transactions that began
+before the session, so the lowest BEGINTX received is not a safe limit. Every transaction that may still
+commit after `commit` must have begun at or after `restart`, according to the server's list.
 
-    sample     place P of the log's end, then who is open, then the log's end E
-    of each    at or above which place it began: the last P at which its id was not listed, the start of
-               the log file that the server names, or the last end that the stream has shown of the id
-    settled    once the stream has passed E, all that ended before the list lie at or below `commit`. So
-               what commits above began at or above P, or is listed: the lowest of these is valid
+    sample     position P of the log's end, then the open transactions, then the log's end E
+    of each    lower bound of its begin: the last P at which its id was not listed, the start of the log
+               file that the server names, or the last end that the stream has received for the id
+    settled    once the stream has passed E, everything that ended before the list was read is at or
+               before `commit`. So later commits began at or after P, or are listed: the lowest of these
+               is valid
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ from informix_cdc.snapshots import QuietTime, has_passed
 
 
 class _Sample(NamedTuple):
-    """A sample; of each transaction that was open, at or above which place it began."""
+    """A sample: for each open transaction, the lower bound of its begin."""
 
     place: int
     begins: Mapping[int, int]
     log_end: int
 
     def lowest(self, ends: LastNumbers | None = None) -> int:
-        """Return at or above which place everything began that commits once the sample is passed.
+        """Return the lower bound of the begin of everything that commits after the sample is passed.
 
-        Transactions of one id follow each other: who ends yet began behind the last end of its id.
+        Transactions with the same id do not overlap: one that has not ended began after the last end of
+        its id.
         """
         begins = np.array(list(self.begins.values()), np.int64)
         if ends is not None:
@@ -51,17 +53,17 @@ _NOTHING = _Sample(0, {}, 0)
 
 @dataclass(slots=True)
 class RestartBound(Companion):
-    """Tells how far the restart position of one stream may go, over all its sessions.
+    """Determines how far the restart position of one stream may advance, over all its sessions.
 
-    Samples are offered by any thread; all else belongs to the capture's.
+    Any thread may offer samples; only the capture thread uses everything else.
 
     Attributes:
-        is_on: whether restart positions are bounded; if not, the stream is trusted (`restartBound`).
-        is_buffered: whether a commit may be in no log that can be read yet.
-        is_wanted: whether another sample could move the restart position on.
-        is_refused: whether the server has refused to say who is open.
-        settling: the latest bound that is not valid yet, for the offset: the next process may see it
-            become so. A run of AvailableNow may be over before.
+        is_on: whether restart positions are limited; if not, the stream is trusted (`restartBound`).
+        is_buffered: whether commits may be missing in the readable log for a while.
+        is_wanted: whether another sample could advance the restart position.
+        is_refused: whether the server has refused to list open transactions.
+        settling: the latest limit that is not valid yet, for the offset: it may become valid in the
+            next process, because a run of AvailableNow may end before.
     """
 
     is_on: bool = True
@@ -70,19 +72,21 @@ class RestartBound(Companion):
     is_wanted: bool = field(default=False, init=False)
     is_refused: bool = field(default=False, init=False)
     _offered: OpenSample | None = field(default=None, init=False)
-    _previous: _Sample = field(default=_NOTHING, init=False)  # the newest, by which the next one tells
-    _latest: _Sample | None = field(default=None, init=False)  # the newest, unless it is waited for
-    _waiting: _Sample | None = field(default=None, init=False)  # that of `settling`, if it is ours
+    _previous: _Sample = field(default=_NOTHING, init=False)  # the newest, to compare the next one with
+    _latest: _Sample | None = field(default=None, init=False)  # the newest, unless it is settling
+    _waiting: _Sample | None = field(
+        default=None, init=False
+    )  # the sample of `settling`, if it is ours
     _ends: LastNumbers = field(default_factory=LastNumbers, init=False)  # of this session
     _settled: int = field(default=0, init=False)  # in this session
     _quiet: QuietTime = field(default_factory=QuietTime, init=False)
 
     def offer(self, sample: OpenSample) -> None:
-        """Take a sample in; the newest counts."""
+        """Add a sample; only the newest counts."""
         self._offered = sample
 
     def begin_session(self, is_buffered: bool) -> None:
-        """Begin with another session: what the one before has passed may be read again."""
+        """Start with another session, which may read again what the previous one has passed."""
         self.is_buffered = is_buffered
         self._ends, self._settled = LastNumbers(), 0
         self._quiet.restart()
@@ -93,7 +97,7 @@ class RestartBound(Companion):
         self._previous = _NOTHING
 
     def on_read(self, answer: Answer, now: float) -> Answer:
-        """Return what came, and behind it the pair that is valid if the restart position may move."""
+        """Return the answer, followed by a valid position if the restart position may advance."""
         if not self.is_on:
             return answer
         if (sample := self._offered) is not None:
@@ -113,9 +117,9 @@ class RestartBound(Companion):
         return answer if passed is None else replace(answer, events=[*answer.events, passed])
 
     def _add(self, sample: OpenSample) -> None:
-        """Tell of each transaction at or above which place it began.
+        """Determine the lower bound of the begin of each transaction.
 
-        An id that was listed before may be of another transaction now: that one began later still.
+        An id that was listed before may belong to another transaction now, which began even later.
         """
         previous = self._previous
         begins = {

@@ -1,8 +1,8 @@
-"""Capture one stream until its connection ends: describe, open the spool, begin, loop.
+"""Capture one stream until its connection ends: describe tables, open the spool, begin, loop.
 
-Rule: no thread and no retry here; one call is one connection's life, or several where other tables are
-captured, or the stream goes on after a loss of data. The caller ends the session: when, depends on who
-waits. What the next connection needs is in the spool, or in the offset that Spark handed over.
+Rule: no thread and no retry here. One call uses one connection, or several if the set of tables changes
+or the stream continues after a data loss. The caller ends the session, because only it knows what
+waits. The next connection needs only the spool, or the offset that Spark passed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from informix_checkpoints.receipts import Receipt
 from informix_checkpoints.spool import Spool, copies_for
 from informix_checkpoints.table_states import Tables
 
-logger = logging.getLogger("informix_cdc.connector.capture_run")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.capture_run")  # a logger name, not a module
 
 STOP_MARGIN_SECONDS = 2.0
 
@@ -86,13 +86,14 @@ class CaptureRun:
 
     Args:
         options: with the password; this object never leaves its process.
-        offset: where the stream stands; one that is not started makes a first start.
-        planned: the end of a batch that Spark has planned and asks for again.
-        check_schema: refuses the schema of the tables if it is not the declared one.
-        read: how a session is read.
+        offset: position of the stream; "not started" makes a first start.
+        planned: end of a planned batch that Spark requests again.
+        check_schema: refuses the schema of the tables if it differs from the declared one.
+        read: reads a session.
         clock: a monotonic clock.
-        watch: asks the server how its log stands.
-        on_switched_on: called with a table whose full row logging was off before; else that is logged.
+        watch: reads the server's facts about its log.
+        on_switched_on: called with a table whose full row logging was switched on; by default it is
+            logged.
     """
 
     options: SourceOptions
@@ -110,12 +111,12 @@ class CaptureRun:
     liveness: Liveness = field(init=False)
     _discovery: Discovery = field(init=False)
     _recovery: DataLossRecovery = field(init=False)
-    _stream: ChangeStream | None = field(default=None, init=False)  # of the present connection
+    _stream: ChangeStream | None = field(default=None, init=False)  # of the current connection
     _private_folder: Path | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.liveness = Liveness(
-            silent_seconds=2 * silent_seconds(self.options),  # the transport gives up first, if it can
+            silent_seconds=2 * silent_seconds(self.options),  # the transport normally times out first
             stalled_seconds=self.options.stalled_seconds,
             stalled=self.options.stalled,
             has_heartbeat=bool(self.options.heartbeat_table),
@@ -129,23 +130,23 @@ class CaptureRun:
     def run(self) -> None:
         """Capture until told to stop, or until the connection is lost.
 
-        The session is left open, whatever is raised: `end_session` closes it.
+        The session stays open if an error is raised: call `end_session`.
 
         Raises:
-            InformixCdcError: the stream cannot go on over this connection.
+            InformixCdcError: the stream cannot continue over this connection.
         """
-        # Who decides what comes after a session that has ended:
-        #   errors.py     what an error allows at all: `is_temporary`, `one_more_session`, `gap`
-        #   guard.py      a stream that stands still: one more session, a warning, or the query's end
-        #   here          another session at once, over other tables or as a stream behind a loss
-        #   recovery.py   whether a loss may be left behind (failOnDataLoss)
-        #   thread.py     a lost connection: whether, how often and for how long it is tried again
-        #   spark/reader.py   a planned batch that is lost: whether the query goes on without it
+        # Decisions after the end of a session:
+        #   errors.py     what an error allows: `is_temporary`, `one_more_session`, `gap`
+        #   guard.py      a stall: one more session, a warning, or the end of the query
+        #   here          another session at once, over other tables or for a stream after a loss
+        #   recovery.py   whether the stream may continue after a loss (failOnDataLoss)
+        #   thread.py     a lost connection: whether, how often and for how long to reconnect
+        #   spark/reader.py   a lost planned batch: whether the query continues without it
         while True:
             try:
                 if not self._run_connection():
                     return
-                self.end_session()  # other tables: a session over all of them goes on
+                self.end_session()  # the tables change: continue with a session over all of them
             except InformixCdcError as reason:
                 if self.stop.is_set():
                     raise
@@ -164,7 +165,7 @@ class CaptureRun:
                     raise
 
     def end_session(self) -> None:
-        """Close the session, if one is open, after the read in flight; safe to call twice."""
+        """Close the session, if one is open, after the read in flight; can be called twice."""
         self._discovery.close()
         if self.state.watch is not None:
             self.state.watch.close()
@@ -173,14 +174,14 @@ class CaptureRun:
             SESSION_ABANDONED.log(logger, timeout_seconds=self._stop_seconds)
 
     def release_spool(self) -> None:
-        """Let the next writer in, and leave no private folder behind."""
+        """Release the spool for the next writer, and remove a private folder."""
         if self.state.spool is not None:
             self.state.spool.close()
         if self._private_folder is not None:
             remove_private_folder(self._private_folder)
 
     def _run_connection(self) -> bool:
-        """Capture over one session; tell whether it has ended for other tables."""
+        """Capture over one session; return whether it has ended because the tables change."""
         options, source = self._described()
         self.check_schema(source.schema())
         if self.stop.is_set():
@@ -212,24 +213,24 @@ class CaptureRun:
         return True
 
     def _described(self) -> tuple[SourceOptions, SourceTables]:
-        """Return the options with the tables named one by one, and what the server has of these."""
+        """Return the options with all tables listed by name, and the server's facts about them."""
         with open_catalog(self.options) as catalog:
             options = self._discovery.named(catalog, may_change=self._is_free())
             source = describe_tables(options, catalog)
             sample = offer_sample(catalog, self.state.restart_bound)
             end = self.state.end_of_log
-            if not end.target_position:  # the first time, not when a connection was lost
-                # A run that reads to the end of the sample settles it too, unless the log is buffered.
+            if not end.target_position:  # only the first time, not after a lost connection
+                # A run that reads to the end of the sample also settles it, unless the log is buffered.
                 end.target_position = (
                     page_after(catalog.current_position()) if sample is None else sample.log_end
                 )
                 end.log_space = catalog.log_space()
-            if self.options.metrics_port:  # each time: it may be another one after an upgrade
+            if self.options.metrics_port:  # each time, because the server may have been upgraded
                 self.state.server_version = server_version_text(catalog)
         return options, source
 
     def _run_session(self, plan: SessionPlan) -> bool:
-        """Begin a session and capture over it; return False if it was told to stop while it failed."""
+        """Begin a session and capture over it; return False if it failed after being told to stop."""
         start = self._start(plan)
         snapshots = begin_snapshots(plan, self.state, self._is_free, self.clock)
         known = self.state.spool.manifest.present_tables if self.state.spool else {}
@@ -247,7 +248,7 @@ class CaptureRun:
         try:
             self._capture(plan, start, stream, guard, snapshots)
         except ConnectionLost:
-            if self.stop.is_set():  # whoever was told to stop has ended a connection where it was
+            if self.stop.is_set():  # stopping closes the connection, which causes an error
                 return False
             raise
         finally:
@@ -297,17 +298,17 @@ class CaptureRun:
         )
 
     def _may_end_for_others(self, plan: SessionPlan) -> bool:
-        """Tell whether a session may end so that other tables join.
+        """Return whether a session may end so that other tables join.
 
-        Not before a stream has begun or a planned batch is there, while others are joining already, nor
-        while a table may be locked to be read whole: it would be read again.
+        Not before a stream has begun or a planned batch is complete, while other tables are joining, or
+        while a table may be locked for its snapshot, which would have to be repeated.
         """
         is_locking = plan.to_lock and self.state.counters.snapshots.tables_left
         is_joining = bool(plan.absent.names)
         return self.state.spool is not None and self._is_free() and not (is_locking or is_joining)
 
     def _leaves_tables_out(self, reason: InformixCdcError) -> bool:
-        """Tell whether the query goes on without tables that were found or dropped while it ran."""
+        """Return whether the query continues without tables that were found or dropped while it ran."""
         is_free = self.state.spool is not None and self._is_free()
         return is_free and self._discovery.leaves_out(reason)
 
@@ -329,8 +330,8 @@ class CaptureRun:
         )
 
     def _let_in(self, joining: Absent) -> None:
-        """Let tables into the stream where the spool ends: the next session captures them."""
-        assert self.state.spool is not None  # else nothing joins
+        """Add joining tables to the stream at the end of the spool; the next session captures them."""
+        assert self.state.spool is not None  # otherwise nothing joins
         left = self.state.spool.manifest.present_left
         for name, state in joining.switch().items():
             place = state and show(state.since)
@@ -347,7 +348,7 @@ class CaptureRun:
         self.state.notify()
 
     def _reads_from(self, place: int, plan: SessionPlan) -> bool:
-        """Tell whether a session of its own that begins at a place is given records; bounded."""
+        """Return whether another session that begins at a position receives records in time."""
         probe = CaptureStart(plan.options, plan.source, None)
         stream = ChangeStream(lambda: probe.begin_at(place), probe.close, self.read)
         try:
@@ -373,7 +374,7 @@ class CaptureRun:
         )
 
     def _expected(self) -> int | None:
-        """Return the commit a replay must pass, unless the spool already holds it."""
+        """Return the commit that a replay must pass, unless the spool already has it."""
         spool, planned = self.state.spool, self.planned
         is_there = (
             spool is None or planned is None or spool.manifest.high_watermark.place >= planned.place
@@ -381,7 +382,7 @@ class CaptureRun:
         return None if is_there or planned is None else planned.commit
 
     def _is_free(self) -> bool:
-        """Tell whether no planned batch comes first."""
+        """Return whether no planned batch comes first."""
         return self._expected() is None
 
     def _go_on(self, source: SourceTables) -> None:
@@ -401,10 +402,10 @@ class CaptureRun:
         require_chunks(spool, self.planned)
 
     def _begin_session(self, start: CaptureStart, source: SourceTables) -> Begun:
-        """Begin a session; once it is up, tables that it does not capture any more leave the stream.
+        """Begin a session; then remove tables from the stream that it no longer captures.
 
-        Not before: a start that is refused for another reason must change nothing, or a table that is
-        named again has a gap.
+        Not earlier: a start that fails for another reason must change nothing, or a table that is
+        listed again would have a gap.
         """
         begun, spool = start.begin(), self.state.spool
         if not start.joining.names:
@@ -420,11 +421,11 @@ class CaptureRun:
     def _require_same_source(
         self, options: SourceOptions, source: SourceTables, receipt: Receipt | None
     ) -> Tables:
-        """Return which tables of the stream were altered, as the receipt says; refuse any others.
+        """Return which tables were altered, according to the receipt; refuse other changes.
 
         Raises:
-            BadOption: the receipt does not fit.
-            DataLoss: it is another server, or another table; names what it was, and what it is.
+            BadOption: the receipt does not match.
+            DataLoss: it is another server or another table; names both.
         """
         if (spool := self.state.spool) is None:
             return {}
@@ -432,13 +433,13 @@ class CaptureRun:
             raise other_source(spool.manifest.source, source.source)
         here = replace(
             self.offset, position=spool.manifest.high_watermark
-        )  # that of a planned batch may be behind it
+        )  # a planned batch may come after it
         return altered_tables(here, source, spool.manifest.present_tables, receipt, options)
 
     def _begin_stream(
         self, plan: SessionPlan, first_position: Position, logged: LogEnd | None
     ) -> Spool:
-        """Open the spool of a new stream; it may go on where another was lost."""
+        """Open the spool of a new stream; it may continue a lost one."""
         self._recovery.end_at(first_position)
         stream, source = secrets.token_hex(8), plan.source
         self.offset = StreamOffset(
@@ -483,12 +484,12 @@ class CaptureRun:
         return spool
 
     def loses_batch(self, reason: BaseException) -> bool:
-        """Tell whether an error loses a planned batch and the query may go on without it."""
+        """Return whether an error loses a planned batch and the query may continue without it."""
         return self._recovery.loses_batch(reason, is_replaying=not self._is_free())
 
 
 def _all_of(watches: Sequence[Callable[[RecordBlock], None]]) -> Callable[[RecordBlock], None] | None:
-    """Return what shows each block of records to all of these; None where there is none."""
+    """Return a function that passes each block of records to all of these; None if there are none."""
 
     def watch(block: RecordBlock) -> None:
         for each in watches:

@@ -1,7 +1,7 @@
-"""Ask the server now and then how its log stands, on a connection and in a thread of their own.
+"""Read the server's facts about its log at intervals, in a separate thread and connection.
 
-Rule: it only asks; `liveness.py` decides. What cannot be asked now is asked later: the capture's own
-connection tells when the server is gone.
+Rule: it only reads; `liveness.py` decides. A failed request is repeated later: if the server is down,
+the capture's own connection reports it.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, describe_tables, open_catalog
 
-logger = logging.getLogger("informix_cdc.connector.server_watch")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.server_watch")  # a logger name, not a module
 
 INTERVAL_SECONDS = 15.0
-SOON_SECONDS = 1.0  # the second time: what a new session has to know
-SAMPLE_SECONDS = 2.0  # between two looks at who is open, while the restart position waits for one
+SOON_SECONDS = 1.0  # until the second request, for the facts that a new session needs
+SAMPLE_SECONDS = 2.0  # between two samples of open transactions, while the restart position needs one
 
 
 class LogWatch(Protocol):
-    """Knows the latest facts of the server's log."""
+    """Has the latest facts about the server's log."""
 
     @property
     def facts(self) -> LogFacts | None:
-        """What the server said last; None before the first answer."""
+        """The server's latest facts; None before the first answer."""
         ...
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop reading."""
 
 
 class ServerWatch:
-    """Asks at once, and every `INTERVAL_SECONDS` until it is closed; in between, who is open.
+    """Reads facts at once and every `INTERVAL_SECONDS`; in between, the open transactions.
 
     Args:
         options: where to connect.
-        source: the tables whose full row logging is looked at.
+        source: the tables whose full row logging is checked.
         clock: a monotonic clock.
-        bound: wants to know who is open, as long as that may move the restart position on.
+        bound: receives the open transactions, while that may advance the restart position.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ServerWatch:
         threading.Thread(target=self._run, name="informix-cdc watch", daemon=True).start()
 
     def close(self) -> None:
-        """Ask no more; a question in flight is left to itself."""
+        """Stop reading; a request in flight is not awaited."""
         self._closed.set()
 
     def _run(self) -> None:
@@ -88,22 +88,23 @@ class ServerWatch:
             self._closed.wait(INTERVAL_SECONDS)
 
     def _ask_on(self) -> None:
-        """Ask over one connection until it breaks or the watch is closed."""
+        """Read facts over one connection until it breaks or the watch is closed."""
         with open_catalog(self._options) as catalog:
             for wait_seconds in itertools.chain([SOON_SECONDS], itertools.repeat(INTERVAL_SECONDS)):
                 facts = log_facts(catalog, self._source, self._clock())
                 if facts.unlogged_tables:
-                    # Before a loss is told: a server that was switched, or a table that was dropped,
-                    # shows no row logging either.
+                    # Checked before a loss is reported: another server, or a dropped table, has no row
+                    # logging
+                    # either.
                     facts = replace(facts, source=_source_now(self._options, catalog))
                 self.facts = facts
                 if self.facts.unlogged_tables:
-                    wait_seconds = SOON_SECONDS  # it is asked twice before it is believed
+                    wait_seconds = SOON_SECONDS  # a loss is reported only after a second request
                 if self._sample_for(catalog, wait_seconds):
                     return
 
     def _sample_for(self, catalog: Catalog, seconds: float) -> bool:
-        """Sample the open transactions while that is wanted; return whether the watch was closed."""
+        """Sample the open transactions while needed; return whether the watch was closed."""
         until = time.monotonic() + min(seconds, INTERVAL_SECONDS)
         while (left := until - time.monotonic()) > 0:
             if self._closed.wait(min(SAMPLE_SECONDS, left)):
@@ -121,14 +122,14 @@ def _source_now(options: SourceOptions, catalog: Catalog) -> str:
 
 
 def log_facts(catalog: Catalog, source: SourceTables, now: float) -> LogFacts:
-    """Ask once."""
+    """Read the facts once."""
     unlogged = [str(table.name) for table in catalog.without_row_logging(source.tables)]
     current, oldest = catalog.current_position(), catalog.oldest_position()
     return LogFacts(now, current, oldest, tuple(unlogged), catalog.clock(), catalog.log_space())
 
 
 def offer_sample(catalog: Catalog, bound: RestartBound) -> OpenSample | None:
-    """Ask who is open; where the server does not say, the restart position stays where it is."""
+    """Read the open transactions; if the server does not list them, the restart position stays."""
     try:
         sample = catalog.open_sample()
     except (AccessRefused, ServerRefused) as reason:

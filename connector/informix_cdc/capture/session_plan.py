@@ -1,7 +1,7 @@
-"""What one session of a capture begins with.
+"""The tables and options with which a session of a capture begins.
 
-Rule: decided anew for each connection, by options, receipt and what the spool knows; what is on its way
-into the stream is nowhere else.
+Rule: computed for each connection, from options, receipt and the spool; the only place for tables that
+are joining the stream.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from informix_checkpoints.table_states import Tables
 
 @dataclass(frozen=True)
 class SessionPlan:
-    """What a session begins with.
+    """The tables and options of a session.
 
     Attributes:
-        options: with the tables named one by one.
+        options: with all tables listed by name.
         source: the captured tables.
-        first_states: what a stream would know of its tables if it began now.
-        under_snapshot: the tables whose existing rows are not all in the stream.
-        absent: the tables that this session does not capture yet.
-        receipt: what option schemaChange names.
-        present_since: since which commit each table is in the stream, by number.
+        first_states: states of the tables for a stream that begins now.
+        under_snapshot: tables whose existing rows are not all in the stream.
+        absent: tables that this session does not capture yet.
+        receipt: the receipt of option schemaChange.
+        present_since: for each table by number, the commit since which it is in the stream.
     """
 
     options: SourceOptions
@@ -53,22 +53,22 @@ class SessionPlan:
 
     @cached_property
     def to_read(self) -> list[PlannedTable]:
-        """The tables of this session under snapshot; those that come in later have theirs later."""
+        """The tables of this session under snapshot; tables that join later have theirs later."""
         return [each for each in self.under_snapshot if each.name not in self.absent.names]
 
     @cached_property
     def to_lock(self) -> Mapping[int, int]:
-        """Since when tables that wait for their only chunk are in the stream, by number."""
+        """For tables that wait for their only chunk, by number: since when they are in the stream."""
         return not_yet_delivered(self.to_read)
 
     @property
     def joined_at(self) -> int:
-        """The commit at which the last table has joined; 0 where none did."""
+        """The commit at which the last table has joined; 0 if none has."""
         return max(self.present_since.values(), default=0)
 
     @property
     def delivered_since(self) -> Mapping[int, int]:
-        """Since which commit changes of each table are delivered, by number."""
+        """For each table by number: the commit since which its changes are delivered."""
         return {**self.present_since, **self.to_lock}
 
 
@@ -82,23 +82,23 @@ def plan_session(
     is_free: Callable[[], bool],
     clock: Callable[[], float],
 ) -> SessionPlan:
-    """Return what a session over these tables begins with.
+    """Return the plan of a session over these tables.
 
     Args:
-        options: with the tables named one by one.
+        options: with all tables listed by name.
         source: the captured tables.
         spool: of the stream; None before it has begun.
-        receipt: what option schemaChange names.
-        altered: tables of the stream that are others now, as they will be.
-        left: what was known of tables where a stream was lost.
+        receipt: the receipt of option schemaChange.
+        altered: altered tables of the stream, with their new state.
+        left: states of tables where a stream lost data.
         is_free: whether no planned batch comes first.
         clock: a monotonic clock.
 
     Raises:
-        InformixCdcError: a snapshot cannot begin, or not go on.
+        InformixCdcError: a snapshot cannot begin or continue.
     """
-    # Behind a loss of data a stream goes on with snapshots as far as they were: what was delivered is
-    # not read again without being asked for.
+    # After a data loss a stream continues snapshots from their last state: delivered rows are not read
+    # again.
     at_first = states_at_first(options, source, left)
     if spool is None:
         planned = look_up_snapshots(options, source, at_first if left else {})
@@ -119,7 +119,7 @@ def begin_snapshots(
     is_free: Callable[[], bool],
     clock: Callable[[], float],
 ) -> NoSnapshots:
-    """Return what reads the tables of a session whose snapshot is not done."""
+    """Return the reader of the tables of a session whose snapshot is not done."""
     figures = state.counters.snapshots
     figures.tables_left = 0
     if not plan.to_read or not plan.absent.lets_snapshots_begin:
@@ -130,10 +130,10 @@ def begin_snapshots(
 
 @dataclass(frozen=True, slots=True)
 class _CaptureSide:
-    """What snapshots ask of the capture, and tell it; `snapshots.CaptureSide`."""
+    """The interface between snapshots and the capture; implements `snapshots.CaptureSide`."""
 
     state: CaptureState
-    most_bytes_ahead: int  # changes may take the other half
+    most_bytes_ahead: int  # changes may use the other half
     is_free: Callable[[], bool]
 
     @property

@@ -1,12 +1,12 @@
-"""Open a capture session where a stream begins, or where it goes on.
+"""Open a capture session where a stream begins or continues.
 
-Rule: everything the server must be asked or told before the first byte happens here, in the order
-that loses nothing (docs/design.md, section 5).
+Rule: every request that must precede the first byte is made here, in the order that loses nothing
+(docs/design.md, section 5).
 
     first start   full row logging on -> position S -> transactions open now -> capture from S
-    in the past   full row logging on -> read on from S for transactions older than S -> again from S
+    in the past   full row logging on -> read from S for transactions older than S -> again from S
     resume        same source? full row logging still on? -> capture from the restart position
-    recovery      as in the past, from where a loss of data leaves off
+    recovery      like a start in the past, from where data was lost
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ from informix_cdc.table_changes import Absent, Switched, require_complete
 from informix_checkpoints.receipts import Receipt
 from informix_checkpoints.spool import SpillFiles
 
-logger = logging.getLogger("informix_cdc.connector.capture_start")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.capture_start")  # a logger name, not a module
 
-_NEAR_BYTES = 16 << 20  # of log that is read again at most, to see that it is the same
+_NEAR_BYTES = 16 << 20  # maximum log that is read again to verify that it is the same
 
 
 def log_switch(options: SourceOptions, table: Table) -> None:
-    """Log that full row logging of a table was off and is on now, and how to undo that."""
-    # A query does not know where its checkpoint lies: Spark keeps that to itself.
+    """Log that full row logging of a table was switched on, and how to undo that."""
+    # A query does not know the location of its checkpoint: Spark does not pass it to sources.
     place = ("--checkpoint", "PLACE")
     words = (table_argument(table.name), *connection_arguments(options), *place)
     ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=command_for_log("release", *words))
@@ -75,12 +75,12 @@ def log_switch(options: SourceOptions, table: Table) -> None:
 class CaptureStart:
     """Begins sessions of one stream; `position` None means that the stream has not started.
 
-    `lost` is set when it starts where another one was lost. `on_switched_on` is called with a table
-    whose full row logging was off before. `joining` waits for tables of the source that are not in the
-    stream yet: they are logged, and not captured. `joined_at` is where the last of
-    the others came in, up to which all is delivered; 0 where none did.
+    `lost` is set if it continues a stream that lost data. `on_switched_on` is called with a table whose
+    full row logging was switched on. `joining` has tables of the source that are not in the stream yet:
+    they are logged, but not captured. `joined_at` is the commit at which the last of the others joined,
+    up to which everything is delivered; 0 if none did.
 
-    Use `begin` and `close` in one thread: it owns the connection.
+    Call `begin` and `close` in one thread, which owns the connection.
     """
 
     options: SourceOptions
@@ -89,12 +89,12 @@ class CaptureStart:
     expected_commit: int | None = None
     lost: LostStream | None = None
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
-    loss: DataLoss | None = None  # to be raised once the expected commit has passed
-    logged: LogEnd | None = None  # as `StreamOffset` has it; found where a stream begins
-    probe_reads: int = 0  # of the log for older transactions, before there is a session
-    on_switched_on: Callable[[Table], None] | None = None  # else it is logged
+    loss: DataLoss | None = None  # to be raised after the expected commit
+    logged: LogEnd | None = None  # as in `StreamOffset`; read where a stream begins
+    probe_reads: int = 0  # reads for older transactions before there is a session
+    on_switched_on: Callable[[Table], None] | None = None  # by default it is logged
     joining: Absent = field(default_factory=Absent)
-    receipt: Receipt | None = None  # what option schemaChange names
+    receipt: Receipt | None = None  # the receipt of option schemaChange
     joined_at: int = 0
     _connection: Transport | None = None
     _previous: PreviousTables = field(default_factory=PreviousTables)
@@ -104,7 +104,7 @@ class CaptureStart:
 
         Raises:
             DataLoss: row logging is off, or the log does not reach back to the position.
-            AccessRefused, BadOption, ServerRefused: the server turned something down.
+            AccessRefused, BadOption, ServerRefused: the server refused a request.
         """
         self._connection = open_capture_connection(self.options, self.source.db_locale)
         session = CaptureSession(self._connection, self._session_settings())
@@ -118,8 +118,8 @@ class CaptureStart:
         with open_catalog(self.options) as catalog:
             require_capturing_server(catalog, self.options.dialect)
             self._previous = self._previous_tables(catalog)
-            # The guide's order: full row logging on, then cdc_startcapture for each table, then
-            # cdc_activatesess. What must be known of the log is asked before the first capture.
+            # The order of the guide: full row logging on, then cdc_startcapture for each table, then
+            # cdc_activatesess. The facts about the log are read before the first capture.
             if self.position is None:
                 assembler, place = self._first_start(session, catalog)
             else:
@@ -129,14 +129,14 @@ class CaptureStart:
         self.counters.begin_session()
         assembler.counters = self.counters
         assembler.limit_memory(self._memory_limit())
-        # Only raw rows show BEGINTX and COMMTX; keeping them for the others would cost their memory.
+        # Only raw rows have BEGINTX and COMMTX; keeping them for other shapes would cost memory.
         assembler.with_bounds = self.source.row_form.shape == "raw"
-        # It is captured behind the tables of the user, so that their numbers are their places.
+        # The heartbeat table comes after the user's tables, whose numbers are their indexes.
         heartbeat = len(self.source.tables) if self.source.heartbeat else None
         return Begun(session, assembler, heartbeat, self._previous)
 
     def _previous_tables(self, catalog: Catalog) -> PreviousTables:
-        """Return what is to be left out: nothing where the stream began at the end of the log."""
+        """Return the previous tables whose rows to skip: none if the stream began at the log's end."""
         if not self.joined_at and (self.logged or (self.position is None and self._begins_now)):
             return PreviousTables()
         tables = self.source.tables
@@ -154,10 +154,10 @@ class CaptureStart:
     def _record_loss(
         self, loss: DataLoss, session: CaptureSession, catalog: Catalog, table: Table
     ) -> None:
-        """Refuse to go on; but hand a planned batch out first, whose rows were logged before.
+        """Refuse to continue, but deliver a planned batch first, whose rows were logged before.
 
-        For that row logging must be on. Where a loss ends the query it stays off: switched on, it
-        would hide the loss from the next start.
+        The replay needs row logging. If a loss ends the query, row logging stays off, because switching
+        it on would hide the loss from the next start.
         """
         if self.options.fail_on_data_loss or self.expected_commit is None:
             raise loss
@@ -178,7 +178,9 @@ class CaptureStart:
                 (self.on_switched_on or partial(log_switch, self.options))(table)
 
     def _start_captures(self, session: CaptureSession, catalog: Catalog | None) -> None:
-        if self.source.heartbeat and catalog is not None:  # else a session has captured it before
+        if (
+            self.source.heartbeat and catalog is not None
+        ):  # otherwise an earlier session has captured it
             self._switch_on(session, catalog, [self.source.heartbeat])
         for number, table in enumerate(self.source.all_tables):
             if unqualified(str(table.name)) in self.joining.names:
@@ -187,21 +189,22 @@ class CaptureStart:
             session.start_capture(CapturedTable(str(table.name), names, number))
 
     def _is_to_be_logged(self, table: Table) -> bool:
-        """Tell whether full row logging may be off; that of an altered table was switched on again."""
+        """Return whether full row logging may be off; an altered table's was switched on again."""
         return unqualified(str(table.name)) in self.joining.unlogged
 
     def _log_late(self, session: CaptureSession, catalog: Catalog) -> None:
-        """Switch full row logging on for what joins, then ask where that holds and who is open."""
+        """Switch row logging of joining tables on, then read from where it is on and what is open."""
         late = [table for table in self.source.tables if self._is_to_be_logged(table)]
         if late:
             self._switch_on(session, catalog, late)
-            # In this order: who begins in between lies behind the place, and being listed does no harm.
+            # In this order: a transaction that begins in between is after the position; listing it is
+            # harmless.
             place, still_open = catalog.next_position(), catalog.open_transactions()
             log_end = page_after(catalog.current_position())
             self.joining.record_switch(Switched(place, still_open, log_end))
 
     def begin_at(self, place: int) -> Begun:
-        """Connect and activate a session at a place, to see what it is given there: nothing is kept."""
+        """Connect and activate a session at a position to test what it receives; nothing is kept."""
         self._connection = open_capture_connection(self.options, self.source.db_locale)
         session = CaptureSession(self._connection, self._session_settings())
         with contextlib.ExitStack() as on_error:
@@ -226,16 +229,19 @@ class CaptureStart:
         begins_in_the_past = self.lost is None and not self._begins_now
         if begins_in_the_past:
             self._require_row_logging(catalog)
-        # First of all, so that every row above S is whole in the log: without full row logging a
-        # server logs parts of rows, from which no row can be shown (CDC guide).
+        # First of all, so that every row after S is complete in the log: without full row logging a
+        # server
+        # logs partial rows, from which no row can be restored (CDC guide).
         self._switch_on(session, catalog, self.source.tables)
         if self.lost is not None:
             return self._recover(self.lost, catalog)
         if begins_in_the_past:
             return self._start_in_the_past(catalog)
-        # S before the open transactions: one that begins in between has its BEGINTX above S, and being
-        # listed as unseen does it no harm. The other way round it would be in neither (decision 0004).
-        # The log's end after them: whoever began below it and is listed is older than the stream.
+        # S before the open transactions: one that begins in between has its BEGINTX after S, and being
+        # listed
+        # as unseen does no harm. In the other order it would be in neither (decision 0004). The end of
+        # the log
+        # after them: a listed transaction that began before it is older than the stream.
         place, still_open = catalog.next_position(), catalog.open_transactions()
         self.logged = LogEnd(page_after(catalog.current_position()), catalog.clock())
         assembler = TransactionAssembler(
@@ -248,21 +254,23 @@ class CaptureStart:
         return assembler, place
 
     def _require_row_logging(self, catalog: Catalog) -> None:
-        """Refuse to begin before now where it is sure that changes since then are not whole."""
+        """Refuse to begin in the past if changes since then are certainly incomplete."""
         for table in catalog.without_row_logging(self.source.tables):
             words = (table_argument(table.name), *connection_arguments(self.options))
             acquire = command("acquire", *words)
             raise BadOption(
                 f"option 'startingPosition' is {self.options.starting_position}, but full row"
-                f" logging of {table.name} is off now: changes made since then cannot be captured.",
-                "Begin at the position that acquire prints, or later; or set startingPosition to"
-                f" latest. Load what was changed before. Run: {acquire}",
+                f" logging of {table.name} is off now: changes made since then cannot be"
+                " captured.",
+                "Start at the position that acquire prints, or later; or set startingPosition"
+                f" to latest, and load earlier changes by other means. Run: {acquire}",
                 option="startingPosition",
             )
 
     def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
-        # The log is read twice: whom to leave out must be known before the first batch. Later an older
-        # transaction could not be told from one whose beginning is lost (decision 0004).
+        # The log is read twice: the transactions to skip must be known before the first batch. Later an
+        # older
+        # transaction could not be told from one whose begin is lost (decision 0004).
         place = _chosen_position(self.options.starting_position, catalog)
         first_position = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
         return TransactionAssembler(first_position, restart_bound=self._bound(place)), place
@@ -274,12 +282,12 @@ class CaptureStart:
         return TransactionAssembler(first_position, restart_bound=self._bound(place)), place
 
     def _bound(self, restart: int) -> int | None:
-        """Return how far the restart position may go until the server's list says more."""
+        """Return the limit of the restart position until the server's list is known."""
         return restart if self.options.bounds_restart else None
 
     def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
-        """Read the log from a position on for the transactions that were open there."""
-        still_open = catalog.open_transactions()  # first: who ends after this, ends before `up_to`
+        """Read the log from a position for the transactions that were open there."""
+        still_open = catalog.open_transactions()  # first: what ends after this, ends before `up_to`
         up_to = page_after(catalog.current_position())
         connection = open_capture_connection(self.options, self.source.db_locale)
         session = CaptureSession(connection, self._session_settings())
@@ -295,12 +303,15 @@ class CaptureStart:
     def _resume(
         self, position: Position, session: CaptureSession, catalog: Catalog
     ) -> tuple[TransactionAssembler, int]:
-        # First what tells another server: nothing else that it says means this stream. A server is
-        # silent about a position beyond its log's end, for ever (docs/assumptions.md).
+        # First detect another server, because its other facts would be meaningless. A server sends
+        # nothing at
+        # all from a position after the end of its log (docs/assumptions.md).
         require_in_log(position, catalog.current_position())
-        # Off now may mean off for a while: rows that changed meanwhile are not whole. Switching it on
-        # again here would hide that (decision 0005, docs/design.md section 5).
-        # Asked twice: one wrong look must not end a stream for good.
+        # If it is off now, it may have been off for a while: rows changed meanwhile are incomplete.
+        # Switching
+        # it on again here would hide that (decision 0005, docs/design.md section 5). Checked twice, so
+        # that
+        # one wrong answer does not end a stream permanently.
         present = [table for table in self.source.tables if not self._is_to_be_logged(table)]
         seen_off = catalog.without_row_logging(present)
         for table in catalog.without_row_logging(seen_off):
@@ -308,8 +319,9 @@ class CaptureStart:
             self._record_loss(row_logging_off(str(table.name), position), session, catalog, table)
         self._log_late(session, catalog)
         place = _resumes_at(position, catalog)
-        # Once a table has joined, all that was open where the stream began has ended. The ids that are
-        # unseen now are of later transactions, and may be used again in the stream's first second.
+        # Once a table has joined, everything that was open when the stream began has ended. The unseen
+        # ids
+        # belong to later transactions, and may be reused within the stream's first second.
         log_end = UNKNOWN_END if self.joined_at else self.logged
         assembler = TransactionAssembler(
             position,
@@ -326,24 +338,24 @@ class CaptureStart:
             session.activate(place)
         except (DataLoss, ServerRefused):
             if self.position is not None and place < self.position.restart:
-                assembler.skip_continuity_check()  # its log file was used again meanwhile
+                assembler.skip_continuity_check()  # its log file was overwritten meanwhile
                 session.activate(self.position.restart)
             elif self.position is None and self._begins_now:
-                # The guide knows only 0 and positions that a session has returned.
+                # The guide documents only 0 and positions that a session has returned.
                 session.activate(0)
             else:
                 raise
 
 
 def _resumes_at(position: Position, catalog: Catalog) -> int:
-    """Return where a session begins that goes on from a pair: at its witness, if that is near.
+    """Return where to resume from a position: at its last delivered commit, if that is near.
 
-    Lower is as good as `restart`: what commits at or below `commit` is not delivered again.
+    A position lower than `restart` is valid too: commits at or before `commit` are not delivered again.
     """
     known, space = position.last_delivered, catalog.log_space()
     if known is None or space is None:
         return position.restart
-    # The oldest log file may be used again before the session begins, while that of `restart` stays.
+    # The oldest log file may be overwritten before the session begins, while that of `restart` remains.
     is_same = log_number(known.begin) == log_number(position.restart)
     if not is_same and log_number(known.begin) <= space.oldest.number:
         return position.restart
@@ -352,19 +364,20 @@ def _resumes_at(position: Position, catalog: Catalog) -> int:
 
 
 def _chosen_position(text: str, catalog: Catalog) -> int:
-    """Return the position that option startingPosition names, if the server has it.
+    """Return the position of option startingPosition, if the server has it.
 
-    The server itself is silent about a position beyond its end, so that is refused here.
+    The server sends nothing from a position after its end, so that is refused here.
     """
     oldest = catalog.oldest_position()
     place = oldest if text == "earliest" else parse(text)
     end = page_after(catalog.current_position())
     if not oldest <= place <= end:
         raise BadOption(
-            f"option 'startingPosition' is {show(place)}, but the server's log goes from"
+            f"option 'startingPosition' is {show(place)}, but the server's log ranges from"
             f" {show(oldest)} to {show(end)}.",
-            "Set it to a position in between, as informix-cdc acquire prints one, to earliest (the"
-            " oldest log file) or to latest (now); what changed before it is loaded by other means.",
+            "Set it to a position in that range, as informix-cdc acquire prints one, to"
+            " earliest (the oldest log file) or to latest (now); load earlier changes by other"
+            " means.",
             option="startingPosition",
         )
     return place

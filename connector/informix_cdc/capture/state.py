@@ -1,7 +1,7 @@
 """State shared by the capture thread and Spark's threads. Readers can wait for a change.
 
-Rule: split by who writes. `counters` and `gauges` are the capture's, `spark` is written for Spark,
-`outcome` says how it ended; what is left here is written where a stream begins, ends or is left.
+Rule: split by writer. The capture writes `counters` and `gauges`, Spark's threads write `spark`, and
+`outcome` has the end; other fields are written when a stream begins, ends or is abandoned.
 """
 
 from __future__ import annotations
@@ -27,54 +27,54 @@ from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import LogWatch
 from informix_checkpoints.spool import Spool
 
-logger = logging.getLogger("informix_cdc.connector.capture_state")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.capture_state")  # a logger name, not a module
 
 _NOWHERE: RecordPlace = (-1, 0)
 
 
 @dataclass(slots=True)
 class CaptureOutcome:
-    """How a capture ended; the capture thread writes `error`, who stops it `is_stopped`."""
+    """How a capture ended; the capture thread writes `error`, and `stop` sets `is_stopped`."""
 
     error: BaseException | None = None
     is_stopped: bool = False
 
     @property
     def has_come(self) -> bool:
-        """Whether nothing more is to be waited for."""
+        """Whether the capture has ended."""
         return self.error is not None or self.is_stopped
 
     def raise_(self) -> None:
-        """Raise what ended the capture, if it has ended.
+        """Raise the error that ended the capture, if it has ended.
 
         Raises:
             InformixCdcError: the capture failed, or was stopped.
-            RuntimeError: it failed by a bug.
+            RuntimeError: it failed because of a bug.
         """
         if isinstance(self.error, InformixCdcError):
-            raise self.error  # Spark is shown its text, and the log its frames
+            raise self.error  # Spark shows its message; the traceback is in the log
         if self.error is not None:
             raise RuntimeError(f"the capture failed; this is a bug: {self.error!r}") from self.error
         if self.is_stopped:
-            raise ConnectionLost("the capture was stopped while its rows were waited for.")
+            raise ConnectionLost("the capture was stopped while its rows were awaited.")
 
 
 @dataclass(slots=True)
 class SparkSide:
-    """Up to where Spark is done with each stream, and up to where it has planned.
+    """For each stream, the positions up to which Spark has processed and planned rows.
 
-    Spark's threads write it, by stream; the capture reads it to know when it must wait.
+    Spark's threads write it; the capture reads it to know when it must wait.
 
     Attributes:
-        restart: where a new session of the query would begin; None before the first batch.
+        restart: start position of a new session of the query; None before the first batch.
     """
 
     restart: int | None = None
-    _taken: dict[str, RecordPlace] = field(default_factory=dict)  # by stream, as in the next one
+    _taken: dict[str, RecordPlace] = field(default_factory=dict)  # by stream, like the next field
     _planned: dict[str, RecordPlace] = field(default_factory=dict)
 
     def ack(self, stream: str, position: Position) -> bool:
-        """Record that Spark asks for what lies above a place, so is done with the rest; tell if new."""
+        """Record that Spark requests rows after a place: it has processed the rest; return if new."""
         self.restart = position.restart or None
         is_news = position.place > self._taken.get(stream, _NOWHERE)
         if is_news:
@@ -82,41 +82,41 @@ class SparkSide:
         return is_news
 
     def plan(self, stream: str, up_to: RecordPlace) -> None:
-        """Record that Spark asks for a range up to a place: that must not wait for room."""
+        """Record that Spark requests a range up to a place, which must not wait for room."""
         self._planned[stream] = max(up_to, self._planned.get(stream, _NOWHERE))
 
     def taken(self, stream: str) -> int | None:
-        """Return the commit up to which Spark is done with a stream; None before its first batch."""
+        """Return the commit up to which Spark has processed a stream; None before its first batch."""
         place = self._taken.get(stream)
         return None if place is None else place[0]
 
     def has_taken(self, spool: Spool) -> bool:
-        """Tell whether Spark is done with everything that a spool holds."""
+        """Return whether Spark has processed everything in a spool."""
         return self._taken.get(spool.stream, _NOWHERE) >= spool.manifest.end.place
 
     def bytes_ahead(self, spool: Spool) -> int:
-        """Return how much lies in a spool that Spark has neither taken nor planned."""
+        """Return the bytes in a spool that Spark has neither processed nor planned."""
         asked = [asked.get(spool.stream, _NOWHERE) for asked in (self._taken, self._planned)]
         return spool.bytes_above(max(asked))
 
 
 @dataclass(slots=True)
 class CaptureState:
-    """Where a capture stands.
+    """The state of a capture.
 
     Attributes:
-        counters: handed on from capture to capture of a query.
+        counters: passed on from capture to capture of a query.
         gauges: of this capture.
-        spark: what Spark has asked for.
+        spark: Spark's progress.
         outcome: how it ended, if it has.
-        spool: of the present stream; None before it has begun, or once it was left.
-        former_streams: streams that this one goes on from after a loss of data.
-        end_of_log: watches for the end that the log had when the capture began.
+        spool: of the current stream; None before it has begun, or after it was abandoned.
+        former_streams: streams that this one continues after a data loss.
+        end_of_log: detects the end that the log had when the capture began.
         clock: a monotonic clock.
-        logged: as `StreamOffset` has it.
-        watch: knows how the server's log stands.
-        restart_bound: how far restart positions may go.
-        server_version: as the server tells it; empty until then, or if nobody shows it.
+        logged: as in `StreamOffset`.
+        watch: has the latest facts about the server's log.
+        restart_bound: limits the restart position.
+        server_version: as reported by the server; empty until then, or if nothing displays it.
     """
 
     counters: Counters = field(default_factory=Counters)
@@ -137,51 +137,51 @@ class CaptureState:
         self.end_of_log = EndOfLogWatch(self.gauges)
 
     def successor(self) -> CaptureState:
-        """Return the state of another capture of the same query: it counts on from here."""
+        """Return the state of another capture of the same query, which continues the counters."""
         return CaptureState(self.counters, Gauges.after(self.counters), SparkSide(self.spark.restart))
 
     @property
     def stream(self) -> str | None:
-        """The id of the stream that is captured; None before it has begun."""
+        """The id of the captured stream; None before it has begun."""
         return spool.stream if (spool := self.spool) else None
 
     @property
     def spool_rows(self) -> int:
-        """How many rows are in the spool."""
+        """The number of rows in the spool."""
         return spool.manifest.row_count if (spool := self.spool) else 0
 
     @property
     def spool_bytes(self) -> int:
-        """How many bytes they take there."""
+        """The size of the spool in bytes."""
         return spool.manifest.size_bytes if (spool := self.spool) else 0
 
     @property
     def bytes_ahead(self) -> int:
-        """How much lies in the spool that Spark has not taken."""
-        spool = self.spool  # read once: another thread may leave it meanwhile
+        """The bytes in the spool that Spark has not read."""
+        spool = self.spool  # read once: another thread may replace it
         return 0 if spool is None else self.spark.bytes_ahead(spool)
 
     @property
     def taken_up_to(self) -> int | None:
-        """Up to where the log is with Spark; None before the stream has begun."""
+        """The position up to which Spark has the log; None before the stream has begun."""
         if (spool := self.spool) is None:
             return None
         return self.gauges.reached if self.spark.has_taken(spool) else self.spark.taken(spool.stream)
 
     @property
     def has_all(self) -> bool:
-        """Whether all that was there when the capture began is in the spool: changes, and snapshots."""
+        """Whether all changes and snapshots from before the capture's start are in the spool."""
         return self.gauges.is_caught_up and not self.counters.snapshots.tables_left
 
     @property
     def waits_for_spark(self) -> bool:
-        """Whether something is not read on until Spark has taken more: the log, or a snapshot."""
+        """Whether the log or a snapshot is not read further until Spark has read more."""
         return self.gauges.is_paused or self.counters.snapshots.is_paused
 
-    # what the capture says
+    # called by the capture
 
     def record(self, answer: Answer) -> None:
-        """Record what the latest bytes said, once what they complete is in the spool."""
+        """Record an answer, once the transactions that it completes are in the spool."""
         if not isinstance(answer, Read):
             return
         end = self.end_of_log
@@ -207,9 +207,11 @@ class CaptureState:
             self.notify()
 
     def leave(self, previous: Spool) -> None:
-        """Forget a stream that is lost; another one begins."""
-        # The spool goes first, and all at once for whoever waits: a reader that still saw it among the
-        # former streams would take its start for a new one, and an AvailableNow run would end there.
+        """Abandon a stream that has lost data; another one begins."""
+        # The spool is removed first, and in one step for waiting threads: a reader that still saw it
+        # among
+        # the former streams would take its start for a new one, and an AvailableNow run would end
+        # there.
         with self._changed:
             self.spool = None
             self.end_of_log.begin_stream()
@@ -220,37 +222,37 @@ class CaptureState:
         self.notify()
 
     def fail(self, reason: BaseException) -> None:
-        """End the capture with an error, which is raised wherever somebody waits."""
+        """End the capture with an error, which is raised in all waiting threads."""
         self.outcome.error = reason
         self.notify()
 
-    # what Spark says
+    # called by Spark's threads
 
     def ack(self, stream: str, position: Position) -> None:
-        """Record that Spark asks for what lies above a commit, so it is done with the rest."""
+        """Record that Spark requests rows after a commit, so it has processed the rest."""
         if self.spark.ack(stream, position):
             if stream == self.stream:
                 self.counters.appended.ack(position.place)
             self.notify()
 
     def plan(self, stream: str, up_to: RecordPlace) -> None:
-        """Record that Spark asks for a range up to a place: that must not wait for room."""
+        """Record that Spark requests a range up to a place, which must not wait for room."""
         self.spark.plan(stream, up_to)
         self.notify()
 
     def has_left(self, stream: str) -> bool:
-        """Tell whether a stream was lost: Spark was done with all its rows before it was left."""
+        """Return whether a stream was abandoned; Spark had processed all its rows before."""
         return stream in self.previous_streams
 
     # waiting
 
     def notify(self) -> None:
-        """Wake whoever waits."""
+        """Wake all waiting threads."""
         with self._changed:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Let nobody wait any longer."""
+        """Wake all waiting threads for good."""
         self.outcome.is_stopped = True
         self.notify()
 
@@ -260,7 +262,7 @@ class CaptureState:
             self._changed.wait_for(lambda: self.outcome.is_stopped or is_over(), timeout_seconds)
 
     def wait_for(self, is_true: Callable[[], bool], timeout_seconds: float | None) -> None:
-        """Wait until a condition holds; what is there already is not held back by a later error.
+        """Wait until a condition holds; available rows are delivered even after an error.
 
         Raises:
             InformixCdcError: the condition does not hold, and the capture has ended.

@@ -1,8 +1,8 @@
-"""Run the capture loop in a thread: start it, keep it going over lost connections, stop it.
+"""Run the capture loop in a thread: start it, reconnect after lost connections, stop it.
 
-Rule: one thread, one stream. A lost connection is retried from the spool's own position, and so, once
-without progress, is a session that the server ended; any other error ends the thread and is raised
-wherever somebody asks for rows.
+Rule: one thread, one stream. After a lost connection it reconnects from the spool's own position; a
+session that the server ended is repeated once without progress. Any other error ends the thread, and is
+raised where rows are requested.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
 from informix_checkpoints.offsets import StreamOffset
 
-logger = logging.getLogger("informix_cdc.connector.capture_thread")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.capture_thread")  # a logger name, not a module
 
 _MOST_PAUSE_SECONDS = 5.0
 _NOWHERE = object()
-_STEADY_SECONDS = 60.0  # a connection that lasted this long resets the count of failures
+_STEADY_SECONDS = 60.0  # a connection that lasted this long resets the number of failures
 
 
 class CaptureThread:
@@ -37,11 +37,12 @@ class CaptureThread:
 
     Args:
         options: with the password; this object never leaves its process.
-        offset: where the stream stands; one that is not started makes a first start.
-        planned: the end of a batch that Spark has planned and asks for again.
-        check_schema: refuses the schema of the tables if it is not the declared one.
-        state: a new one, or what goes on from that of a capture before.
-        on_switched_on: called with a table whose full row logging was off before; else that is logged.
+        offset: position of the stream; "not started" makes a first start.
+        planned: end of a planned batch that Spark requests again.
+        check_schema: refuses the schema of the tables if it differs from the declared one.
+        state: a new one, or the successor of an earlier capture's.
+        on_switched_on: called with a table whose full row logging was switched on; by default it is
+            logged.
     """
 
     def __init__(
@@ -73,11 +74,11 @@ class CaptureThread:
         self._thread = threading.Thread(target=self._run, name="informix-cdc capture", daemon=True)
 
     def start(self) -> None:
-        """Begin to capture; errors show in `state`."""
+        """Start the capture; `state` has its errors."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the session and let go of the spool; safe to call twice."""
+        """Close the session and release the spool; can be called twice."""
         self._stop.set()
         self.state.stop()
         if self._thread.is_alive():
@@ -96,14 +97,13 @@ class CaptureThread:
                 raise
         finally:
             self._capture.end_session()
-            if self._stop.is_set():  # else the rows in the spool may still be asked for
+            if self._stop.is_set():  # otherwise the rows in the spool may still be requested
                 self._capture.release_spool()
 
     def _capture_once(self) -> None:
-        """Capture over one connection; what is tried again begins with the session closed.
+        """Capture over one connection; close the session before a retry.
 
-        Any other error is told first: closing waits for the read in flight, and whoever waits for rows
-        need not.
+        Any other error is reported first, because closing waits for the read in flight.
         """
         try:
             self._capture.run()
@@ -113,7 +113,7 @@ class CaptureThread:
             raise
 
     def _log_failure(self, reason: BaseException) -> None:
-        """Log our own errors with their text; that of others may quote anything: where they arose."""
+        """Log our own errors with their message, others by location only: they may quote anything."""
         ours = reason if isinstance(reason, InformixCdcError) else None
         CAPTURE_FAILED.log(
             logger,
@@ -134,38 +134,39 @@ class CaptureThread:
         )
 
     def _is_worth_retrying(self, reason: BaseException) -> bool:
-        """Retry what was once a working connection; a first mistake is reported at once.
+        """Retry after a connection that once worked; report an error of the first connection at once.
 
-        Where one more session may help, a second one is not opened before the stream has moved on.
+        If one more session may help, no second one is opened before the stream has advanced.
         """
         if isinstance(reason, InformixCdcError) and reason.one_more_session:
             return self._was_steady() or self._progress() != self._session_ended_at
         spool = self.state.spool
         if spool is not None and spool.has_lost_rows:
-            return False  # only who asks Spark where it stands can capture them again
+            return False  # only a caller that knows Spark's offset can capture them again
         was_connected = spool is not None or bool(self.state.previous_streams)
         is_away = isinstance(reason, InformixCdcError) and reason.is_temporary
         return isinstance(reason, ConnectionLost) or (is_away and was_connected)
 
     def _progress(self) -> object:
-        """Return where the stream stands; nothing else is progress."""
+        """Return the stream's position; nothing else counts as progress."""
         return (spool.stream, spool.manifest.high_watermark) if (spool := self.state.spool) else None
 
     def _was_steady(self) -> bool:
-        """Tell whether the last connection has served for a while."""
+        """Return whether the last connection lasted for a while."""
         gauges = self.state.gauges
         has_served = gauges.contact_at - self._tried_at > _STEADY_SECONDS
         return gauges.contacts > self._contacts_then and has_served
 
     def _is_given_up(self, attempt: RetryCallState) -> bool:
-        """Count from the first failure after the last progress: silence before it is no failure.
+        """Count from the first failure after the last progress; silence before it is not a failure.
 
-        Bytes alone are no progress: what fails on its way into the spool would be tried for ever.
+        Received bytes are not progress: rows that fail on their way to the spool would be retried
+        forever.
         """
         now, progress = time.monotonic(), self._progress()
         if self._failed_since is None or progress != self._progress_then or self._was_steady():
             self._failed_since, self._progress_then, self._failures = now, progress, 0
-            attempt.attempt_number = 1  # pauses begin small again
+            attempt.attempt_number = 1  # start with short pauses again
         self._contacts_then = self.state.gauges.contacts
         self._failures += 1
         if self._is_last_try(attempt):
@@ -176,7 +177,7 @@ class CaptureThread:
         return self._stop.is_set() or too_often or too_long
 
     def _is_last_try(self, attempt: RetryCallState) -> bool:
-        """Tell whether one more session is all that is tried, whatever the options allow."""
+        """Return whether only one more session is tried, whatever the options allow."""
         reason = attempt.outcome.exception() if attempt.outcome else None
         return isinstance(reason, InformixCdcError) and reason.one_more_session
 
@@ -186,7 +187,7 @@ class CaptureThread:
 
     def _record_reconnect(self, attempt: RetryCallState) -> None:
         self.state.counters.reconnect_attempts += 1
-        self.state.counters.reconnects += self._failures == 1  # an outage, however often it is tried
+        self.state.counters.reconnects += self._failures == 1  # counts once per outage
         reason = attempt.outcome.exception() if attempt.outcome else None
         if self._is_last_try(attempt):
             self._session_ended_at = self._progress()
@@ -194,7 +195,7 @@ class CaptureThread:
 
 
 def _lines_of_code(reason: BaseException | None) -> str:
-    """Return the traceback of an error and of those that led to it, the first of them first."""
+    """Return the traceback of an error and its causes, the first cause first."""
     if reason is None:
         return ""
     before = reason.__cause__ or (None if reason.__suppress_context__ else reason.__context__)

@@ -1,7 +1,7 @@
-"""`informix-cdc acquire`: full row logging on again, and the position from which that holds.
+"""`informix-cdc acquire`: switch full row logging on again and print the position from which it is on.
 
-Rule: the position is asked of the server after the switch, so that every record behind it has whole
-rows. It alone goes to stdout, for scripts; everything else goes to stderr.
+Rule: the position is read from the server after the switch, so that every later record has whole rows.
+Only the position is printed to stdout, for scripts; everything else goes to stderr.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from informix_cdc.terminal import say
 from informix_checkpoints.receipts import load_receipt, save_receipt
 
 _NEXT = (
-    "Every change that is made from now on has whole rows, and lies at {position} or behind it. What"
-    " was changed shortly before may lie behind it too, without them: no writer should have run until"
-    " now. Start a new stream there, with a new checkpoint:\n"
+    "Every change made from now on has whole rows and is at or after {position}. Changes made"
+    " shortly before may also be after this position, but without whole rows: make sure that no"
+    " writer has run until now. Start a new stream there, with a new checkpoint:\n"
     '  .option("startingPosition", "{position}")'
 )
 
 _IN_STREAM = (
-    "Writers may go on. Start the query again with the same checkpoint and the option\n"
+    "Writers may resume. Restart the query with the same checkpoint and this option:\n"
     '  .option("schemaChange", {receipt})\n'
-    "In a mirror's file, under [source]:\n"
+    "In the file of a mirror, under [source]:\n"
     "  schemaChange = {receipt}"
 )
 
@@ -51,16 +51,16 @@ _POLL_SECONDS = 0.1
 
 
 def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
-    """Switch full row logging on for the tables and print from where a new stream can begin.
+    """Switch full row logging of the tables on and print the position at which a new stream can start.
 
     Args:
         options: option `table` names the tables.
-        receipt: of `release`; it is completed, so that their streams go on with the altered tables.
+        receipt: file written by `release`; it is completed, so that the streams can continue.
 
     Raises:
         BadOption: the database is not logged, or a table does not exist.
-        ServerRefused: the server turns it down, the switch does not show, or a table has an ALTER that
-            is not ended.
+        ServerRefused: the server refuses the switch, the flag is not set after it, or a table has a
+            pending in-place ALTER.
     """
     with open_catalog(options) as catalog:
         options = with_named_tables(options, catalog)
@@ -87,19 +87,19 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
 def _say_switched(table: Table, was_on: bool) -> None:
     if was_on:
         say(
-            f"{table.name}: full row logging was on already; whether it was off in between cannot be"
-            " seen."
+            f"{table.name}: full row logging was already on. If it was off in between, that"
+            " cannot be detected."
         )
     else:
         say(f"{table.name}: full row logging is on.")
 
 
 def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:
-    """Return where every change from now on lies, and what is open there.
+    """Return a position that all later changes follow, and the transactions open there.
 
-    Who was open before the switch may have changed rows without full row logging. A stream knows that
-    it is older by its BEGINTX below the position; the log's end is only known within a page, so that
-    it is waited for until the log has moved on by two, or all of these have ended.
+    Transactions open before the switch may have changed rows without full row logging. A stream detects
+    them if their BEGINTX is before the position. The end of the log is known only to the page, so this
+    waits until the log has advanced by two pages, or until all of these transactions have ended.
 
     Raises:
         ServerRefused: neither happens in time.
@@ -113,17 +113,17 @@ def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:
         if time.monotonic() >= deadline:
             ids = ", ".join(map(str, sorted(before & still_open)))
             raise ServerRefused(
-                "full row logging is on, but the log does not move on behind the switch, so that"
-                f" transactions that were open before it may lie there: {ids}.",
-                "Run this again when they have ended; or run it again and meanwhile switch the log:"
-                " onmode -l.",
+                "full row logging is on, but the log did not advance after the switch. These"
+                f" transactions were open before it, and their changes may be incomplete: {ids}.",
+                "Run acquire again after they have ended, or run it again and switch the log"
+                " meanwhile: onmode -l",
             )
         time.sleep(_POLL_SECONDS)
 
 
 def _say_who_is_waited_for(still_open: Collection[int]) -> None:
     ids = ", ".join(map(str, sorted(still_open)))
-    say(f"Waiting for transactions that were open before the switch to end: {ids}.")
+    say(f"Waiting for transactions to end that were open before the switch: {ids}.")
 
 
 def _say_position(position: str, open_transactions: Collection[int]) -> None:
@@ -131,7 +131,7 @@ def _say_position(position: str, open_transactions: Collection[int]) -> None:
     if open_transactions:
         ids = ", ".join(map(str, sorted(open_transactions)))
         say(
-            f"Open transactions: {len(open_transactions)} (ids {ids}). A stream that begins at this"
-            " position leaves those out that began before it, with all they change."
+            f"Open transactions: {len(open_transactions)} (ids {ids}). They began before this"
+            " position: a stream that starts here does not deliver them."
         )
     click.echo(position)

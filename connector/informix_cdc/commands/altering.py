@@ -1,7 +1,6 @@
-"""Receipts of tables that are altered while their streams live on.
+"""Receipts: let streams continue after an ALTER of their tables.
 
-Rule: what a receipt says was looked up here, of checkpoints, catalog and log; nothing is asked of the
-user.
+Rule: the content of a receipt comes from checkpoints, catalog and log, never from the user.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from informix_checkpoints.receipts import Acquired, Receipt
 
 POLL_SECONDS = 0.1
 REPORT_SECONDS = 10.0
-MOVE_SECONDS = 60.0  # in which a log that is written to moves on by a page, however slow the server
+MOVE_SECONDS = 60.0  # within which a log that is written to advances by a page, even on a slow server
 _NOTHING_DONE = "Nothing was switched off."
 
 
 def only_released(
     streams: Iterable[StreamOfTables], tables: Sequence[Table], catalog: Catalog
 ) -> list[StreamOfTables]:
-    """Return streams as far as they capture the tables: the others' writers need not stand still.
+    """Restrict streams to the tables that are released; writers of the other tables may continue.
 
     Raises:
-        BadOption: a stream knows nothing of single tables yet, reads one for a snapshot, or has
-            another one that was released.
+        BadOption: the offset of a stream has no state per table yet, a snapshot of a table is running,
+            or another table of the stream is released already.
     """
     wanted = {str(table.name) for table in tables}
     found = []
@@ -51,34 +50,34 @@ def only_released(
         states = stream.progress.delivered.tables
         if states is None:
             raise BadOption(
-                f"{stream}, was written by an earlier version, which had one digest for all of its"
-                f" tables. {_NOTHING_DONE}",
-                "Run its query once with this version, and stop it again.",
+                f"{stream}, was written by an earlier version, which stored one digest for all"
+                f" of its tables. {_NOTHING_DONE}",
+                "Run its query once with this version, stop it, and run release again.",
             )
         for table in mine:
             snapshot = states[unqualified(str(table.name))].snapshot
             if snapshot is not None and not snapshot.is_done:
                 raise BadOption(
-                    f"{stream}, has a snapshot of {table.name} under way. {_NOTHING_DONE}",
-                    "Let the snapshot end first.",
+                    f"{stream}, has an unfinished snapshot of {table.name}. {_NOTHING_DONE}",
+                    "Let the query finish the snapshot first.",
                 )
         found.append(replace(stream, tables=mine))
     return found
 
 
 def _require_others_logged(stream: StreamOfTables, wanted: Collection[str], catalog: Catalog) -> None:
-    """Refuse to release a table beside one that is: a query goes on with one receipt, not with two."""
+    """Refuse if another table of the stream is released already: a query accepts only one receipt."""
     others = [table for table in stream.tables if str(table.name) not in wanted]
     for table in catalog.without_row_logging(others):
         raise BadOption(
             f"{stream}, captures {table.name} too, whose full row logging is off. {_NOTHING_DONE}",
-            "Release tables that are altered together at once, with one receipt; or end the ALTER of"
-            " that one first: acquire it, and run the query.",
+            "Release tables that are altered together in one command, with one receipt. Or"
+            " complete the ALTER of that table first: run acquire, then run the query.",
         )
 
 
 def receipt_of(streams: Iterable[StreamOfTables], tables: Sequence[Table]) -> Receipt:
-    """Return what is known once all changes of the tables are delivered."""
+    """Return a receipt; all changes of the tables must be delivered."""
     delivered = [stream.progress.delivered for stream in streams]
     digests = {
         unqualified(str(table.name)): table_digest(table)
@@ -87,7 +86,7 @@ def receipt_of(streams: Iterable[StreamOfTables], tables: Sequence[Table]) -> Re
     }
     table_ids = {unqualified(str(table.name)): table.table_id for table in tables}
     missing = [str(table.name) for table in tables if unqualified(str(table.name)) not in digests]
-    assert not missing  # it was looked at before
+    assert not missing  # checked before
     return Receipt(
         delivered[0].source,
         {offset.stream: offset.position.commit for offset in delivered},
@@ -97,31 +96,33 @@ def receipt_of(streams: Iterable[StreamOfTables], tables: Sequence[Table]) -> Re
 
 
 def require_receipt_of(receipt: Receipt, catalog: Catalog, options: SourceOptions) -> None:
-    """Refuse a receipt of another server, or of other tables, or one that is complete.
+    """Refuse a receipt of another server, of other tables, or one that is complete already.
 
-    Completed again it would say that nothing was changed before the second time, and the stream would
-    leave out, without a word, what writers have done since the first.
+    A second completion would state that nothing was changed before it, and the stream would silently
+    skip the changes made since the first.
 
     Raises:
-        BadOption: names both.
+        BadOption: the message names what differs.
     """
     source = source_digest(catalog.server_name(), options.database)
     if receipt.source != source:
         raise BadOption(
-            f"the receipt is of source {receipt.source}, and server and database make {source}.",
-            "Name the server and database that release was given.",
+            f"the receipt is for source {receipt.source}, but this server and database are"
+            f" source {source}.",
+            "Give the same server and database as for release.",
         )
     named = sorted(unqualified(str(name)) for name in options.table_names())
     if named != sorted(receipt.digests):
         raise BadOption(
-            f"the receipt is of {', '.join(sorted(receipt.digests))}, not of {', '.join(named)}.",
-            "Acquire all tables of a receipt at once, and no others.",
+            f"the receipt is for {', '.join(sorted(receipt.digests))}, not for {', '.join(named)}.",
+            "Run acquire for all tables of the receipt at once, and for no others.",
         )
     if receipt.acquired is not None:
         raise BadOption(
-            f"the receipt is complete: acquire has run, and found {show(receipt.acquired.since)}.",
-            "Start the query with it. To alter the table again, let the query run first; then"
-            " release, ALTER and acquire it with another receipt.",
+            "the receipt is complete: acquire has already run, with position"
+            f" {show(receipt.acquired.since)}.",
+            "Start the query with it. To alter the table again, first let the query run; then"
+            " run release, ALTER and acquire with a new receipt.",
         )
 
 
@@ -132,21 +133,22 @@ def acquired(
     report: Callable[[frozenset[int]], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> Acquired:
-    """Return from where the tables are whole in the log, and from where on they are delivered.
+    """Return from which position the tables have whole rows, and from which to deliver them.
 
-    A session that begins in the page of the ALTER may be handed rows of the former layout, so the log
-    is moved on by a page first. Whoever is open then is waited for, however long it takes: its rows
-    may not be whole. Then the log is moved on once more, since its end is known by pages only.
+    A session that starts in the page of the ALTER may receive rows of the previous layout, so the log
+    is first advanced by a page. Then all transactions open at that time are awaited, however long it
+    takes, because their rows may not be whole. Then the log is advanced once more, because its end is
+    known only to the page.
 
     Args:
-        options: which columns are captured, as the query has it.
+        options: the captured columns, as in the query.
         catalog: of the captured database; full row logging is on.
-        marking: a connection to it that may make temporary tables.
-        report: called now and then with who is waited for.
+        marking: a connection to it that may create temporary tables.
+        report: called periodically with the transactions that are awaited.
         clock: a monotonic clock, in seconds.
 
     Raises:
-        ServerRefused: the log does not move on.
+        ServerRefused: the log does not advance.
     """
     names = options.table_names()
     _await_later_second(catalog, catalog.created(catalog.tables(names)))
@@ -161,10 +163,10 @@ def acquired(
 
 
 def _await_later_second(catalog: Catalog, created: Iterable[int]) -> None:
-    """Wait until nobody begins in the second in which a table was made: such rows pass for another's.
+    """Wait until no transaction begins in the second in which a table was created.
 
-    What began no later than a partition was made is of the table that had its number before (decision
-    0032), and the server tells both by seconds.
+    Rows of a transaction that began no later than a partition was created belong to the previous table
+    of that number (decision 0032), and the server's times have a resolution of one second.
     """
     newest = max(created, default=0)
     while catalog.clock() == newest:
@@ -177,7 +179,7 @@ def _await_ends(
     report: Callable[[frozenset[int]], None],
     clock: Callable[[], float],
 ) -> None:
-    """Wait until each was seen to be gone once: an id is a slot, and may be taken again."""
+    """Wait until each transaction id was unused once: ids are slots and are reused."""
     reported_at = clock()
     while waited_for := waited_for & catalog.open_transactions():
         if clock() - reported_at >= REPORT_SECONDS:
@@ -187,14 +189,14 @@ def _await_ends(
 
 
 def _move_log(catalog: Catalog, marking: Transport, up_to: int, clock: Callable[[], float]) -> None:
-    """Write into the log until every record yet to be written lies behind a place."""
+    """Write to the log until all later records are after a position."""
     deadline = clock() + MOVE_SECONDS
     while catalog.next_position() < up_to:
         if clock() >= deadline:
             raise ServerRefused(
-                "full row logging is on, but the log does not move on by a page, so that it is not"
-                " known from where on the tables are delivered.",
-                "Run this again, and meanwhile switch the log: onmode -l.",
+                "full row logging is on, but the log does not advance by a page, so the"
+                " position from which to deliver the tables is unknown.",
+                "Run acquire again, and meanwhile switch the log: onmode -l",
             )
         marking.rows(MAKE_MARKER)
         marking.rows(DROP_MARKER)

@@ -1,6 +1,6 @@
-"""The command line: `informix-cdc`.
+"""The command line `informix-cdc`.
 
-Rule: quick to start. A command imports what it needs when it runs; Spark is loaded by the demo only.
+Rule: it starts quickly. Each command imports what it needs when it runs; only the demo loads Spark.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DRIVER_HOST = (
     *("spoolPath", "maxSpoolBytes", "delivery"),
     *("flightHost", "flightPort", "metricsHost", "metricsPort"),
 )
-# Whose row logging is switched: the tables themselves are arguments.
+# Options of the commands that switch row logging; they take the tables as arguments.
 _ALTERED_TABLES = ("database", "tableExclude", "columns", "lobs", "simpleLobs")
 
 
@@ -46,9 +46,9 @@ _ALTERED_TABLES = ("database", "tableExclude", "columns", "lobs", "simpleLobs")
 )
 @click.version_option(__version__, prog_name="informix-cdc")
 def main() -> None:
-    """Live change data capture from IBM Informix into Spark.
+    """Change data capture from IBM Informix into Spark.
 
-    New here? `informix-cdc demo` shows everything at work, and needs no Informix.
+    New here? `informix-cdc demo` runs everything on one host and needs no Informix server.
     """
 
 
@@ -63,28 +63,28 @@ def main() -> None:
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="table: for people. json: one object per line, nothing lost: decimals, and integers beyond"
-    " 2^53, are strings.",
+    help="table: readable text. json: one object per line, lossless; decimals, and integers"
+    " beyond 2^53, are strings.",
 )
-@click.option("--limit", type=click.IntRange(1), help="Number of rows after which to end.")
+@click.option("--limit", type=click.IntRange(1), help="Stop after this number of rows.")
 @click.option(
     "--from",
     "startingPosition",
     metavar="PLACE",
     default="latest",
     show_default=True,
-    help="Where to begin, as option startingPosition: latest (now), earliest (the oldest log file), or"
-    " a position such as 40:0x18; status, offsets and acquire print such ones.",
+    help="Where to start, as in option startingPosition: latest (now), earliest (the oldest log"
+    " file), or a position such as 40:0x18, as printed by status, offsets and acquire.",
 )
 @click.option(
     "--no-switch",
     is_flag=True,
-    help="Refuse a table whose full row logging is off, and change nothing on the server.",
+    help="Fail if full row logging of a table is off; change nothing on the server.",
 )
 @click.option(
     "--yes", "is_sure", is_flag=True, help="Switch full row logging on without asking for confirmation."
 )
-@click.option("--snapshot", is_flag=True, help="Print existing rows too, while changes go on.")
+@click.option("--snapshot", is_flag=True, help="Print the existing rows too, while changes stream.")
 def tail(
     output_format: str,
     limit: int | None,
@@ -95,31 +95,31 @@ def tail(
 ) -> None:
     """Print committed changes as they happen, without Spark.
 
-    Begins now, unless --from says otherwise, or with the rows that are there (--snapshot), and ends
-    with Ctrl-C. Every capture needs full row logging of its tables. Where it is off, tail asks before
-    it switches it on: the server then refuses ALTER TABLE until `informix-cdc release` switches it off.
+    Starts with the changes committed from now on, unless --from or --snapshot is given. Press Ctrl-C to
+    stop. Capture requires full row logging of the tables. If it is off, tail asks for confirmation and
+    switches it on; the server then refuses ALTER TABLE until `informix-cdc release` switches it off.
     """
     from informix_cdc.commands.tail import permission, print_changes, with_spool
 
     if no_switch and is_sure:
-        raise click.UsageError("--yes and --no-switch exclude each other.")
+        raise click.UsageError("--yes and --no-switch are mutually exclusive.")
     may_switch = permission(may_switch=not no_switch, is_sure=is_sure)
     with one_line_errors(), with_spool(given, snapshot=snapshot) as texts:
         print_changes(parse_options(texts), output_format, limit, may_switch)
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Check all that a stream needs, and name the remedies.")
+@main.command(epilog=PASSWORD_HINT, short_help="Check everything that a stream needs.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _SNAPSHOTS, _DRIVER_HOST), also=["restartBound"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool, **given: str | None) -> None:
-    """Check driver, server, tables and this host, and name the remedy for what is wrong.
+    """Check driver, server, tables and this host, and print how to fix what is wrong.
 
-    Changes nothing. Run it where Spark's driver is to run: it looks at Spark, Java, the workers'
-    Python, the spool's folder and the ports too. Each check ends as ok, warning, failure, or not
-    checked because an earlier one failed. Exit code 0: no failure; 1: at least one; 2: an option is
-    wrong.
+    Changes nothing. Run it on the host of Spark's driver: it also checks Spark, Java, the Python of the
+    workers, the spool folder and the ports. Each check reports ok, warning, failure, or not checked
+    (because an earlier check failed). Exit code 0: no failure; 1: at least one failure; 2: an option is
+    invalid.
     """
     from informix_cdc.commands.doctor import print_findings
 
@@ -128,7 +128,7 @@ def doctor(as_json: bool, **given: str | None) -> None:
 
 
 @main.command(
-    epilog=PASSWORD_HINT, short_help="Switch full row logging off, so that tables can be altered."
+    epilog=PASSWORD_HINT, short_help="Switch full row logging off so that tables can be altered."
 )
 @source_options(CONNECTION, _ALTERED_TABLES, _LARGE_OBJECTS, _LOG_READING, also=["restartBound"])
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
@@ -137,29 +137,30 @@ def doctor(as_json: bool, **given: str | None) -> None:
     "checkpoints",
     multiple=True,
     metavar="PLACE",
-    help="checkpointLocation of a query that captures a TABLE; repeatable.",
+    help="checkpointLocation of a query that captures a TABLE; can be repeated.",
 )
 @click.option(
-    "--no-checkpoint", is_flag=True, help="State that no query needs changes of these tables any more."
+    "--no-checkpoint", is_flag=True, help="Confirm that no query needs the changes of these tables."
 )
 @click.option(
     "--stream-tables",
     multiple=True,
     metavar="TEXT",
-    help="Option table of these queries, if it names other tables than TABLE...; repeatable.",
+    help="Value of option table in these queries, if it differs from TABLE...; can be repeated.",
 )
 @click.option(
     "--receipt",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="New file for what the streams of the tables need to go on with the same checkpoints.",
+    help="File to create: a receipt that lets the streams of the tables continue after the"
+    " ALTER, with the same checkpoints.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation; refusals are not overridden.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation. All checks still apply.")
 @click.option(
     "--quiet-seconds",
     type=click.FloatRange(0, 3600),
     default=60,
     show_default=True,
-    help="Seconds without new records after which the log counts as read to its end.",
+    help="Seconds without new records after which the log counts as fully read.",
 )
 def release(
     tables: tuple[str, ...],
@@ -173,8 +174,8 @@ def release(
 ) -> None:
     """Switch full row logging of each TABLE (owner.table) off, so that it can be altered.
 
-    Refuses while a session captures a TABLE, and while a query has changes of it to deliver: the log is
-    read from each checkpoint's position to its end. Stop the writers and the queries first.
+    Fails if a session captures a TABLE, or if a query has not delivered all of its changes: release
+    reads the log from each checkpoint's position to the end. Stop the writers and the queries first.
     """
     from informix_cdc.commands import release as release_command
 
@@ -190,19 +191,19 @@ def release(
         )
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging on again, after an ALTER.")
+@main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging on again after an ALTER.")
 @source_options(CONNECTION, _ALTERED_TABLES, _LARGE_OBJECTS, also=["restartBound"])
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option(
     "--receipt",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Receipt that release has written: the streams of the tables go on with it.",
+    help="Receipt written by release; lets the streams of the tables continue after the ALTER.",
 )
 def acquire(tables: tuple[str, ...], receipt: Path | None, **given: str | None) -> None:
-    """Switch full row logging of each TABLE on again; print the position from which that holds.
+    """Switch full row logging of each TABLE on again and print the position from which it is on.
 
-    The position is what a new stream, with a new checkpoint, takes as startingPosition. Row logging
-    that someone else has switched off and on again leaves no trace: what changed meanwhile is missing.
+    Use that position as startingPosition of a new stream with a new checkpoint. acquire cannot detect
+    whether someone else has switched row logging off and on again: changes made in between are missing.
     """
     from informix_cdc.commands import acquire as acquire_command
 
@@ -211,7 +212,7 @@ def acquire(tables: tuple[str, ...], receipt: Path | None, **given: str | None) 
 
 
 def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:
-    # A table may have columns that cannot be captured: its row logging is switched all the same.
+    # Row logging is switched for tables with columns that cannot be captured, too.
     of_switches = {"table": ",".join(tables), "unsupportedColumns": "omit-following"}
     return parse_options({**given, **of_switches}, is_stream=False)
 
@@ -225,23 +226,23 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     "checkpoints",
     multiple=True,
     metavar="PLACE",
-    help="checkpointLocation of a query whose lag and headroom are shown; repeatable.",
+    help="checkpointLocation of a query whose lag and headroom to show; can be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option(
     "--watch",
     type=click.FloatRange(0.1),
     metavar="SECONDS",
-    help="Seconds between two requests; repeats until Ctrl-C.",
+    help="Repeat every SECONDS until Ctrl-C.",
 )
 def status(
     checkpoints: tuple[str, ...], as_json: bool, watch: float | None, **given: str | None
 ) -> None:
-    """Show the capture sessions of a server, its log, and the lag and headroom of checkpoints.
+    """Show a server's capture sessions and log, and the lag and headroom of checkpoints.
 
-    Lag is the log between a checkpoint and the log's end; headroom is what the server can still write
-    before it overwrites the restart position. Both count the whole log, in bytes of all tables; percent
-    is of all log files.
+    Lag is the amount of log between a checkpoint and the end of the log. Headroom is the amount that
+    the server can still write before it overwrites the checkpoint's restart position. Both count the
+    log of all tables, in bytes and in percent of all log files.
     """
     from informix_cdc.commands.status import print_status
     from informix_cdc.terminal import options_without_tables
@@ -251,7 +252,7 @@ def status(
         print_status(options, checkpoints, as_json=as_json, watch_seconds=watch)
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Print columns, keys and DDL for tables of a lake.")
+@main.command(epilog=PASSWORD_HINT, short_help="Print columns, keys and DDL for lake tables.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES), also=["snapshotKey", "restartBound"]
 )
@@ -261,20 +262,20 @@ def status(
     type=click.Choice(["table", "delta", "iceberg", "from-json", "json"]),
     default="table",
     show_default=True,
-    help="table: columns and key of each table. delta, iceberg: statements that create the tables."
-    " from-json: schemas for from_json with shape=json. json: all of it, an object for each table.",
+    help="table: columns and key of each table. delta, iceberg: CREATE TABLE statements."
+    " from-json: schemas for from_json with shape=json. json: everything, one object per table.",
 )
 @click.option(
     "--into",
     default="",
     metavar="CATALOG.SCHEMA",
-    help="Put this in front of each table's name in the statements.",
+    help="Prefix for the table names in the statements.",
 )
 def schema(output_format: str, into: str, **given: str | None) -> None:
     """Print the columns, Spark types and key of each table, or DDL for Delta Lake and Iceberg.
 
-    For sinks that you write yourself. Changes nothing, and needs no Spark. Key columns are NOT NULL in
-    the DDL, all others may be NULL. INTERVAL DAY TO SECOND is a BIGINT of microseconds there.
+    Use it for sinks that you write yourself. Changes nothing and needs no Spark. In the DDL, key
+    columns are NOT NULL and all others nullable; INTERVAL DAY TO SECOND is a BIGINT of microseconds.
     """
     from informix_cdc.commands.schema import COLUMNS_OF_ANY_SHAPE, print_schema
 
@@ -283,17 +284,21 @@ def schema(output_format: str, into: str, **given: str | None) -> None:
         print_schema(options, output_format, into)
 
 
-@main.command(short_help="Keep tables of a lake equal to Informix tables.")
+@main.command(short_help="Keep lake tables in sync with Informix tables.")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--plan", "is_plan", is_flag=True, help="Print what would be done, and every problem.")
-@click.option("--once", is_flag=True, help="End once everything that is committed now is there.")
-@click.option("--program", is_flag=True, help="Print the path of a program for spark-submit, and end.")
+@click.option("--plan", "is_plan", is_flag=True, help="Print the plan and all problems; write nothing.")
+@click.option(
+    "--once", is_flag=True, help="Stop when everything committed before the start is applied."
+)
+@click.option(
+    "--program", is_flag=True, help="Print the path of the program for spark-submit and exit."
+)
 def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
-    """Keep tables of a lake equal to Informix tables, as FILE says (TOML).
+    """Keep lake tables in sync with Informix tables, as configured in FILE (TOML).
 
-    FILE has `into`, `checkpoint` and a table [source] with options of the format; docs/lake.md shows
-    all settings. Starts Spark by itself; Ctrl-C ends it after the batch at hand. Exit code 1: the plan
-    has problems, or the query has failed.
+    FILE has `into`, `checkpoint` and a table [source] with options of the format; docs/lake.md lists
+    all settings. The command starts Spark; Ctrl-C stops it after the current batch. Exit code 1: the
+    plan has problems, or the query failed.
     """
     from importlib.util import find_spec
 
@@ -304,7 +309,7 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
         raise click.UsageError("Missing argument 'FILE'.")
     for module, extra in (("deltalake", "delta"), ("pyspark", "spark")):
         if find_spec(module) is None:
-            raise OneLineError(f"a mirror needs {module}: pip install 'informix-cdc[{extra}]'.")
+            raise OneLineError(f"mirror requires {module}. Run: pip install 'informix-cdc[{extra}]'")
     from informix_cdc.commands.mirror import failures_in_one_line, print_plan, run_mirror
 
     with one_line_errors():
@@ -314,14 +319,14 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
             run_mirror(file, once=once)
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Show where a query's checkpoint stands in the log.")
+@main.command(epilog=PASSWORD_HINT, short_help="Show the log position of a query's checkpoint.")
 @click.argument("checkpoint")
 @source_options(CONNECTION, _LARGE_OBJECTS, also=["tableExclude", "restartBound"])
 @click.option(
     "--spool-path",
     default="",
     metavar="FOLDER",
-    help="Option spoolPath of the query, to show what its spool holds.",
+    help="Option spoolPath of the query, to show the content of its spool.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.pass_context
@@ -331,8 +336,8 @@ def offsets(
     """Show the offsets in a query's CHECKPOINT, and what a restart needs.
 
     CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
-    Positions are shown as the server writes them: number of the logical log, and place in it. No server
-    is asked, unless flags or --profile name one: then the headroom is shown too.
+    Positions are shown in the server's notation: number of the logical log and position in it. The
+    command connects to a server, and shows the headroom, only if flags or --profile name one.
     """
     from informix_cdc.commands.offsets import print_offsets
     from informix_cdc.terminal import options_without_tables
@@ -343,12 +348,12 @@ def offsets(
 
 
 def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
-    """Tell whether a server was typed: variables that are always set must not connect unasked."""
+    """Return whether a flag names a server: environment variables alone must not connect."""
     sources = (context.get_parameter_source(name) for name in (*given, "profile"))
     return ParameterSource.COMMANDLINE in sources
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Record a server's answers, to replay them elsewhere.")
+@main.command(epilog=PASSWORD_HINT, short_help="Record a server's responses for replay elsewhere.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING), also=["restartBound"]
 )
@@ -357,18 +362,20 @@ def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
     "path",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="File to create; with the suffix .gz it is compressed.",
+    help="File to create; the suffix .gz compresses it.",
 )
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Seconds after which to end.")
-@click.option("--reads", type=click.IntRange(1), help="Number of reads after which to end.")
-@click.option("--catalog-only", is_flag=True, help="Record the catalog's answers only, and no changes.")
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), help="Stop after this many seconds."
+)
+@click.option("--reads", type=click.IntRange(1), help="Stop after this number of reads.")
+@click.option("--catalog-only", is_flag=True, help="Record only the catalog, and no changes.")
 def record(
     path: Path, seconds: float | None, reads: int | None, catalog_only: bool, **given: str | None
 ) -> None:
-    """Record a server's answers, byte by byte, for `informix-cdc emulator --replay`.
+    """Record a server's responses, byte by byte, for `informix-cdc emulator --replay`.
 
-    Begins now, ends with Ctrl-C or at a limit. Switches full row logging on for the tables, except with
-    --catalog-only. The file holds the rows themselves, and no password: docs/evidence/README.md.
+    Starts now and stops with Ctrl-C or at a limit. Switches full row logging of the tables on, unless
+    --catalog-only is given. The file contains table rows but no password: docs/evidence/README.md.
     """
     from informix_cdc.commands.record import RecordLimits
     from informix_cdc.commands.record import record as record_to
@@ -379,12 +386,14 @@ def record(
         record_to(options, path, limits, catalog_only=catalog_only)
 
 
-@main.command(short_help="Print where the jar lies that reads rows in Spark's JVM.")
-@click.option("--compile", "is_new", is_flag=True, help="Make it first, with javac and PySpark's jars.")
+@main.command(short_help="Print the path of the jar that reads rows in Spark's JVM.")
+@click.option(
+    "--compile", "is_new", is_flag=True, help="Compile it first, with javac and PySpark's jars."
+)
 def jar(is_new: bool) -> None:
     """Print the path of the jar that reads rows in Spark's JVM, for Spark's setting spark.jars.
 
-    Rows then reach Spark in columns, faster, and are the same:
+    With it Spark reads the same rows as columns, which is faster:
     docs/clusters.md#the-reader-in-the-jvm.
     """
     from informix_cdc.host import compile_jar, jar_path

@@ -1,6 +1,6 @@
-"""`informix-cdc db2`: words about files of Db2's formats.
+"""`informix-cdc db2`: commands for files in Db2 formats.
 
-Rule: as in `cli.py`: what a word needs is imported when it is typed. Spark is not.
+Rule: as in `cli.py`, each command imports what it needs when it runs. None needs Spark.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import click
 from informix_cdc.terminal import Command, Commands, one_line_errors
 
 
-@click.group(cls=Commands, short_help="Look into files of three Db2 formats.")
+@click.group(cls=Commands, short_help="Inspect files in three Db2 formats.")
 def db2() -> None:
-    """Look into files of three Db2 formats: docs/db2.md."""
+    """Inspect files in three Db2 formats: docs/db2.md."""
 
 
-@db2.command(cls=Command, short_help="Say what a file is, and how it is to be read.")
+@db2.command(cls=Command, short_help="Print the format of a file and how to read it.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def inspect(file: Path) -> None:
-    """Say which of the formats FILE has: framing, byte order, and which ambiguous reading fits.
+    """Print the format of FILE: framing, byte order, and which interpretation fits.
 
-    Shows counts and names of tables, and no value of a row. Spark is not needed.
+    Prints counts and table names, but no values of rows. Does not need Spark.
     """
     from informix_capture_client.printable import printable
     from informix_cdc.db2 import inspect as inspect_file

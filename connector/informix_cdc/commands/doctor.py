@@ -1,8 +1,7 @@
-"""`informix-cdc doctor`: each finding when it is known, for people, or one JSON object for machines.
+"""`informix-cdc doctor`: print each finding as soon as it is known, or one JSON object.
 
-Rule: findings come as they are; only the lines for people put equal ones together and cut long ones
-off. Failures come first in the summary. Remedies are printed there as lines of their own, unbroken, to
-be copied.
+Rule: the text output groups equal findings and truncates long ones; JSON has all of them unchanged. The
+summary lists failures first. Remedies are printed there on lines of their own, unbroken, to be copied.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ _STYLES = {
 }
 _PLURALS = {State.WARNING: "warnings", State.FAILURE: "failures"}
 _SHOWN_TABLES = 3
-_LONGEST = 400  # characters of a sentence; --json has them all
+_LONGEST = 400  # maximum characters of a finding in the text output
 _STATE_WIDTH, _CHECK_WIDTH = 9, 20
 _INDENT = _STATE_WIDTH + _CHECK_WIDTH
 
 
 def print_findings(options: SourceOptions, *, as_json: bool) -> int:
-    """Examine, print, and return the exit code: 1 if anything failed, else 0.
+    """Run the checks, print the findings, and return the exit code: 1 if a check failed, else 0.
 
     Raises:
-        BadOption: an option is malformed.
+        BadOption: an option is invalid.
     """
     checks = diagnose(options, arguments_for("acquire", options))
     if as_json:
@@ -57,9 +56,9 @@ def print_findings(options: SourceOptions, *, as_json: bool) -> int:
 
 
 def to_json(findings: Sequence[Finding]) -> str:
-    """Return one object: `ok`, `counts` by state, and `findings` in the order of the checks.
+    """Return one JSON object: `ok`, `counts` by state, and `findings` in the order of the checks.
 
-    A finding has `check`, `state`, `table`, `found` and `remedy`; table and remedy may be null.
+    A finding has `check`, `state`, `table`, `found` and `remedy`; table and remedy can be null.
     """
     counts = Counter(finding.state for finding in findings)
     shown = {
@@ -105,7 +104,7 @@ def _print_group(console: Console, group: Sequence[Finding]) -> None:
 
 
 def _print_not_checked(console: Console, groups: Iterable[Sequence[Finding]]) -> None:
-    """Print what could not be looked at, by reason, in one paragraph."""
+    """Print the checks that were skipped, grouped by reason, in one paragraph."""
     together: dict[tuple[str, str], list[str]] = {}
     for group in groups:
         if group[0].state is State.NOT_CHECKED:
@@ -120,7 +119,7 @@ def _print_not_checked(console: Console, groups: Iterable[Sequence[Finding]]) ->
 
 
 def _equal_ones(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
-    """Put together what one check says in the same words, mostly of several tables."""
+    """Group the findings of a check that have the same text, usually those of several tables."""
     for _, of_check in groupby(findings, key=lambda finding: finding.check):
         together: dict[tuple[object, ...], list[Finding]] = {}
         for finding in of_check:
@@ -130,7 +129,7 @@ def _equal_ones(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
 
 
 def _found(group: Sequence[Finding]) -> Text:
-    found = " ".join(group[0].found.split())  # a server's words begin no line of the report
+    found = " ".join(group[0].found.split())  # newlines in a server's message start no line here
     cut = found if len(found) <= _LONGEST else found[:_LONGEST] + "... (--json shows all)"
     tables = _names(group)
     return Text.assemble((f"{tables}: ", "blue"), cut) if tables else Text(cut)
@@ -143,7 +142,7 @@ def _names(group: Sequence[Finding]) -> str:
 
 
 def _print_remedies(console: Console, groups: Iterable[Sequence[Finding]]) -> None:
-    """Print how to mend what was found, failures first."""
+    """Print the remedies, those of failures first."""
     order = list(State)[::-1]
     to_mend = sorted(
         (group for group in groups if group[0].remedy), key=lambda group: order.index(group[0].state)
@@ -154,7 +153,7 @@ def _print_remedies(console: Console, groups: Iterable[Sequence[Finding]]) -> No
     for group in to_mend:
         first = group[0]
         is_same = len({finding.advice for finding in group}) == 1
-        others = "" if is_same else f"  (and so for the other {len(group) - 1})"
+        others = "" if is_same else f"  (and the same for the other {len(group) - 1})"
         start = f"  {first.check}: "
         line = start + " ".join(first.remedy.split()) + others
         if console.is_terminal:

@@ -1,4 +1,4 @@
-"""`informix-cdc emulator`: the embedded server, with the demo database or a recording to replay."""
+"""`informix-cdc emulator`: run the embedded server with the demo database, or replay a recording."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from informix_emulator import (
 from informix_emulator.shop import DATABASE, LOCALE, PASSWORD, TABLE_NAMES, Workload
 
 _NOT_A = {INFORMIX.name: f"an {INFORMIX.product}", GBASE_8S.name: f"a {GBASE_8S.product}"}
-# Options of the recording that a client must repeat, else it asks other questions.
+# Options of the recording that a client must repeat, or its requests differ from the recorded ones.
 _REPEATED = ("dialect", "columns", "unsupportedColumns", "lobs", "readTimeoutSeconds", "dbLocale")
 
 
@@ -42,20 +42,20 @@ def serve_demo(
     tls: ssl.SSLContext | None = None,
     certificate: Path | None = None,
 ) -> None:
-    """Serve until interrupted; print how to connect, with `certificate` if it is what `tls` shows."""
+    """Serve until interrupted; print how to connect, with `certificate` if that is what `tls` uses."""
 
     def when_ready(listening: ListeningServer) -> None:
         announce(listening, transactions_per_second, dialect, certificate)
 
     with _workload(server, transactions_per_second):
         serve(server, host, port, when_ready, tls)
-    say("The emulator has ended.")
+    say("The emulator has stopped.")
 
 
 def command_to_watch(
     listening: ListeningServer, dialect: str = INFORMIX.name, certificate: Path | None = None
 ) -> str:
-    """Return a command that shows the changes, ready to be copied."""
+    """Return a command that prints the changes, ready to be pasted."""
     given = {"server": listening.server.name}
     if listening.is_encrypted:
         given["encryption"] = TLS
@@ -74,9 +74,9 @@ def _tail(password: str, host: str, port: int, options: Mapping[str, str]) -> st
 
 
 def jdbc_url(listening: ListeningServer) -> str:
-    """Return the URL by which IBM's JDBC driver connects, without the password.
+    """Return the URL with which IBM's JDBC driver connects, without the password.
 
-    DB_LOCALE must be that of the database, or opening it is refused with -23197.
+    DB_LOCALE must be that of the database, or the server refuses to open it with -23197.
     """
     server = listening.server
     settings = f"INFORMIXSERVER={server.name};user={server.owner};DELIMIDENT=Y;DB_LOCALE={LOCALE}"
@@ -91,14 +91,16 @@ def announce(
     dialect: str,
     certificate: Path | None = None,
 ) -> None:
-    """Print where the emulator listens, a command that watches it, and the URL of IBM's driver."""
-    quiet = "" if transactions_per_second else " It is quiet: --demo-workload 5 brings it to life."
+    """Print the address of the emulator, a command that prints its changes, and the JDBC URL."""
+    quiet = (
+        "" if transactions_per_second else " Nothing writes to it: use --demo-workload 5 for changes."
+    )
     say(
         f"An emulator, not {_NOT_A[dialect]} server, listens on {listening.host}:{listening.port}."
-        f"{quiet} Ctrl-C ends it. To watch it:"
+        f"{quiet} Press Ctrl-C to stop it. To print its changes, run:"
     )
     say_unbroken(command_to_watch(listening, dialect, certificate), to_stdout=True)
-    if dialect == INFORMIX.name:  # the URL of GBASE's driver is not IBM's
+    if dialect == INFORMIX.name:  # the JDBC driver of GBASE uses another URL
         say("To connect with IBM's JDBC driver and the same password:")
         say_unbroken(jdbc_url(listening))
 
@@ -123,29 +125,30 @@ def serve_replay(path: Path, host: str, port: int) -> None:
     """Serve until interrupted; print how to connect.
 
     Raises:
-        BadOption: the file is no recording.
-        OSError: it cannot be read, or the port is taken.
+        BadOption: the file is not a recording.
+        OSError: the file cannot be read, or the port is in use.
     """
     try:
         recording = read_recording(path)
     except BadRecording as reason:
-        raise BadOption(str(reason), "Record it anew, or copy the file again.") from None
+        raise BadOption(str(reason), "Record it again, or copy the file again.") from None
     replayed = ReplayedServer(recording)
     with ServerSocket(replayed.connect, host, port, greeting=replayed.greeting) as listener:
-        version = recording.header["server"].get("version", "version not told")
+        version = recording.header["server"].get("version", "unknown version")
         say(
-            f"A recording of {recording.server_name} ({version}), not a server, is replayed on"
-            f" {listener.host}:{listener.port}. Ctrl-C ends it. A capture that reads to its end"
-            " is refused there: 'the recording ends here'. To watch it:"
+            f"Replaying a recording of {recording.server_name} ({version}), not a server, on"
+            f" {listener.host}:{listener.port}. Press Ctrl-C to stop. A capture that reads to"
+            " the end of the recording fails with 'the recording ends here'. To print its"
+            " changes, run:"
         )
         shown = command_to_watch_replay(recording, listener.host, listener.port)
         say_unbroken(shown, to_stdout=True)
         listener.serve_forever()
-    say("The replay has ended.")
+    say("The replay has stopped.")
 
 
 def command_to_watch_replay(recording: Recording, host: str, port: int) -> str:
-    """Return a command that shows the changes, ready to be copied; any password is taken."""
+    """Return a command that prints the changes, ready to be pasted; the replay accepts any password."""
     options: Mapping[str, Any] = recording.header.get("options", {})
     defaults = {name: default for name, default, _ in option_rows()}
     given = {"server": recording.server_name, "database": options.get("database", "")}
@@ -153,4 +156,4 @@ def command_to_watch_replay(recording: Recording, host: str, port: int) -> str:
     for name in _REPEATED:
         if (value := str(options.get(name, ""))) not in ("", defaults[name]):
             given[name] = value
-    return _tail("any", host, port, given) + " --yes"  # whatever is replayed, nothing is changed
+    return _tail("any", host, port, given) + " --yes"  # a replay changes nothing

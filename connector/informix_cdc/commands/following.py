@@ -1,9 +1,9 @@
-"""Follow committed changes of a server without Spark: for a first look.
+"""Follow committed changes of a server without Spark, for `tail`.
 
-Rule: `follow` has the session, assembler and decoder of the Spark source, but stores nothing: no spool,
-no checkpoint, no second try when the connection breaks. It ends with a sentence when reads bring
-nothing. `follow_with_rows` is the capture of the Spark source itself, with a spool that is gone
-afterwards: a snapshot needs it, and contents of large objects. There a lost connection is tried again.
+Rule: `follow` uses the session, assembler and decoder of the Spark source, but no spool, no checkpoint
+and no reconnect; it fails if reads return nothing for too long. `follow_with_rows` runs the capture of
+the Spark source itself with a temporary spool, for snapshots and contents of large objects; it
+reconnects.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED
 from informix_checkpoints.spool import Spool, delivered, in_row_form, stored_range
 
-# Called with the tables, and with whether the server is the emulator.
+# Called with the tables, and whether the server is the emulator.
 OnRowLoggingOff = Callable[[Sequence[Table], bool], None]
 
-_EMULATOR = " emulator Version "  # in what it gives for its version, whatever it poses as
+_EMULATOR = " emulator Version "  # part of the emulator's version, in every emulated version
 _POLL_SECONDS = 0.1
 _STOP_MARGIN_SECONDS = 2.0
 
 
 @dataclass(slots=True)
 class TailFigures:
-    """What was shown; rows of a transaction that was read with them, and not shown, do not count.
+    """Counts of printed rows; rows of a transaction that are not printed do not count.
 
-    `existing_rows` are those of a snapshot, which are of no transaction.
+    `existing_rows` are those of a snapshot, which belong to no transaction.
     """
 
     transactions: int = 0
@@ -68,7 +68,7 @@ class TailFigures:
     begun_at: float = field(default_factory=time.monotonic)
 
     def count(self, commit: int, *, is_existing: bool = False) -> None:
-        """Count a row that was shown; those of one commit come one after another."""
+        """Count a printed row; rows of one commit are consecutive."""
         if is_existing:
             self.existing_rows += 1
             return
@@ -78,7 +78,7 @@ class TailFigures:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Seconds since the beginning."""
         return time.monotonic() - self.begun_at
 
 
@@ -89,24 +89,25 @@ def follow(
     on_switched_on: Callable[[Table], None] = lambda _table: None,
     on_row_logging_off: OnRowLoggingOff | None = None,
 ) -> Generator[list[ChangeRow], None, None]:
-    """Yield what commits from option startingPosition on, whole transactions at a time.
+    """Yield the changes committed after option startingPosition, in whole transactions.
 
     Args:
         options: where to connect and what to capture.
-        figures: when it began; the caller counts what it shows.
-        on_ready: called once, when every later commit will be seen.
-        on_switched_on: called, in another thread, with a table whose full row logging was off before.
-        on_row_logging_off: called before tables are captured whose full row logging is off; may refuse.
+        figures: has the start time; the caller counts the rows that it prints.
+        on_ready: called once, when every later commit will be returned.
+        on_switched_on: called in another thread with a table whose full row logging was switched on.
+        on_row_logging_off: called with tables whose full row logging is off, before it is switched on;
+            may refuse.
 
     Raises:
-        InformixCdcError: the capture cannot start or go on.
+        InformixCdcError: the capture cannot start or continue.
     """
     source = look_up_tables(options)
     if on_row_logging_off is not None:
         report_row_logging_off(options, source, on_row_logging_off)
     start = CaptureStart(options, source, None, on_switched_on=on_switched_on)
     stream = ChangeStream(start.begin, start.close)
-    contact = _Contact(2 * silent_seconds(options))  # the transport gives up first, if it can
+    contact = _Contact(2 * silent_seconds(options))  # the transport normally times out first
     try:
         yield from _follow(stream, source, figures, on_ready, contact)
     except ConnectionLost as reason:
@@ -114,7 +115,7 @@ def follow(
             raise
         raise ConnectionLost(
             f"A read does not return: {reason.message}",
-            "If it stays so, run informix-cdc record and send us the file.",
+            "If it happens again, run informix-cdc record and send us the file.",
             is_silence=True,
         ) from None
     finally:
@@ -127,7 +128,7 @@ def report_row_logging_off(
     """Call `on_off` if a capture would have to switch full row logging of a table on.
 
     Raises:
-        InformixCdcError: the server cannot be asked, or `on_off` refuses.
+        InformixCdcError: the server cannot be reached, or `on_off` refuses.
     """
     with open_catalog(options) as catalog:
         off = catalog.without_row_logging(source.tables)
@@ -137,7 +138,7 @@ def report_row_logging_off(
 
 
 def is_of_emulator(version: str) -> bool:
-    """Tell whether a server's version is that of the emulator, which has nobody's tables.
+    """Return whether a server's version is that of the emulator, where switching needs no confirmation.
 
     >>> is_of_emulator("IBM Informix Dynamic Server Version 14.10.FC10")
     False
@@ -146,14 +147,14 @@ def is_of_emulator(version: str) -> bool:
 
 
 class _Contact:
-    """Holds a stream to sending something; see `Liveness`."""
+    """Requires that a stream receives something from the server; see `Liveness`."""
 
     def __init__(self, silent_seconds: float) -> None:
         self._liveness = Liveness(silent_seconds, stalled_seconds=float("inf"))
-        self._liveness.connect(time.monotonic())  # a session may be open before the first answer
+        self._liveness.connect(time.monotonic())  # the session may be open before the first answer
 
     def require(self, answer: Answer) -> None:
-        """Refuse a server that has said nothing for too long.
+        """Fail if the server has sent nothing for too long.
 
         Raises:
             ConnectionLost: reads bring no bytes, or do not return.
@@ -174,7 +175,7 @@ def _follow(
     on_ready: Callable[[], None],
     contact: _Contact,
 ) -> Generator[list[ChangeRow], None, None]:
-    # A TRUNCATE ends a Spark query unless its user says otherwise; who only looks wants to see it.
+    # By default a TRUNCATE fails a Spark query; here it is printed.
     encoder = make_encoder(source.tables, source.rules, RowForm(truncate="emit"))
     structs = structs_of(source.tables)
     is_ready = False
@@ -187,7 +188,9 @@ def _follow(
         ):
             is_ready = True
             on_ready()
-        if figures.seconds > UNSEEN_WAIT_SECONDS:  # no waiting for ever for what was open before
+        if (
+            figures.seconds > UNSEEN_WAIT_SECONDS
+        ):  # do not wait forever for transactions that were open before
             stream.stop_waiting_for_unseen()
         if committed := _committed(events, encoder):
             batches = encoder.encode(committed)
@@ -213,17 +216,18 @@ def follow_with_rows(
     on_switched_on: Callable[[Table], None] = lambda _table: None,
     on_row_logging_off: OnRowLoggingOff | None = None,
 ) -> Generator[list[ChangeRow], None, None]:
-    """Yield the rows that are there, and what commits meanwhile and after, as a stream has them.
+    """Yield the existing rows, and the changes committed during and after the snapshot, as in a stream.
 
     Args:
-        options: with initialSnapshot, and a folder for the spool that nobody else uses.
-        on_ready: called once, when every later commit will be seen.
-        on_progress: called several times a second with how far the snapshot of each table is.
-        on_switched_on: called, in another thread, with a table whose full row logging was off before.
-        on_row_logging_off: called before tables are captured whose full row logging is off; may refuse.
+        options: with initialSnapshot, and a spool folder that nothing else uses.
+        on_ready: called once, when every later commit will be returned.
+        on_progress: called several times a second with the progress of each table's snapshot.
+        on_switched_on: called in another thread with a table whose full row logging was switched on.
+        on_row_logging_off: called with tables whose full row logging is off, before it is switched on;
+            may refuse.
 
     Raises:
-        InformixCdcError: the capture cannot start or go on.
+        InformixCdcError: the capture cannot start or continue.
     """
     source = look_up_tables(options)
     if on_row_logging_off is not None:
@@ -259,25 +263,25 @@ def _follow_capture(
                     yield [change for change in changes if not _begins_snapshot(change)]
             spool.trim(end.place)
         reached = end
-        state.ack(spool.stream, reached)  # the capture waits for whoever is slow, as it does for Spark
+        state.ack(spool.stream, reached)  # the capture waits for a slow reader, as it does for Spark
 
 
 def _begins_snapshot(change: ChangeRow) -> bool:
-    """Tell whether a row is the mark by which a sink empties its copy: a reader has none."""
+    """Return whether a row is the truncate that starts a snapshot in a sink; it is not printed."""
     return change.change_type == "truncate" and bool(change.metadata.get("_snapshot"))
 
 
 def _next_end(state: CaptureState, reached: Position | None) -> Position | None:
-    """Wait a little until the spool goes on; None if it does not.
+    """Wait briefly for new rows in the spool; return None if there are none.
 
     Raises:
-        InformixCdcError: the capture has ended, and everything before is shown.
+        InformixCdcError: the capture has failed, and everything before is printed.
     """
 
     def is_news() -> bool:
         return (spool := state.spool) is not None and _end(spool, reached) is not None
 
-    is_lost = state.outcome.has_come  # read first: what it left behind is there by then
+    is_lost = state.outcome.has_come  # read before the spool, which is complete by then
     if not is_news():
         if is_lost:
             state.outcome.raise_()

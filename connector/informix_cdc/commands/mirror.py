@@ -1,10 +1,10 @@
-"""`informix-cdc mirror FILE.toml`: plan, start and watch a mirror of Informix tables in a lake.
+"""`informix-cdc mirror FILE.toml`: plan, start and monitor a mirror of Informix tables in a lake.
 
     into = "/lake/stores"
     checkpoint = "/lake/checkpoints/stores"
-    trigger = "10 seconds"                  # as processingTime; as fast as possible without it
+    trigger = "10 seconds"                  # processingTime; default: as fast as possible
 
-    [source]                                # options of the format, as for readStream; no password
+    [source]                                # options of the format, as in readStream; no password
     host = "db1"
     database = "stores"
     table = "informix.*"
@@ -13,7 +13,7 @@
     [tables."informix.items"]
     keep = "history"
 
-    [spark]                                 # settings of the Spark that the command starts
+    [spark]                                 # settings of the Spark session that the command starts
     "spark.master" = "local[4]"
 
 Rule: all settings but `trigger` and `spark` are those of `informix_cdc.lake.mirror`.
@@ -55,19 +55,19 @@ from informix_cdc.terminal import OneLineError, TableProgressShown, counted, say
 
 _POLL_SECONDS = 1
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: .+")
-_STATE = re.compile(r"( SQLSTATE: \w{5})+\s*$")  # what Spark appends to the texts of others
-_OF_PY4J = "An error occurred while calling "  # the line before the JVM's own
+_STATE = re.compile(r"( SQLSTATE: \w{5})+\s*$")  # appended by Spark to messages of other systems
+_OF_PY4J = "An error occurred while calling "  # the line before the JVM's message
 StartSession = Callable[[MirrorSettings, Mapping[str, str]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorFile:
-    """What a file says.
+    """The content of a mirror's file.
 
     Attributes:
         settings: of the mirror.
         source: options of the format.
-        trigger: the interval between two micro-batches; empty for none.
+        trigger: interval between micro-batches; empty for none.
         spark: settings of Spark.
     """
 
@@ -81,22 +81,22 @@ def read_file(path: Path) -> MirrorFile:
     """Read a mirror's file.
 
     Raises:
-        BadOption: it cannot be read, is not TOML, holds a password, or says something that is unknown.
+        BadOption: it cannot be read, is not TOML, contains a password, or has an unknown setting.
     """
     try:
         known: dict[str, Any] = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as reason:
-        raise BadOption(f"{path} cannot be read: {reason}.", "Correct it.") from None
+        raise BadOption(f"{path} cannot be read: {reason}.", "Correct the file.") from None
     source, spark = known.pop("source", {}), known.pop("spark", {})
     trigger = known.pop("trigger", "")
     _require_flat(path, "source", source, lists=True)
     _require_flat(path, "spark", spark, lists=False)
     if not isinstance(trigger, str):
-        raise BadOption(f"{path}: trigger must be a text such as '10 seconds'.", "Correct it.")
+        raise BadOption(f"{path}: trigger must be a string such as '10 seconds'.", "Correct it.")
     if any(name.lower() == "password" for name in source):
         raise BadOption(
-            f"{path}: source holds a password.",
-            "Put it into a file that only you may read, and name that as passwordFile.",
+            f"{path}: [source] contains a password.",
+            "Write the password to a file that only you can read, and set passwordFile to its path.",
         )
     options = {name: _as_text(value) for name, value in source.items()}
     settings = {name: str(spark[name]) for name in spark}
@@ -108,7 +108,7 @@ def read_file(path: Path) -> MirrorFile:
 
 
 def _require_flat(path: Path, name: str, values: object, *, lists: bool) -> None:
-    """Refuse what is no table of single values; `lists` of texts stand for texts with commas."""
+    """Require a table of single values; `lists` of strings stand for comma-separated text."""
     if not isinstance(values, dict):
         raise BadOption(f"{path}: {name} must be a table: [{name}].", "Correct it.")
     for key, value in values.items():
@@ -116,8 +116,8 @@ def _require_flat(path: Path, name: str, values: object, *, lists: bool) -> None
         if isinstance(value, dict) or (isinstance(value, list) and not (lists and is_texts)):
             raise BadOption(
                 f"{path}: {key} in [{name}] must be a single value.",
-                "Put names with a dot or other signs in quotes."
-                + (" Separate several values by commas, in one text." if lists else ""),
+                "Quote names that contain a dot or other special characters."
+                + (" To give several values, use one string with commas." if lists else ""),
             )
 
 
@@ -128,10 +128,11 @@ def _as_text(value: object) -> str:
 
 
 def print_plan(path: Path) -> bool:
-    """Print what a mirror will do, and everything that is in its way; tell whether nothing is.
+    """Print what a mirror will do, and all problems; return whether there are none.
 
     Raises:
-        InformixCdcError: no table is known: options are wrong, or the server cannot be reached.
+        InformixCdcError: the tables cannot be determined: options are invalid, or the server is
+            unreachable.
     """
     file = read_file(path)
     plan = plan_mirror(file.settings, file.source)
@@ -171,12 +172,12 @@ def _target_text(plan: MirrorPlan, target: TargetTable) -> str:
 
 
 def run_mirror(path: Path, *, once: bool, session: StartSession = start_session) -> None:
-    """Run a mirror until it is told to stop, or, with `once`, until it has what is there now.
+    """Run a mirror until interrupted, or, with `once`, until all current changes are applied.
 
     Args:
         path: of the file.
-        once: end once everything committed before the start is in the tables.
-        session: starts Spark, or returns the one there is.
+        once: stop when everything committed before the start is in the tables.
+        session: starts Spark, or returns the existing session.
 
     Raises:
         BadOption: the file or the plan has a problem.
@@ -202,10 +203,10 @@ def run_mirror(path: Path, *, once: bool, session: StartSession = start_session)
 
 @contextlib.contextmanager
 def failures_in_one_line() -> Iterator[None]:
-    """Turn an exception of PySpark into one line: the source's own sentence, if it has one.
+    """Turn an exception of PySpark into a one-line error with the source's own message, if it has one.
 
     Raises:
-        OneLineError: in place of the exception.
+        OneLineError: replaces the exception.
     """
     try:
         yield
@@ -216,7 +217,7 @@ def failures_in_one_line() -> Iterator[None]:
 
 
 def _sentence_in(text: str) -> str:
-    r"""Return the source's own error out of what Spark says of a failed query, else its first line.
+    r"""Return the source's own error in the message of a failed query, else its first line.
 
     >>> _sentence_in("[STREAM_FAILED] Query terminated: x.DataLoss: IFXCDC-0001: it is lost.\n at a.B")
     'IFXCDC-0001: it is lost.'
@@ -225,11 +226,11 @@ def _sentence_in(text: str) -> str:
         return _STATE.sub("", found[0])
     lines = [line.strip(" :") for line in text.splitlines()]
     messages = (line for line in lines if line and not line.startswith(_OF_PY4J))
-    return next(messages, "Spark gave no reason.")
+    return next(messages, "Spark reported no reason.")
 
 
 class _Shown:
-    """Prints a line for each batch with changes, and how far snapshots are."""
+    """Prints a line for each batch with changes, and the progress of snapshots."""
 
     def __init__(self, bars: TableProgressShown, estimates: Mapping[str, int]) -> None:
         self._bars, self._estimates = bars, estimates
@@ -237,14 +238,14 @@ class _Shown:
         self._loading: set[str] = set()
 
     def batch(self, batch: MirroredBatch) -> None:
-        """Show what a batch has done."""
+        """Print what a batch has done."""
         self._bars.hide()
         if batch.changes:
             say(_batch_text(batch))
         for table in sorted(batch.stopped.keys() - self._stopped):
             say(f"Stopped: {table}: {printable(batch.stopped[table])}")
         self._stopped = set(batch.stopped)
-        self._loading.update(batch.loading)  # those that were done before are no news
+        self._loading.update(batch.loading)  # snapshots that were done before are not shown
         self._bars.show(
             [
                 TableProgress(name, state.rows, self._estimates.get(name, 0), state.is_done)
@@ -258,7 +259,7 @@ def _batch_text(batch: MirroredBatch) -> str:
     behind = ""
     if batch.committed_at is not None:
         seconds = max((datetime.now(UTC) - batch.committed_at).total_seconds(), 0)
-        behind = f", {seconds:.0f} s after its last commit"
+        behind = f", {seconds:.0f} s after its latest commit"
     changes = counted(sum(batch.changes.values()), "change")
     return (
         f"{time.strftime('%X')} batch {batch.number}: {changes} in"
@@ -269,7 +270,7 @@ def _batch_text(batch: MirroredBatch) -> str:
 
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[Any]:
-    """Take SIGINT and SIGTERM; what is yielded tells whether one has come."""
+    """Handle SIGINT and SIGTERM; yield a function that returns whether one has arrived."""
     came: list[int] = []
     previous = {
         number: signal.signal(number, lambda got, _: came.append(got))

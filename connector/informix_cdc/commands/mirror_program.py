@@ -1,4 +1,4 @@
-"""The program that `informix-cdc mirror --program` names: spark-submit runs it with a mirror's file.
+"""The program for spark-submit whose path `informix-cdc mirror --program` prints.
 
 spark-submit --master yarn "$(informix-cdc mirror --program)" stores.toml
 """

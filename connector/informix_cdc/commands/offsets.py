@@ -1,6 +1,6 @@
-"""`informix-cdc offsets`: where a checkpoint is in the log, and what a restart of its query needs.
+"""`informix-cdc offsets`: print the log position of a checkpoint, and what a restart needs.
 
-Rule: it changes nothing. The report is one value; people get it as text, machines as JSON.
+Rule: it changes nothing. The report is one value, printed as text or as JSON.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from informix_checkpoints.table_states import TableState, tables_to_json
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """One source of the query: its progress, its spool if one was named and found, its needs.
+    """One source of the query: its progress, its spool if given and found, and what a restart needs.
 
-    `in_log` is where the restart position lies in the server's log, if a server was named.
+    `in_log` is where the restart position is in the server's log, if a server was named.
     """
 
     progress: SourceProgress
@@ -48,7 +48,7 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport:
-    """The report about a checkpoint; `spool_path` is empty if none was named."""
+    """The report on a checkpoint; `spool_path` is empty if none was given."""
 
     checkpoint: Checkpoint
     sources: tuple[SourceReport, ...]
@@ -56,12 +56,12 @@ class OffsetsReport:
 
 
 def print_offsets(place: str, spool_path: str, options: SourceOptions | None, *, as_json: bool) -> None:
-    """Read a checkpoint and print what it says; with options, ask the server for its log too.
+    """Read a checkpoint and print its content; with options, read the server's log too.
 
     Raises:
-        BadOption: it is no checkpoint of ours, or is not intact.
+        BadOption: it is not a checkpoint of this source, or it is damaged.
         AccessRefused: it cannot be read.
-        DataLoss: the spool's manifest is not intact.
+        DataLoss: the manifest of the spool is damaged.
     """
     report = report_of(place, spool_path, options)
     if as_json:
@@ -94,7 +94,7 @@ def _source_report(progress: SourceProgress, spool_path: str, log: ServerLog | N
 
 
 def report_as_json(report: OffsetsReport) -> dict[str, object]:
-    """Return the report for machines; positions in the server's notation, and as integers."""
+    """Return the report as JSON; positions in the server's notation and as integers."""
     return {
         "checkpoint": report.checkpoint.place,
         "sources": [_source_json(source) for source in report.sources],
@@ -164,7 +164,7 @@ def _spool_json(spool: Manifest) -> dict[str, object]:
 
 
 def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
-    """Yield the report for people."""
+    """Yield the report as text."""
     for source in report.sources:
         progress = source.progress
         yield Text(f"{report.checkpoint.place}, source {progress.name}", "bold")
@@ -174,25 +174,25 @@ def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
         if report.spool_path:
             yield Text(_spool_text(source, report.spool_path))
         if source.in_log:
-            yield Text("Headroom until the server overwrites what is needed: ").append_text(
+            yield Text("Headroom until the server overwrites the restart position: ").append_text(
                 headroom_text(source.in_log)
             )
     for line in report.checkpoint.foreign:
-        yield Text(f"source {line.name} is not of informix-cdc, skipped: {line.text}", "dim")
+        yield Text(f"source {line.name} does not belong to informix-cdc, skipped: {line.text}", "dim")
 
 
 def _stream_text(progress: SourceProgress) -> str:
     planned, committed = progress.planned[1], progress.committed and progress.committed[1]
     text = f"Stream {planned.stream}, source digest {planned.source}.{_tables_text(planned, committed)}"
     if planned.lost is not None:
-        text += f" A loss was reported where it stands: {planned.lost.message}"
+        text += f" Stopped at a reported data loss: {planned.lost.message}"
     if committed is None or committed.stream in ("", planned.stream):
         return text
-    return f"{text} It goes on where stream {committed.stream} was lost."
+    return f"{text} It continues from where stream {committed.stream} lost data."
 
 
 def _tables_text(offset: StreamOffset, committed: StreamOffset | None) -> str:
-    """Say which tables a stream has; an offset of version 1 does not know."""
+    """Return the tables of a stream as text; an offset of version 1 does not have them."""
     if offset.tables is None:
         return ""
     known = committed.tables or {} if committed is not None else {}
@@ -205,7 +205,7 @@ def _table_text(name: str, state: TableState, committed: TableState | None) -> s
     if state.since:
         facts.append(f"since {show(state.since)}")
     if (snapshot := state.snapshot) is not None:
-        kind = "snapshot done" if snapshot.is_done else "snapshot under way"
+        kind = "snapshot done" if snapshot.is_done else "snapshot running"
         if committed is None or committed.snapshot != snapshot:
             kind += ", read but not committed"
         facts.append(f"{kind}, {counted(snapshot.rows, 'row')}")
@@ -234,8 +234,8 @@ def _row(name: str, number: int, offset: StreamOffset) -> tuple[str, ...]:
 
 def _needs_text(needs: RestartNeeds) -> str:
     return (
-        f"A restart reads the log from {show(needs.restart)}: logical log {needs.oldest_log} and all"
-        f" after it must still be there. {_again_text(needs.batch)}"
+        f"A restart reads the log from {show(needs.restart)}: logical log {needs.oldest_log} and"
+        f" all later ones must still exist. {_again_text(needs.batch)}"
     )
 
 
@@ -243,10 +243,10 @@ def _again_text(batch: BatchAgain | None) -> str:
     if batch is None:
         return "Every planned batch is committed."
     if batch.is_empty:
-        return f"A restart runs batch {batch.number}, which is not committed; it is empty."
-    where = "the spool has them" if batch.is_in_spool else "they are captured again from the log"
+        return f"A restart runs batch {batch.number} again, which is not committed; it is empty."
+    where = "they are in the spool" if batch.is_in_spool else "they are read from the log again"
     return (
-        f"A restart runs batch {batch.number}, which is not committed: commits above"
+        f"A restart runs batch {batch.number} again, which is not committed: commits after"
         f" {show(batch.above)} up to {show(batch.up_to)}; {where}."
     )
 
@@ -254,10 +254,11 @@ def _again_text(batch: BatchAgain | None) -> str:
 def _spool_text(source: SourceReport, spool_path: str) -> str:
     spool, stream = source.spool, source.progress.planned[1].stream
     if spool is None:
-        return f"The spool {spool_path} has nothing of stream {stream}."
+        return f"The spool {spool_path} has no data of stream {stream}."
     rows = sum(segment.rows for segment in spool.segments)
-    use = "A restart takes it over." if source.needs.is_spool_used else "A restart cannot use it."
+    use = "A restart uses it." if source.needs.is_spool_used else "A restart cannot use it."
     return (
-        f"The spool holds {counted(rows, 'row')} in {counted(len(spool.segments), 'segment')}: commits"
-        f" above {show(spool.start.commit)} up to {show(spool.high_watermark.commit)}. {use}"
+        f"The spool has {counted(rows, 'row')} in {counted(len(spool.segments), 'segment')}:"
+        f" commits after {show(spool.start.commit)} up to {show(spool.high_watermark.commit)}."
+        f" {use}"
     )

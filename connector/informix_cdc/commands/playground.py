@@ -1,6 +1,6 @@
-"""The words that need no server: `informix-cdc demo` and `informix-cdc emulator`.
+"""The commands that need no server: `informix-cdc demo` and `informix-cdc emulator`.
 
-Rule: as in `cli.py`: what a word needs is imported when it is typed.
+Rule: as in `cli.py`, each command imports what it needs when it runs.
 """
 
 from __future__ import annotations
@@ -25,45 +25,44 @@ _DECIDED_BY_A_RECORDING = (
 )
 
 
-@click.command(cls=Command, short_help="Watch a shop's tables follow an emulated Informix, in Delta.")
+@click.command(cls=Command, short_help="Mirror an emulated Informix into Delta tables, live.")
 @click.option(
     "--seconds",
     type=click.FloatRange(1),
     default=30,
     show_default=True,
-    help="Seconds that the demo streams.",
+    help="Duration of the stream in seconds.",
 )
 @click.option(
     "--transactions-per-second",
     type=click.FloatRange(0.1, 2000),
     default=40,
     show_default=True,
-    help="Transactions that the workload begins per second.",
+    help="Transactions per second of the workload.",
 )
 @click.option(
     "--seed",
     type=int,
     default=1,
     show_default=True,
-    help="Seed of the workload: the same seed makes the same transactions.",
+    help="Seed of the workload; the same seed produces the same transactions.",
 )
 def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
-    """Mirror a busy shop of an embedded Informix emulator into Delta tables, and check every value.
+    """Mirror an embedded Informix emulator under load into Delta tables, and verify every value.
 
-    Needs Spark, deltalake and Java 17 or later, and nothing else. Ctrl-C ends it early, with the
-    summary.
+    Needs Spark, deltalake and Java 17 or later. Ctrl-C stops it early and prints the summary.
     """
-    if find_spec("pyspark") is None:  # an extra: the other words do without
-        raise OneLineError("the demo needs Spark: pip install 'pyspark>=4.0' 'pandas<3'.")
+    if find_spec("pyspark") is None:  # an optional dependency: the other commands work without it
+        raise OneLineError("the demo requires Spark. Run: pip install 'pyspark>=4.0' 'pandas<3'")
     if find_spec("deltalake") is None:
-        raise OneLineError("the demo needs delta-rs: pip install 'deltalake>=1.6'.")
+        raise OneLineError("the demo requires delta-rs. Run: pip install 'deltalake>=1.6'")
     from informix_cdc.demo import DemoSettings, run
 
     with one_line_errors():
         raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed)))
 
 
-@click.command(cls=Command, short_help="Serve an emulated Informix with a demo database.")
+@click.command(cls=Command, short_help="Run an emulated Informix with a demo database.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -76,28 +75,28 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
     "--server-name",
     default="informix",
     show_default=True,
-    help="Name of the server (its DBSERVERNAME).",
+    help="DBSERVERNAME of the server.",
 )
 @click.option(
     "--latency-ms",
     type=click.FloatRange(0, 60_000),
     default=0,
     show_default=True,
-    help="Emulated round trip in milliseconds: least time between a request and its answer.",
+    help="Emulated round trip: minimum time in milliseconds between a request and its response.",
 )
 @click.option(
     "--wait-to-fill",
     is_flag=True,
-    help="Let reads wait until there are as many records as they ask for.",
+    help="Block reads until the requested number of records is available.",
 )
 @click.option(
     "--log-mib",
     type=click.IntRange(1, 4096),
     default=16,
     show_default=True,
-    help="Size of the logical log in MiB, kept in memory: 8 log files of equal size. When all are full,"
-    " the oldest is overwritten, and a stream that still needs it has lost data. Raise it to try out"
-    " longer outages.",
+    help="Size of the logical log in MiB, kept in memory as 8 log files of equal size. When all"
+    " are full, the oldest is overwritten; a stream that still needs it loses data. Increase it"
+    " to test longer outages.",
 )
 @click.option(
     "--dialect",
@@ -109,24 +108,24 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
 @click.option(
     "--poses-as",
     type=click.Choice(["informix-12.10", "informix-14.10", "informix-15"]),
-    help="Version of Informix to pose as; 14.10 if none is given.",
+    help="Version of Informix to emulate; the default is 14.10.",
 )
 @click.option(
     "--tls-certificate",
     type=_FILE,
-    help="Certificate (PEM) of a server that takes encrypted connections alone, as onsocssl does.",
+    help="Certificate (PEM) of the server; it then accepts only encrypted connections, like onsocssl.",
 )
 @click.option("--tls-key", type=_FILE, help="Key (PEM) of --tls-certificate.")
 @click.option(
     "--demo-workload",
     type=click.FloatRange(0.1, 2000),
     metavar="TRANSACTIONS_PER_SECOND",
-    help="Run a workload that changes customers, orders and items at this rate.",
+    help="Run a workload on customers, orders and items at this rate.",
 )
 @click.option(
     "--replay",
     type=_FILE,
-    help="Recording of `informix-cdc record` to replay instead.",
+    help="Replay this recording of `informix-cdc record` instead.",
 )
 @click.pass_context
 def emulator(
@@ -144,10 +143,11 @@ def emulator(
     demo_workload: float | None,
     replay: Path | None,
 ) -> None:
-    """Serve an emulated Informix server with a demo database, until Ctrl-C.
+    """Run an emulated Informix server with a demo database, until Ctrl-C.
 
-    It is no Informix, and speaks its protocol (SQLI), so that IBM's JDBC driver reaches it as well.
-    Its database `stores` has the tables informix.customers, informix.orders and informix.items.
+    It is not an Informix server, but it speaks the Informix protocol (SQLI), so IBM's JDBC driver can
+    connect too. Its database `stores` has the tables informix.customers, informix.orders and
+    informix.items.
     """
     from informix_cdc.commands.emulator import serve_demo
     from informix_emulator import keep_rows
@@ -160,7 +160,7 @@ def emulator(
         with one_line_errors(), _named_address(host, port):
             return serve_replay(replay, host, port)
     if poses_as is not None and dialect != "informix":
-        raise click.UsageError("--poses-as names a version of Informix, and --dialect another product.")
+        raise click.UsageError("--poses-as needs --dialect informix.")
     server = demo_server(
         server_name, latency_ms / 1000, wait_to_fill, dialect, poses_as or dialect, log_mib
     )
@@ -172,7 +172,7 @@ def emulator(
 
 @contextlib.contextmanager
 def _named_address(host: str, port: int) -> Iterator[None]:
-    """Say what to do about an address at which nothing can listen."""
+    """Report an address that cannot be listened on, and how to choose another."""
     try:
         yield
     except OSError as reason:
@@ -180,24 +180,24 @@ def _named_address(host: str, port: int) -> Iterator[None]:
             raise
         why = os.strerror(reason.errno)
         raise OneLineError(
-            f"{host}:{port} cannot be listened on: {why}. Name another by --host and --port;"
-            " --port 0 picks a port that is free."
+            f"cannot listen on {host}:{port}: {why}. Choose another address with --host and"
+            " --port; --port 0 picks a free port."
         ) from None
 
 
 def _tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    """Return what connections are encrypted with, or None."""
+    """Return the TLS context of the server, or None."""
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
-        raise click.UsageError("--tls-certificate and --tls-key go together.")
+        raise click.UsageError("--tls-certificate and --tls-key must be given together.")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(certificate, key)
     except ssl.SSLError as reason:
-        what = reason.reason or "it cannot be read"
+        what = reason.reason or "they cannot be read"
         raise OneLineError(
-            f"{certificate} and {key} are no certificate with its key: {what}."
+            f"{certificate} and {key} are not a certificate and its key: {what}."
         ) from None
     return context
 
@@ -206,4 +206,4 @@ def _refuse_with_replay(context: click.Context) -> None:
     for name in _DECIDED_BY_A_RECORDING:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             flag = "--" + name.replace("_", "-")
-            raise click.UsageError(f"{flag} means nothing beside --replay: the recording is as it is.")
+            raise click.UsageError(f"{flag} cannot be used with --replay: the recording determines it.")

@@ -1,14 +1,14 @@
-"""`informix-cdc`, as the shell starts it: Ctrl-C before the command line is loaded ends it quietly."""
+"""Entry point of `informix-cdc`: an early Ctrl-C ends the process without a traceback."""
 
 from __future__ import annotations
 
 import signal
 
 _handler = signal.getsignal(signal.SIGINT)
-if _handler is signal.default_int_handler:  # else it is ignored, as behind nohup
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends this process, without a traceback
+if _handler is signal.default_int_handler:  # otherwise SIGINT is ignored, as under nohup
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends the process without a traceback
 
-from informix_cdc.commands.cli import main  # noqa: E402 - what takes the time
+from informix_cdc.commands.cli import main  # noqa: E402 - this import takes most of the time
 
 signal.signal(signal.SIGINT, _handler)
 

@@ -1,9 +1,9 @@
-"""`informix-cdc record`: keep a server's answers, so that they can be examined elsewhere.
+"""`informix-cdc record`: record a server's responses for analysis elsewhere.
 
-Rule: the same questions and the same session as `tail`, but nothing is understood: bytes that would
-stop a stream are the ones that are wanted most. The file is append-only, a line of JSON for each event,
-so that what came before a crash can be inspected; it is ended properly, also after an error: its last
-line has the digest of all others (docs/recording-format.md).
+Rule: it sends the same requests and opens the same session as `tail`, but decodes nothing, so that it
+also records bytes that would stop a stream. The file is append-only with one line of JSON per event, so
+that it can be inspected after a crash. It is always completed, even after an error: the last line has
+the digest of all others (docs/recording-format.md).
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from informix_cdc.terminal import counted, say, say_stays_on, say_switched_on, s
 from informix_cdc.version import __version__
 
 _WARNING = (
-    "A recording holds the rows themselves: anyone who has the file can read them. It holds no"
-    " password, no user and no address."
+    "The recording contains table rows in plain text: protect the file. It contains no"
+    " password, user name or address."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RecordLimits:
-    """When a recording ends by itself; None: only when it is interrupted."""
+    """Limits that end a recording; None: it ends only when interrupted."""
 
     seconds: float | None = None
     reads: int | None = None
 
     @property
     def most_seconds(self) -> float:
-        """Seconds after which it ends; infinity if it does not."""
+        """The limit in seconds, or infinity."""
         return self.seconds or float("inf")
 
 
@@ -68,7 +68,7 @@ def record(
     """Record the catalog and, unless `catalog_only`, a capture session until a limit or Ctrl-C.
 
     Raises:
-        InformixCdcError: the capture cannot start or go on; what was recorded until then is kept.
+        InformixCdcError: the capture cannot start or continue; everything recorded until then is kept.
     """
     say(_WARNING)
     file = RecordingFile(path, _header(options))
@@ -107,7 +107,7 @@ def _read(
         _until_interrupted() as stop,
         contextlib.closing(start.begin().session) as session,
     ):
-        say(f"Recording {', '.join(options.tables)} from now on. Ctrl-C ends.")
+        say(f"Recording {', '.join(options.tables)} from now on. Press Ctrl-C to stop.")
         with shown_progress("Recording", limits.reads or limits.seconds) as show:
             begun_at = time.monotonic()
             for number in itertools.count():
@@ -121,7 +121,7 @@ def _read(
 
 @contextlib.contextmanager
 def _until_interrupted() -> Iterator[threading.Event]:
-    """Yield what is set by Ctrl-C or SIGTERM: a read is never torn off in the middle."""
+    """Yield an event that Ctrl-C or SIGTERM sets, so that no read is interrupted halfway."""
     stop = threading.Event()
 
     def stop_reading(_number: int, _frame: FrameType | None) -> None:
@@ -136,7 +136,7 @@ def _until_interrupted() -> Iterator[threading.Event]:
 
 
 def _header(options: SourceOptions) -> dict[str, object]:
-    """Return the facts of the first line: an allow-list, so that no new option can leak into it."""
+    """Return the header. Its fields are listed one by one, so that new options cannot leak into it."""
     return {
         "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "client": {
@@ -152,7 +152,7 @@ def _header(options: SourceOptions) -> dict[str, object]:
             "table": ",".join(options.tables),
             "columns": ",".join(".".join(map(quoted, name)) for name in options.columns),
             "unsupportedColumns": options.unsupported_columns,
-            "lobs": "handle" if options.reads_objects else options.lobs,  # no contents are recorded
+            "lobs": "handle" if options.reads_objects else options.lobs,  # contents are not recorded
             "dbLocale": options.db_locale,
             "clientLocale": options.client_locale,
             "readTimeoutSeconds": options.read_timeout_seconds,
@@ -163,27 +163,27 @@ def _header(options: SourceOptions) -> dict[str, object]:
 
 
 def _server_version(options: SourceOptions) -> str:
-    """Return the server's version; before the file is made, so that a mistake leaves none."""
+    """Return the server's version; called before the file is created: an error leaves no file."""
     with open_catalog(options) as catalog:
         try:
             return catalog.server_version()
         except InformixCdcError as reason:
-            return f"not told ({reason.code})"  # its words may name who asked
+            return f"unknown ({reason.code})"  # the message may contain the user name
 
 
 _OWNER_ONLY = 0o600
 
 
 class RecordingFile:
-    """A recording that is being made; its `write` is a sink of events, for any thread.
+    """A recording in progress; threads may call `write` concurrently.
 
     Args:
-        path: must not exist; with the suffix .gz it is compressed.
-        header: more facts for the first line.
-        clock: a monotonic clock; events carry those since the beginning.
+        path: must not exist; the suffix .gz compresses the file.
+        header: additional fields of the first line.
+        clock: a monotonic clock; events have the seconds since the beginning.
 
     Raises:
-        BadOption: there is a file of that name.
+        BadOption: the file exists.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class RecordingFile:
         self._put({"format": FORMAT, "version": VERSION, **header})
 
     def write(self, event: RecordedEvent) -> None:
-        """Add an event. What comes after `close` is dropped: the recording has ended."""
+        """Append an event. Events after `close` are dropped."""
         with self._lock:
             if self._file.closed:
                 return
@@ -210,7 +210,7 @@ class RecordingFile:
             self._put({"at": round(self._clock() - self._begun_at, 6), **event})
 
     def close(self) -> None:
-        """Add the last line and close; calling it twice is harmless."""
+        """Write the last line and close the file; can be called twice."""
         with self._lock:
             if not self._file.closed:
                 digest = self._digest.hexdigest()
@@ -229,20 +229,20 @@ def _create(path: Path) -> io.BufferedIOBase:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY)
     except FileExistsError:
         raise BadOption(
-            f"{path} is there already, and a recording is never written over.", "Name another file."
+            f"{path} already exists; record never overwrites a file.", "Choose another file name."
         ) from None
     plain = os.fdopen(descriptor, "wb")
     return _Compressed(plain) if path.suffix == ".gz" else plain
 
 
 class _Compressed(gzip.GzipFile):
-    """A gzip file that closes the file below it too."""
+    """A gzip file that also closes the underlying file."""
 
     def __init__(self, below: io.BufferedWriter) -> None:
         super().__init__(fileobj=below, mode="wb", mtime=0)
         self._below = below
 
     def close(self) -> None:
-        """Write what is left, and close both."""
+        """Flush and close both files."""
         super().close()
         self._below.close()

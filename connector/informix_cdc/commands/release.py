@@ -1,7 +1,7 @@
-"""`informix-cdc release`: full row logging off, so that tables can be altered, without a loss.
+"""`informix-cdc release`: switch full row logging off so that tables can be altered without data loss.
 
-Rule: what can be refused at once is refused first; then the question; then the log is read, so that
-nothing commits while somebody thinks; the switch comes last. `--yes` overrides no refusal.
+Rule: all checks that need no reading of the log come first, then the confirmation. The log is read
+after it, so that nothing commits while the user decides. The switch comes last. `--yes` skips no check.
 """
 
 from __future__ import annotations
@@ -32,32 +32,33 @@ from informix_cdc.terminal import arguments_for, require_yes, say, say_command, 
 from informix_checkpoints.receipts import save_receipt
 
 _WARNING = (
-    "Full row logging of {tables} will be switched off on server {server}. From then on its changes"
-    " cannot be captured: do not change its rows until it is acquired again."
+    "Full row logging of {tables} will be switched off on server {server}. Changes made after"
+    " that cannot be captured: do not change rows of the tables until you have run acquire."
 )
 _BUFFERED = (
-    "Database {database} has buffered logging: what committed last may still be in the server's log"
-    " buffer, where no capture can see it. Once the writers have stopped, as user {owner}: onmode -c"
+    "Database {database} has buffered logging: the latest commits may still be in the server's"
+    " log buffer, which a capture cannot read. When the writers have stopped, run as user"
+    " {owner}: onmode -c"
 )
 _READING = (
-    "Reading the log to its end. On a server where nothing is written this takes {seconds:g} seconds"
-    " without new records."
+    "Reading the log to its end. If nothing is written on the server, this takes {seconds:g}"
+    " seconds without new records."
 )
 _ALTER_IN_STREAM = """\
-Full row logging is off for {tables}. What comes next, while nobody changes its rows:
-  1. ALTER.
-  2. Switch it on again; then writers may go on:"""
+Full row logging of {tables} is off. Next steps; do not change rows of the tables meanwhile:
+  1. Run the ALTER.
+  2. Switch row logging on again; then writers may resume:"""
 _QUERY_IN_STREAM = """\
-  3. Start the query again with the same checkpoint and the option
+  3. Restart the query with the same checkpoint and this option:
      .option("schemaChange", {receipt})
-     In a mirror's file, under [source]:
+     In the file of a mirror, under [source]:
      schemaChange = {receipt}"""
 _ALTER = """\
-Full row logging is off for {tables}. What comes next:
-  1. ALTER, while no writer changes the table.
-  2. Switch it on again; this prints the position from which that holds:"""
+Full row logging of {tables} is off. Next steps:
+  1. Run the ALTER, while no writer changes the table.
+  2. Switch row logging on again; this prints the position from which it is on:"""
 _NEW_QUERY = """\
-  3. Start the query as a new stream, with a new checkpoint, and that position as startingPosition."""
+  3. Start the query as a new stream, with a new checkpoint and that position as startingPosition."""
 
 
 def release(
@@ -70,21 +71,21 @@ def release(
     quiet_seconds: float,
     receipt: Path | None = None,
 ) -> None:
-    """Check, ask, and switch full row logging off.
+    """Check, ask for confirmation, and switch full row logging off.
 
     Args:
         options: option `table` names the tables to release.
         checkpoints: of all queries that capture one of them.
-        stream_tables: option `table` of these queries, where it is another one.
-        needs_no_checkpoint: the user says that no query needs their changes.
-        is_sure: do not ask.
-        quiet_seconds: how long the log must show nothing new to count as read to its end.
-        receipt: where to write what the streams need to go on with the altered tables.
+        stream_tables: option `table` of these queries, where it differs.
+        needs_no_checkpoint: the user confirms that no query needs their changes.
+        is_sure: do not ask for confirmation.
+        quiet_seconds: seconds without new records after which the log counts as fully read.
+        receipt: file to create, with which the streams continue after the ALTER.
 
     Raises:
-        BadOption: neither or both of checkpoints and `needs_no_checkpoint`; one that does not fit.
+        BadOption: neither or both of checkpoints and `needs_no_checkpoint`; or one does not match.
         DataLoss: a query has not delivered everything.
-        ServerRefused: a session captures a table, or the server turns it down.
+        ServerRefused: a session captures a table, or the server refuses the switch.
     """
     _require_one_choice(checkpoints, needs_no_checkpoint, receipt)
     with open_catalog(options) as catalog:
@@ -104,7 +105,7 @@ def release(
         _warn_of_buffered_logging(options, catalog)
         _ask(options, tables, streams, is_sure)
         reached = _read_to_end(streams, options, catalog, db_locale, quiet_seconds)
-        if receipt is not None:  # before the switch: where it cannot be written, nothing is done
+        if receipt is not None:  # before the switch: if it cannot be written, nothing is changed
             save_receipt(receipt_of(streams, tables), receipt, is_new=True)
         _switch_all_off(tables, options, catalog, db_locale)
         if reached is not None:
@@ -119,7 +120,7 @@ def _read_to_end(
     db_locale: str,
     quiet_seconds: float,
 ) -> int | None:
-    """Require that everything is delivered, and return the position up to which the log was read."""
+    """Require that everything is delivered; return the position up to which the log was read."""
     if streams:
         say(_READING.format(seconds=quiet_seconds))
     with _shown_reading(quiet_seconds) as on_read:
@@ -131,7 +132,7 @@ def _shown_reading(most_quiet_seconds: float) -> Iterator[OnRead]:
     with shown_progress("Reading the log", total=1.0) as show:
 
         def show_reading(read_bytes: int, total_bytes: int, quiet_seconds: float) -> None:
-            quiet = f"quiet for {quiet_seconds:.0f} of {most_quiet_seconds:g} s"
+            quiet = f"no new records for {quiet_seconds:.0f} of {most_quiet_seconds:g} s"
             size = f"{shown_bytes(read_bytes)} of {shown_bytes(total_bytes)}, " if total_bytes else ""
             show(read_bytes / total_bytes if total_bytes else 0, size + quiet)
 
@@ -139,7 +140,10 @@ def _shown_reading(most_quiet_seconds: float) -> Iterator[OnRead]:
 
 
 def _say_what_is_waited_for(captured: str, seconds: float) -> None:
-    say(f"{captured}. If its query was stopped just now, it ends soon: waiting up to {seconds:g} s.")
+    say(
+        f"{captured}. If its query was just stopped, the session ends soon: waiting up to"
+        f" {seconds:g} s."
+    )
 
 
 def _switch_all_off(
@@ -156,21 +160,22 @@ def _require_one_choice(
 ) -> None:
     if receipt is not None and (needs_no_checkpoint or not checkpoints):
         raise BadOption(
-            "--receipt is for queries that go on with the tables.",
-            "Give --checkpoint PATH for each of them, or leave --receipt out.",
+            "--receipt requires the checkpoints of the queries that continue with the tables.",
+            "Give --checkpoint PATH for each of them, or omit --receipt.",
         )
     if bool(checkpoints) == needs_no_checkpoint:
         raise BadOption(
             "release must know which queries still need changes of these tables.",
-            "Give --checkpoint PATH for each of them, or --no-checkpoint if there is none.",
+            "Give --checkpoint PATH for each of them, or --no-checkpoint if there are none.",
         )
 
 
 def _logged_tables(options: SourceOptions, catalog: Catalog, receipt: Path | None) -> list[Table]:
-    """Return the tables whose full row logging is on; say which need nothing.
+    """Return the tables whose full row logging is on; report the others.
 
     Raises:
-        BadOption: a receipt is wanted of one that has none: what was changed since is not known.
+        BadOption: a receipt is requested, but row logging of a table is off: changes since then are
+            unknown.
     """
     require_logged_database(options, catalog)
     tables = catalog.tables(options.table_names())
@@ -178,17 +183,17 @@ def _logged_tables(options: SourceOptions, catalog: Catalog, receipt: Path | Non
     for table in off:
         if receipt is not None:
             raise BadOption(
-                f"full row logging of {table.name} is off already, so that no receipt can say what was"
-                " delivered of it.",
-                "Where release has written one before, go on with that. Else the stream has lost what"
-                f" was changed since: run informix-cdc acquire, {NEW_STREAM}.",
+                f"full row logging of {table.name} is already off, so a receipt cannot record"
+                " what was delivered.",
+                "If release has written a receipt before, use that one. Otherwise the stream"
+                f" has lost the changes made since: run informix-cdc acquire, {NEW_STREAM}.",
             )
-        say(f"{table.name}: full row logging is off already.")
+        say(f"{table.name}: full row logging is already off.")
     return [table for table in tables if table not in off]
 
 
 def _table_sets(options: SourceOptions, stream_tables: Iterable[str]) -> list[tuple[TableName, ...]]:
-    """Return which tables the streams may capture: as given, else all released ones, or each one."""
+    """Return the candidate table sets of the streams: those given, else all tables or each one."""
     if named := [_names(text, options) for text in stream_tables]:
         return named
     released = options.table_names()
@@ -207,8 +212,8 @@ def _require_streams_cover(streams: Iterable[StreamOfTables], tables: Iterable[T
     for table in tables:
         if table.name not in captured:
             raise BadOption(
-                f"no checkpoint that was given is of a stream that captures {table.name}.",
-                "Give its checkpoint too, or release it by itself with --no-checkpoint.",
+                f"none of the given checkpoints belongs to a stream that captures {table.name}.",
+                "Give its checkpoint too, or release the table separately with --no-checkpoint.",
             )
 
 
@@ -226,8 +231,8 @@ def _ask(
     captured = {str(table.name) for stream in streams for table in stream.tables}
     if others := sorted(captured - {str(table.name) for table in tables}):
         say(
-            f"Its streams end with it, for {', '.join(others)} too: do not change their rows either,"
-            " until the new stream's position is known."
+            f"The streams end for {', '.join(others)} too: do not change rows of these tables"
+            " either, until you have the position of the new stream."
         )
     if not is_sure:
         require_yes("Switch it off?")
@@ -235,15 +240,15 @@ def _ask(
 
 def _say_what_is_delivered(reached: int, switched: int) -> None:
     say(
-        f"Everything up to {show(reached)} is delivered; row logging went off before"
-        f" {show(switched)}. What was changed in between is lost to the streams."
+        f"All changes up to {show(reached)} are delivered. Row logging was switched off before"
+        f" {show(switched)}. The streams do not deliver changes made in between."
     )
 
 
 def _to_acquire(
     options: SourceOptions, named: Collection[TableName], switched_off: Iterable[Table]
 ) -> list[TableName]:
-    """Return the tables to acquire: those that are named, and of a pattern those switched off now."""
+    """Return the tables to acquire: named tables, and those of a pattern that were switched off now."""
     off = {table.name for table in switched_off}
     return [name for name in options.table_names() if name in off or name in named]
 

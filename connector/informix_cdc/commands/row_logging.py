@@ -1,7 +1,7 @@
-"""Switch full row logging of tables on and off from the command line, as live servers let it be done.
+"""Switch full row logging of tables on and off for the commands, with retries for live servers.
 
-Rule: what was switched is read back. Sessions that capture a table are named before the server is
-asked.
+Rule: every switch is verified by reading the flag back. Sessions that capture a table are reported
+before the server is asked to switch.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from informix_capture_client.session import (
 )
 from informix_capture_client.transport import Transport
 
-# Just after a session was closed it fails for some seconds: an open client, measured on Informix 15,
-# tries four times, two seconds apart.
+# Switching off fails for some seconds after a session was closed. The settings follow an open-source
+# client, measured on Informix 15: four attempts, two seconds apart.
 ATTEMPTS = 4
 PAUSE_SECONDS = 2.0
-_IN_REPLICATION = {-19816, 19816}  # CDC guide of HCL 14.10, ids_cdc_059, which prints no sign
+_IN_REPLICATION = {-19816, 19816}  # CDC guide of HCL 14.10, ids_cdc_059, prints it without a sign
 
 
 def require_not_captured(
@@ -40,17 +40,17 @@ def require_not_captured(
     dialect: Dialect,
     report: Callable[[str, float], None] = lambda _captured, _seconds: None,
 ) -> None:
-    """Refuse tables that a session captures; one may still be closing, and is waited for.
+    """Refuse tables that a session captures, after waiting for sessions that are closing.
 
     Args:
         connection: to the CDC database.
-        tables: the ones that are to be released.
-        dialect: which product the server is.
-        report: called with what captures the tables, and for how many seconds it is waited for.
+        tables: the tables to release.
+        dialect: the server's product.
+        report: called with the sessions that capture the tables, and the seconds to wait for them.
 
     Raises:
-        AccessRefused: the user may not see the sessions.
-        ServerRefused: names the sessions, as `syscdcsess` and `syscdctabs` show them.
+        AccessRefused: the user may not list the sessions.
+        ServerRefused: sessions capture the tables, as listed by `syscdcsess` and `syscdctabs`.
     """
     for attempt in range(ATTEMPTS):
         captured = _captured(read_open_sessions(connection, dialect), tables)
@@ -64,13 +64,13 @@ def require_not_captured(
 
 
 _STOP_FIRST = (
-    "Stop the queries that capture it and try again; a session whose client is gone ends with its"
-    " connection. `informix-cdc status` lists all sessions."
+    "Stop the queries that capture it and try again. A session whose client has exited ends"
+    " with its connection. `informix-cdc status` lists all sessions."
 )
 
 
 def _captured(sessions: Iterable[OpenSession], tables: Sequence[Table]) -> str:
-    """Say which session captures which of the tables; empty if none does."""
+    """Return which sessions capture which of the tables, as text; empty if there are none."""
     found = [
         f"{name} is captured by session {session.session_id}, opened {_time(session.created_at)}"
         for name in (table.name for table in tables)
@@ -85,10 +85,10 @@ def _time(seconds: int) -> str:
 
 
 def switch_off(connection: Transport, catalog: Catalog, table: Table, dialect: Dialect) -> None:
-    """Switch full row logging of a table off, trying again where a live server needs it.
+    """Switch full row logging of a table off, with retries.
 
     Raises:
-        ServerRefused: it stays on; the message names who captures the table, as far as that shows.
+        ServerRefused: it remains on; the message names the sessions that capture the table, if known.
     """
     attempts = Retrying(
         retry=retry_if_exception_type(ServerRefused),
@@ -102,8 +102,9 @@ def switch_off(connection: Transport, catalog: Catalog, table: Table, dialect: D
         raise _still_on(connection, table, reason, dialect) from None
     if catalog.logs_full_rows(table):
         raise ServerRefused(
-            f"the server says that full row logging of {table.name} is off, but its flag is still set.",
-            f"Look at it with oncheck -pt {table.name}; report this.",
+            f"the server reports that full row logging of {table.name} is off, but its flag is"
+            " still set.",
+            f"Inspect the table with oncheck -pt {table.name}, and report this as a bug.",
         )
 
 
@@ -111,13 +112,14 @@ def switch_on(connection: Transport, catalog: Catalog, table: Table, dialect: Di
     """Switch full row logging of a table on.
 
     Raises:
-        BadOption, ServerRefused: the server turns it down, or its flag does not show.
+        BadOption, ServerRefused: the server refuses, or the flag is not set afterwards.
     """
     set_full_row_logging(connection, str(table.name), on=True, dialect=dialect)
     if not catalog.logs_full_rows(table):
         raise ServerRefused(
-            f"the server says that full row logging of {table.name} is on, but its flag is not set.",
-            f"Look at it with oncheck -pt {table.name} (flagged for Log Snooping); report this.",
+            f"the server reports that full row logging of {table.name} is on, but its flag is not set.",
+            f"Inspect the table with oncheck -pt {table.name} (flagged for Log Snooping), and"
+            " report this as a bug.",
         )
 
 
@@ -128,21 +130,21 @@ def switch_on_for_capture(
     settings: SessionSettings,
     report: Callable[[Table, bool], None],
 ) -> None:
-    """Switch full row logging of tables on, and have the server say that it would capture them.
+    """Switch full row logging of tables on, and verify with a session that they can be captured.
 
-    What was off is off again where it would not: the in-place ALTER of a table, for one, can be ended
-    only then. The server is asked, since what its catalog says of such ALTERs is plausible at most
-    (docs/assumptions.md, 47).
+    If a table cannot be captured, row logging that was off before is switched off again: a pending
+    in-place ALTER, for example, can only be completed then. The catalog alone does not show such ALTERs
+    reliably (docs/assumptions.md, 47), so the server is asked.
 
     Args:
-        connection: to where captures are made.
+        connection: to the CDC database.
         catalog: of the captured database.
         tables: with all their columns.
         settings: of the session that is opened and closed.
-        report: called with each table when its logging is on, and with whether it was on before.
+        report: called with each table when its row logging is on, and with whether it was on before.
 
     Raises:
-        BadOption, ServerRefused: the server turns one of them down.
+        BadOption, ServerRefused: the server refuses one of the tables.
     """
     switched: list[Table] = []
     omit = ColumnChoice(unsupported="omit", lobs="omit")
@@ -168,13 +170,13 @@ def _still_on(
 ) -> ServerRefused:
     captured = _captured(read_open_sessions(connection, dialect), [table])
     if captured:
-        return ServerRefused(f"{captured}. Full row logging stays on.", _STOP_FIRST)
+        return ServerRefused(f"{captured}. Full row logging remains on.", _STOP_FIRST)
     if reason.answer is None or reason.answer.native not in _IN_REPLICATION:
         return reason
     return ServerRefused(
-        f"full row logging of {table.name} stays on after {ATTEMPTS} attempts, though no session shows"
-        f" that captures it: {reason.message}",
-        "If a session was closed just now, wait a little and try again; else look at onstat -g cdc, and"
-        " whether the table takes part in Enterprise Replication.",
+        f"full row logging of {table.name} is still on after {ATTEMPTS} attempts, although no"
+        f" session is listed that captures it: {reason.message}",
+        "If a session was just closed, wait a few seconds and try again. Otherwise check onstat"
+        " -g cdc, and whether the table takes part in Enterprise Replication.",
         answer=reason.answer,
     )

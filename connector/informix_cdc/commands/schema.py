@@ -1,6 +1,6 @@
-"""`informix-cdc schema`: what tables of a lake need to look like to hold what Informix tables hold.
+"""`informix-cdc schema`: the schema that lake tables need to hold the data of Informix tables.
 
-Rule: it changes nothing. Everything goes to stdout, in a form that can be pasted.
+Rule: it changes nothing. Everything is printed to stdout in a form that can be pasted.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, open_catalog
 from informix_cdc.terminal import echo_exactly
 
-# No shape of rows changes the columns, and json refuses no table for its columns' names.
+# The shape does not change the columns, and json accepts all column names.
 COLUMNS_OF_ANY_SHAPE = "json"
 _HEADINGS = ("column", "Informix", "NULL", "Spark", "Delta", "Iceberg")
 
 
 def print_schema(options: SourceOptions, output_format: str, into: str) -> None:
-    """Print the captured tables as targets.
+    """Print the target tables of the captured tables.
 
     Args:
-        options: option table names the tables, or patterns.
+        options: option `table` has names or patterns.
         output_format: table, json, or a key of DEFINITIONS.
-        into: put in front of names in statements.
+        into: prefix of the table names in statements.
 
     Raises:
         InformixCdcError: a table does not exist, or cannot be captured.

@@ -1,6 +1,6 @@
-"""`informix-cdc status`: the server's capture sessions, its log, and where checkpoints are in it.
+"""`informix-cdc status`: print capture sessions, the log, and the positions of checkpoints.
 
-Rule: it changes nothing. The report is one value; people get it as text, machines as JSON.
+Rule: it changes nothing. The report is one value, printed as text or as JSON.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restar
 
 @dataclass(frozen=True, slots=True)
 class CheckpointStatus:
-    """One source of a checkpoint: the position that a restart needs, and where that lies."""
+    """One source of a checkpoint: its restart position, and where that is in the log."""
 
     place: str
     progress: SourceProgress
@@ -57,7 +57,7 @@ class Status:
 def print_status(
     options: SourceOptions, places: Sequence[str], *, as_json: bool, watch_seconds: float | None
 ) -> None:
-    """Print once, or every `watch_seconds` until interrupted.
+    """Print the report once, or every `watch_seconds` until interrupted.
 
     Raises:
         InformixCdcError: the server or a checkpoint cannot be read.
@@ -74,7 +74,7 @@ def print_status(
 
 
 def status_of(log: ServerLog, places: Sequence[str]) -> Status:
-    """Hold checkpoints against a server's log."""
+    """Compare checkpoints with a server's log."""
     found = [
         _checkpoint_status(place, progress, log)
         for place in places
@@ -108,17 +108,17 @@ def _print_text(ask: Callable[[], Status], watch_seconds: float | None) -> None:
         if watch_seconds is None:
             return
         console.print()
-        console.file.flush()  # whoever reads a pipe or a file sees each look when it is taken
+        console.file.flush()  # readers of a pipe or file get each report at once
         sleep(watch_seconds)
 
 
-# for machines
+# JSON
 
 
 def status_as_json(status: Status) -> dict[str, object]:
-    """Return the report for machines; times are of ISO 8601, sizes bytes."""
+    """Return the report as JSON; times are in ISO 8601, sizes in bytes."""
     log = status.log
-    sessions: list[object] | None = None  # what the user may not see; [] would say that there is none
+    sessions: list[object] | None = None  # null: the user may not list sessions; []: there are none
     if not isinstance(log.sessions, Unanswered):
         sessions = [_session_json(each) for each in log.sessions]
     return {
@@ -163,21 +163,21 @@ def _checkpoint_json(checkpoint: CheckpointStatus) -> dict[str, object]:
 
 
 def _loss(checkpoint: CheckpointStatus) -> str | None:
-    """Return the loss that the query has reported and stands at, if there is one."""
+    """Return the reported data loss at which the query has stopped, or None."""
     lost = checkpoint.progress.planned[1].lost
     return lost and lost.message
 
 
-# for people
+# text
 
 
 def status_as_text(status: Status) -> Iterator[RenderableType]:
-    """Yield the report for people."""
+    """Yield the report as text."""
     log, space = status.log, status.log.space
     yield Text(f"{log.server}, {_time(log.clock)}", "bold")
     yield Text(
         f"Log: at {show(log.current)}; {_kept(space.oldest.number, space.current.number)};"
-        f" {shown_bytes(space.total_bytes)} in all, {shown_bytes(space.free_bytes)} never used."
+        f" {shown_bytes(space.total_bytes)} in total, {shown_bytes(space.free_bytes)} never used."
     )
     yield _sessions(log.sessions)
     for checkpoint in status.checkpoints:
@@ -209,9 +209,9 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
     yield Text(f"{checkpoint.place}, source {checkpoint.progress.name}", "bold")
     yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
     if loss := _loss(checkpoint):
-        yield Text(f"  A loss was reported where it stands: {loss}", "bold red")
+        yield Text(f"  Stopped at a reported data loss: {loss}", "bold red")
     if snapshots := snapshots_of(checkpoint.progress.planned[1]):
-        in_sink = checkpoint.progress.committed  # rows behind it are read and planned only
+        in_sink = checkpoint.progress.committed  # later rows are only read and planned
         committed = snapshots_of(in_sink[1]) if in_sink else {}
         shown = [
             snapshot_text(name, state)
@@ -219,8 +219,8 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
             for name, state in snapshots.items()
         ]
         yield Text(f"  snapshots: {'; '.join(shown)}")
-    yield Text(f"  lag, behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
-    yield Text("  headroom, until that is overwritten: ").append_text(headroom_text(checkpoint.in_log))
+    yield Text(f"  lag, to the end of the log: {distance_text(checkpoint.in_log.behind)}")
+    yield Text("  headroom, until it is overwritten: ").append_text(headroom_text(checkpoint.in_log))
 
 
 def _moment(seconds: int) -> datetime:

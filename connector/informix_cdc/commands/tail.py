@@ -1,7 +1,7 @@
-"""`informix-cdc tail`: print what commits, until Ctrl-C or a number of rows.
+"""`informix-cdc tail`: print committed changes until Ctrl-C or a number of rows.
 
-Rule: changes go to stdout, everything else to stderr, so that `| jq` and `| head` just work. How far a
-snapshot is stands on the last line of a terminal, and makes room for what is printed.
+Rule: changes go to stdout and everything else to stderr, so that `| jq` and `| head` work. Progress of
+snapshots is drawn on the last lines of a terminal and removed while rows are printed.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ from informix_cdc.terminal import (
 
 _TIME_WIDTH, _KIND_WIDTH, _TABLE_WIDTH = 9, 9, 13
 _INDENT = _TIME_WIDTH + _KIND_WIDTH + _TABLE_WIDTH
-_WITH_ROWS = "from the rows that are there on"
+_WITH_ROWS = "starting with a snapshot of the existing rows"
 _WILL_SWITCH = (
-    "Full row logging of {tables} is off. Every capture needs it, and it stays on: the server then logs"
-    " each changed row whole, and refuses ALTER TABLE until `informix-cdc release` switches it off."
+    "Full row logging of {tables} is off. Capture requires it, and it remains on afterwards:"
+    " the server then logs each changed row in full and refuses ALTER TABLE until `informix-cdc"
+    " release` switches it off."
 )
 _BEGINNINGS = {"latest": "from now on", "earliest": "from the oldest log file on"}
 
@@ -56,9 +57,9 @@ _BEGINNINGS = {"latest": "from now on", "earliest": "from the oldest log file on
 def with_spool(
     given: Mapping[str, str | None], *, snapshot: bool = False
 ) -> Iterator[dict[str, str | None]]:
-    """Add a folder for the spool that is gone afterwards, and ask for a snapshot if it is wanted.
+    """Add a temporary folder for the spool, and a snapshot if requested.
 
-    Rows of a snapshot, and contents of large objects, pass through a spool here too.
+    Snapshot rows and contents of large objects pass through a spool, as in a stream.
     """
     with TemporaryDirectory(prefix="informix-cdc-tail-") as folder:
         existing_rows = {"initialSnapshot": "all"} if snapshot else {}
@@ -66,7 +67,7 @@ def with_spool(
 
 
 def permission(*, may_switch: bool, is_sure: bool) -> OnRowLoggingOff | None:
-    """Return what decides whether full row logging may be switched on; None where that is sure."""
+    """Return the callback that decides about switching full row logging on; None to always switch."""
     if not may_switch:
         return _refuse_switch
     return None if is_sure else _ask_to_switch
@@ -74,8 +75,8 @@ def permission(*, may_switch: bool, is_sure: bool) -> OnRowLoggingOff | None:
 
 def _refuse_switch(tables: Sequence[Table], _is_emulator: bool) -> None:
     raise BadOption(
-        f"full row logging of {_names(tables)} is off, and --no-switch forbids to switch it on.",
-        "Leave --no-switch out, or let its owner run informix-cdc acquire.",
+        f"full row logging of {_names(tables)} is off, and --no-switch is given.",
+        "Omit --no-switch, or ask the owner to run informix-cdc acquire.",
     )
 
 
@@ -95,16 +96,16 @@ def print_changes(
     limit: int | None,
     on_row_logging_off: OnRowLoggingOff | None = None,
 ) -> None:
-    """Follow the tables and print; returns when interrupted or when the limit is reached.
+    """Follow the tables and print their changes until interrupted or until the limit is reached.
 
     Args:
         options: where to connect and what to capture.
         output_format: table or json.
-        limit: how many rows to print.
-        on_row_logging_off: may refuse to have full row logging switched on.
+        limit: number of rows to print.
+        on_row_logging_off: may refuse to switch full row logging on.
 
     Raises:
-        InformixCdcError: the capture cannot start or go on.
+        InformixCdcError: the capture cannot start or continue.
     """
     figures = TailFigures()
     switched_on: list[Table] = []
@@ -114,7 +115,7 @@ def print_changes(
     beginning = _WITH_ROWS if options.initial_snapshot else _BEGINNINGS.get(place, f"from {place} on")
 
     def say_that_it_begins() -> None:
-        say(f"Following {tables} {beginning}. Ctrl-C ends.")
+        say(f"Following {tables} {beginning}. Press Ctrl-C to stop.")
 
     def on_switched_on(table: Table) -> None:
         switched_on.append(table)
@@ -130,7 +131,7 @@ def print_changes(
                 line.show()
                 figures.count(line.commit, is_existing=line.is_existing)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # closing the session takes a moment, not long
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # closing the session takes only a moment
         batches.close()
         say_stays_on(switched_on, options)
     rows, transactions = counted(figures.rows, "row"), counted(figures.transactions, "transaction")
@@ -154,7 +155,7 @@ def _with_progress(
 
 @contextlib.contextmanager
 def _failure_not_logged() -> Iterator[None]:
-    """Keep the capture's log from the error that ends the command: it is printed as such."""
+    """Suppress the capture's log event of the error that ends the command: it is printed anyway."""
 
     def is_news(record: logging.LogRecord) -> bool:
         return getattr(record, "event", None) != CAPTURE_FAILED.name
@@ -169,7 +170,7 @@ def _failure_not_logged() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A row to be shown, and the commit that it belongs to."""
+    """A row to print, and its commit position."""
 
     commit: int
     show: Callable[[], None]
@@ -198,7 +199,7 @@ def _is_existing(change: ChangeRow) -> bool:
 
 
 def _head(change: ChangeRow, *, begins: bool) -> Text:
-    """Return when, what and where; only the first row of a transaction shows the time."""
+    """Return time, kind and table; only the first row of a transaction shows the time."""
     time = f"{time_of(change):{_TIME_WIDTH}}" if begins else " " * _TIME_WIDTH
     kind = kind_of(change)
     kind.pad_right(_KIND_WIDTH - len(kind))
@@ -207,7 +208,7 @@ def _head(change: ChangeRow, *, begins: bool) -> Text:
 
 
 def _print(console: Console, head: Text, values: Text) -> None:
-    # in one piece: Ctrl-C leaves no half of a row behind
+    # printed at once: Ctrl-C never leaves half a row
     console.print(Text("\n").join(hanging(head, values, console, _INDENT)))
 
 

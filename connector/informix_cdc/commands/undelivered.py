@@ -1,7 +1,7 @@
-"""Whether the streams of some checkpoints have delivered everything that the log holds of their tables.
+"""Check whether the streams of checkpoints have delivered all changes of their tables in the log.
 
-Rule: what a checkpoint captures is never guessed. Its digest must be that of the tables that the user
-names; then the log is read from its restart position to the end, and changes are counted.
+Rule: the tables of a checkpoint are never guessed. Its digest must match the tables that the user
+names. Then the log is read from the restart position to the end, and changes are counted.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from informix_cdc.options import SourceOptions
 from informix_cdc.server import open_capture_connection
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint
 
-_TAIL_PAGES = 4  # what a server may log after the last record that a session shows
-OnRead = Callable[[int, int, float], None]  # bytes read, of how many, and seconds of silence
+_TAIL_PAGES = 4  # pages that a server may log after the last record that a session returns
+OnRead = Callable[[int, int, float], None]  # bytes read, total bytes, seconds without new records
 _NOTHING_DONE = "Nothing was switched off."
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOfTables:
-    """One source of a checkpoint, and the tables that it captures."""
+    """One source of a checkpoint, with the tables that it captures."""
 
     place: str
     progress: SourceProgress
@@ -57,13 +57,13 @@ def streams_of(
     catalog: Catalog,
     options: SourceOptions,
 ) -> list[StreamOfTables]:
-    """Read checkpoints, and find out which of the sets of tables each of their streams captures.
+    """Read checkpoints, and determine which of the table sets each stream captures.
 
     Raises:
-        BadOption: a checkpoint is not intact, or captures none of the sets.
+        BadOption: a checkpoint is damaged, or matches none of the sets.
     """
     if not (places := list(places)):
-        return []  # no columns are chosen: these tables may have none that can be captured
+        return []  # choosing columns could fail: these tables may have none that can be captured
     known = dict(_digest(names, catalog, options) for names in table_sets)
     return [
         StreamOfTables(place, progress, _named_tables(progress, place, catalog, options, known))
@@ -86,7 +86,7 @@ def _named_tables(
     options: SourceOptions,
     known: dict[str, tuple[Table, ...]],
 ) -> tuple[Table, ...]:
-    """Return the tables that a checkpoint names; version 1 has but a digest of them."""
+    """Return the tables named in a checkpoint; version 1 has only a digest of them."""
     if (states := progress.delivered.tables) is None:
         return _tables_of(progress, place, known)
     names = [TableName.parse(name, options.database) for name in states]
@@ -94,17 +94,18 @@ def _named_tables(
     source = source_digest(catalog.server_name(), options.database)
     if source != progress.delivered.source:
         raise BadOption(
-            f"checkpoint {place}, source {progress.name}, is not of database {options.database} on this"
-            f" server: its source digest is {progress.delivered.source}, not {source}. {_NOTHING_DONE}",
-            "Name the server and database of its query.",
+            f"checkpoint {place}, source {progress.name}, is not for database {options.database}"
+            f" on this server: its source digest is {progress.delivered.source}, not {source}."
+            f" {_NOTHING_DONE}",
+            "Give the server and database of its query.",
         )
     for table in tables:
         if table_digest(table) != states[unqualified(str(table.name))].digest:
             raise BadOption(
-                f"checkpoint {place}, source {progress.name}, does not belong to {table.name} as it is"
-                f" now. {_NOTHING_DONE}",
-                "Give --columns, --lobs and --simple-lobs as its query has them; a table that was"
-                " altered since has no stream to wait for.",
+                f"checkpoint {place}, source {progress.name}, does not match {table.name} as it"
+                f" is now. {_NOTHING_DONE}",
+                "Give --columns, --lobs and --simple-lobs as in its query. If the table was"
+                " altered since, its stream cannot continue, and release need not wait for it.",
             )
     return tables
 
@@ -117,11 +118,11 @@ def _tables_of(
         return known[digest]
     tried = "; ".join(", ".join(str(table.name) for table in tables) for tables in known.values())
     raise BadOption(
-        f"checkpoint {place}, source {progress.name}, does not belong to {tried} on this server: its"
+        f"checkpoint {place}, source {progress.name}, does not match {tried} on this server: its"
         f" source digest is {digest}. {_NOTHING_DONE}",
-        "Give --stream-tables what its query has as option table, in that order, and --columns,"
-        " --lobs and --simple-lobs as the query has them; a table that was altered since has no stream"
-        " to wait for.",
+        "Set --stream-tables to option table of its query, in the same order, and give"
+        " --columns, --lobs and --simple-lobs as in the query. If a table was altered since,"
+        " its stream cannot continue, and release need not wait for it.",
     )
 
 
@@ -133,17 +134,18 @@ def require_all_delivered(
     quiet_seconds: float,
     on_read: OnRead = lambda _read, _total, _quiet_seconds: None,
 ) -> int | None:
-    """Refuse to go on while a stream has changes to deliver.
+    """Refuse to continue while a stream has changes to deliver.
 
-    Where the log's end cannot be passed, since nothing is written, silence of `quiet_seconds` counts
-    as its end. A table whose full row logging is off already is not looked at: nothing of it can be
+    If nothing is written to the log, its end cannot be passed; then `quiet_seconds` without new records
+    count as the end. Tables whose full row logging is off already are skipped: nothing of them can be
     captured.
 
     Returns:
-        Up to where the log was read for all streams; None if there are none.
+        The position up to which the log was read for all streams; None if there are none.
 
     Raises:
-        DataLoss: says how many transactions and rows of which tables, or that the log is gone.
+        DataLoss: the message has the number of transactions and rows by table; or the log was
+            overwritten.
         ServerRefused: the end of the log cannot be read.
     """
     reached = []
@@ -152,10 +154,10 @@ def require_all_delivered(
         reached.append(found.reached)
         if found:
             raise DataLoss(
-                f"{stream}, is at {show(stream.progress.delivered.position.commit)} and has not yet"
-                f" delivered {_described(found, stream.tables)}. {_NOTHING_DONE}",
-                "Let its query run until it has them (open transactions must end first), stop it, and"
-                " try again.",
+                f"{stream}, is at {show(stream.progress.delivered.position.commit)} and has not"
+                f" yet delivered {_described(found, stream.tables)}. {_NOTHING_DONE}",
+                "Run its query until it has delivered them (open transactions must end first),"
+                " stop it, and run release again.",
             )
     return min(reached, default=None)
 
@@ -176,8 +178,9 @@ def _undelivered(
             _require_end(found.reached, read_log_space(connection), catalog)
     except DataLoss as reason:
         raise DataLoss(
-            f"it is not known what {stream}, has yet to deliver: {reason.message} {_NOTHING_DONE}",
-            "The stream has lost changes: when that is settled, use --no-checkpoint.",
+            f"the undelivered changes of {stream}, cannot be determined: {reason.message}"
+            f" {_NOTHING_DONE}",
+            "The stream has lost changes. Once you have dealt with that, use --no-checkpoint.",
         ) from None
     return found
 
@@ -199,14 +202,14 @@ def _read_log(
     with contextlib.closing(CaptureSession(connection, settings)) as session:
         logged = catalog.log_full_rows(stream.tables)
         for number, (table, is_on) in enumerate(zip(stream.tables, logged, strict=True)):
-            if is_on:  # one column will do: rows are counted only
+            if is_on:  # one column is enough: rows are only counted
                 one = (table.columns[0].name,)
                 session.start_capture(CapturedTable(str(table.name), one, number))
         session.activate(position.restart)
         return find_undelivered_changes(
             session,
             position,
-            lambda: page_after(catalog.current_position()),  # a page that is not full may not count
+            lambda: page_after(catalog.current_position()),  # a partly filled page may not count
             quiet_seconds,
             time.monotonic,
             _in_bytes(catalog.log_space(), position.restart, on_read),
@@ -214,7 +217,7 @@ def _read_log(
 
 
 def _in_bytes(space: LogSpace | None, begin: int, on_read: OnRead) -> Callable[[int, float], None]:
-    """Turn places in the log into bytes of it, where the server tells its log files."""
+    """Convert log positions to bytes, if the server lists its log files."""
     total = space.bytes_since(begin) if space else 0
 
     def show_read(reached: int, quiet_seconds: float) -> None:
@@ -225,17 +228,17 @@ def _in_bytes(space: LogSpace | None, begin: int, on_read: OnRead) -> Callable[[
 
 
 def _require_end(reached: int, space: LogSpace, catalog: Catalog) -> None:
-    """Refuse a session that stops moving before the end of the log.
+    """Refuse a session that stops advancing before the end of the log.
 
-    A log that grew without transactions looks the same, so that a false alarm has a simple way out.
+    A log that grows without transactions looks the same; the remedy covers that case.
     """
     unread_bytes = space.bytes_since(reached)
     if unread_bytes > _TAIL_PAGES * space.page_bytes:
         raise ServerRefused(
-            f"the session shows the log up to {show(reached)} only, {unread_bytes:,} bytes before its"
-            f" end {show(catalog.current_position())}. {_NOTHING_DONE}",
-            "Commit a transaction of any logged table of this server and try again; if that does not"
-            " help, look at the server's sessions (syscdcsess).",
+            f"the session reads the log only up to {show(reached)}, {unread_bytes:,} bytes"
+            f" before its end {show(catalog.current_position())}. {_NOTHING_DONE}",
+            "Commit a transaction on any logged table of this server and try again. If that"
+            " does not help, inspect the server's sessions (syscdcsess).",
         )
 
 

@@ -1,7 +1,7 @@
-"""Three formats of Db2, decoded from a column of bytes: for batches and streams.
+"""Decode three Db2 formats from a binary column, in batches and streams.
 
-Rule: functions on a column, no sources: where the bytes come from, and from where on, is Spark's
-business. Spark is loaded only when one of them is asked for; `inspect` does without.
+Rule: functions on a column, not data sources: Spark reads the bytes from any source. Spark is loaded
+only when one of them is used; `inspect` works without it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A decoder in Spark's Python workers: batches of values in, batches of rows out.
+"""Run a decoder in Spark's Python workers: batches of values in, batches of rows out.
 
-Rule: the schema is the decoder's, and what a row is does not depend on how values are spread over
-partitions and batches; only a log that is cut into values is read by one worker, in order.
+Rule: the decoder determines the schema, and the rows do not depend on how values are distributed over
+partitions and batches. Only a log that is split into several values is read by one worker, in order.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ _OF_FILES, _OF_KAFKA = ("path",), ("topic", "partition", "offset")
 def decoded(
     frame: DataFrame, column: str, make: Callable[[], Decoder], keep: Sequence[str]
 ) -> DataFrame:
-    """Return the rows that a decoder makes of a column, and columns that go with each of them.
+    """Return the rows that a decoder creates from a column, with additional columns for each of them.
 
     Raises:
-        BadOption: a column is missing, or has the name of one that is made.
+        BadOption: a column is missing, or has the name of a created one.
     """
     schema = make().schema
     for name in (column, *keep):
         if name not in frame.columns:
-            raise BadOption(f"the frame has no column {name}.", f"It has {', '.join(frame.columns)}.")
+            raise BadOption(
+                f"the frame has no column {name}.", f"Its columns are {', '.join(frame.columns)}."
+            )
     made = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     taken = {name.lower() for name in schema.names}
     if twice := next((name for name in keep if name.lower() in taken), None):
-        raise BadOption(f"keep: column {twice} would stand twice.", "Rename it before.")
+        raise BadOption(f"keep: the result would have column {twice} twice.", "Rename it first.")
     places = _places(frame)
     kept = [frame.schema[name] for name in keep]
     values = frame.select(
@@ -48,7 +50,7 @@ def decoded(
 
 
 def _places(frame: DataFrame) -> Sequence[str]:
-    """Return the columns that say where a value comes from."""
+    """Return the columns that locate a value."""
     for names in (_OF_FILES, _OF_KAFKA):
         if all(name in frame.columns for name in names):
             return names
@@ -59,17 +61,17 @@ def in_one_order(frame: DataFrame) -> DataFrame:
     """Return all values in one partition, in the order of their log.
 
     Raises:
-        BadOption: the frame is a stream, or says nothing of an order.
+        BadOption: the frame is a stream, or has no columns for the order.
     """
     if frame.isStreaming:
         raise BadOption(
-            "a log that is cut into several values cannot be read by a stream: a transaction may go"
-            " on in the next micro-batch.",
-            "Read files that each hold whole transactions, or a batch inside of foreachBatch.",
+            "a log that is split into several values cannot be read from a stream: a"
+            " transaction may continue in the next micro-batch.",
+            "Read files that each have whole transactions, or a batch inside foreachBatch.",
         )
     if not (places := _places(frame)):
         raise BadOption(
-            "a log that is cut into several values needs their order.",
+            "a log that is split into several values must be ordered.",
             "Keep the column path, or topic, partition and offset, in the frame.",
         )
     return frame.repartition(1).sortWithinPartitions(*places)
@@ -90,7 +92,7 @@ def _rows(make: Callable[[], Decoder], batches: Iterator[pa.RecordBatch]) -> Ite
 
 
 def _with_kept(rows: DecodedRows, batch: pa.RecordBatch, kept: Sequence[str]) -> pa.RecordBatch:
-    """Put columns of the values beside rows; what was held back to the end comes from no value."""
+    """Add columns of the values to rows; rows that are returned at the end belong to no value."""
     places = pa.array(rows.values, pa.int64(), mask=rows.values < 0)
     columns = [batch.column(name).take(places) for name in kept]
     return pa.RecordBatch.from_arrays(

@@ -1,4 +1,4 @@
-"""What users call: a DataFrame with a column of bytes becomes one of changes.
+"""The public functions: from a DataFrame with a binary column to one of changes.
 
 Rule: every option is checked here, on the driver, before Spark plans anything.
 """
@@ -22,7 +22,7 @@ from informix_db2 import (
     q_messages_decoder,
 )
 
-# Spark's schema of `binaryFile`, which a stream over a folder must be told.
+# Spark's schema of `binaryFile`, which a stream over a folder must specify.
 FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
 
 T = TypeVar("T")
@@ -42,18 +42,18 @@ def q_messages(
 
     Args:
         frame: a batch or a stream.
-        column: the column with messages, or files of them.
-        tables: columns of each table: {"OWNER.TABLE": "id INTEGER, name VARCHAR(20)"}; without, fields
-            are delivered as texts.
+        column: the column with messages, or with files of them.
+        tables: columns of each table: {"OWNER.TABLE": "id INTEGER, name VARCHAR(20)"}; without it,
+            fields are delivered as strings.
         shape: rows or envelope.
-        bad: fail, or row: bad bytes come as rows with `_bad` and `_error`.
-        keep: columns of the frame that go with each row.
+        bad: fail, or row: invalid bytes are returned as rows with `_bad` and `_error`.
+        keep: columns of the frame to add to each row.
         **settings: column_delimiter, record_delimiter, string_delimiter, decimal_point, encoding,
             source_encoding, source_graphic_encoding, other_tables, max_value_bytes.
 
     Raises:
-        BadOption: an option is wrong.
-        UnsupportedColumn: a declared type cannot be carried.
+        BadOption: an option is invalid.
+        UnsupportedColumn: a declared type is not supported.
     """
     found = _settings(QMessageSettings, settings)
     make = partial(q_messages_decoder, tables, found, shape=shape, bad=bad)
@@ -70,21 +70,21 @@ def log_records(
     keep: Sequence[str] = (),
     **settings: object,
 ) -> DataFrame:
-    """Decode log records of Db2 for Linux, UNIX and Windows, as db2ReadLog hands them out.
+    """Decode log records of Db2 for Linux, UNIX and Windows, as returned by db2ReadLog.
 
     Args:
-        frame: a batch; or a stream, if each value holds whole transactions.
+        frame: a batch; or a stream, if each value has whole transactions.
         column: the column with log records.
-        tables: as for `q_messages`; `ids` names the numbers of each.
+        tables: as for `q_messages`; `ids` has the numbers of each.
         shape: rows or envelope.
         bad: fail or row.
-        keep: columns of the frame that go with each row.
+        keep: columns of the frame to add to each row.
         **settings: byte_order, container, ids, encoding, graphic_encoding, other_tables,
             across_values, max_value_bytes, max_transaction_bytes, max_open_bytes.
 
     Raises:
-        BadOption: an option is wrong.
-        UnsupportedColumn: a declared type cannot be carried.
+        BadOption: an option is invalid.
+        UnsupportedColumn: a declared type is not supported.
     """
     found = _settings(LogSettings, settings)
     make = partial(log_records_decoder, tables, found, shape=shape, bad=bad)
@@ -109,13 +109,13 @@ def logical_log(
         tables: as for `q_messages`.
         shape: rows or envelope.
         bad: fail or row.
-        keep: columns of the frame that go with each row.
+        keep: columns of the frame to add to each row.
         **settings: framing, image_length, header_encoding, encoding, graphic_encoding, float_format,
             expanded, control, ids, other_tables, rolled_back, max_value_bytes.
 
     Raises:
-        BadOption: an option is wrong.
-        UnsupportedColumn: a declared type cannot be carried.
+        BadOption: an option is invalid.
+        UnsupportedColumn: a declared type is not supported.
     """
     found = _settings(LogicalLogSettings, settings)
     make = partial(logical_log_decoder, tables, found, shape=shape, bad=bad)
@@ -126,5 +126,5 @@ def _settings(kind: type[T], given: dict[str, object]) -> T:
     known = getattr(kind, "__dataclass_fields__", {})
     for name in given:
         if name not in known:
-            raise BadOption(f"{name} is no option here.", f"There are {', '.join(known)}.")
+            raise BadOption(f"{name} is not an option here.", f"The options are {', '.join(known)}.")
     return kind(**given)

@@ -1,6 +1,6 @@
-"""What a file of Db2's formats is, as far as its bytes say.
+"""Report the Db2 format of a file, from its bytes.
 
-Rule: it reads, and changes nothing; no value of a row is shown, so that the report can be sent to us.
+Rule: read-only; the report contains no values of rows, so it can be sent to us.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from informix_db2 import recognised
 
 @dataclass(frozen=True)
 class Report:
-    """A report; it prints as lines."""
+    """A report; `print` shows it as lines."""
 
     lines: tuple[str, ...]
 
@@ -24,14 +24,14 @@ class Report:
 
 
 def inspect(path: str | Path, max_bytes: int = 64 << 20) -> Report:
-    """Say which format a file has, and which reading of what is ambiguous fits.
+    """Return the format of a file, and which interpretation fits where the format is ambiguous.
 
     Args:
         path: a local file.
-        max_bytes: how much of it is looked at.
+        max_bytes: maximum number of bytes to inspect.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with Path(path).open("rb") as file:
         data = file.read(max_bytes + 1)

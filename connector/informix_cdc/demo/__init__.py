@@ -1,6 +1,6 @@
-"""The demo: an order-entry workload on the embedded emulator, streamed through Spark and checked.
+"""The demo: an order-entry workload on the embedded emulator, streamed through Spark and verified.
 
-Rule: what Spark delivered is held against the workload's own account.
+Rule: what Spark delivered is compared with the workload's own account.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Compare what arrives with what the workload says it has committed, as both come in.
+"""Compare the changes that arrive with those that the workload committed.
 
-Rule: the two accounts share no code; the n-th transaction of one must be the n-th of the other, row
-for row. What has been compared is freed, so that memory does not grow with the length of a demo.
+Rule: the two accounts share no code; the n-th transaction of one must equal the n-th of the other, row
+by row. Compared data is freed, so that memory does not grow with the duration of a demo.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Arrived:
 
 @dataclass(slots=True)
 class DemoCheck:
-    """Both accounts of one stream; filled by two threads, read by a third."""
+    """Both accounts of one stream; two threads fill them and a third one reads."""
 
     committed: int = 0
     verified: int = 0
@@ -49,19 +49,19 @@ class DemoCheck:
     _lock: Lock = field(default_factory=Lock)
 
     def expect_there(self, table: str, row: RowDict) -> None:
-        """Note a row that is there before the stream begins."""
+        """Record a row that exists before the stream begins."""
         self.there.expect(table, row)
         self.tables.insert(table, row)
 
     def expect(self, transaction: CommittedTransaction) -> None:
-        """Note a transaction that the workload has committed."""
+        """Record a transaction that the workload has committed."""
         with self._lock:
             self.committed += 1
             self._expected.append(transaction)
             self._compare()
 
     def arrive(self, changes: Sequence[ChangeRow], now: float) -> None:
-        """Note rows that have arrived, in their order."""
+        """Record rows that have arrived, in their order."""
         with self._lock:
             for change in changes:
                 self.there.record(change)
@@ -75,13 +75,13 @@ class DemoCheck:
             self._compare()
 
     def keep_tables(self, commit: int) -> None:
-        """Keep the tables as of a commit, if that is the last one that was compared."""
+        """Keep the state of the tables as of a commit, if that is the last one that was compared."""
         with self._lock:
             if commit == self.last_commit and self.there.is_complete and not self._arrived:
                 self.tables.keep(commit)
 
     def start_clock(self) -> None:
-        """Measure from here on; what came before is still checked and counted."""
+        """Start measuring; earlier changes are still checked and counted."""
         with self._lock:
             self.warm_up = self.verified, self.rows
             self.latencies.clear()
@@ -92,33 +92,33 @@ class DemoCheck:
         return (self.verified - transactions) / seconds, (self.rows - rows) / seconds
 
     def has_all_changes(self) -> bool:
-        """Tell whether everything that was committed has arrived."""
+        """Return whether everything that was committed has arrived."""
         return self.verified == self.committed
 
     def is_complete(self) -> bool:
-        """Tell whether everything that was committed has arrived, or a difference has been found."""
+        """Return whether everything that was committed has arrived, or a difference has been found."""
         return bool(self.difference) or (self.verified == self.committed and self.there.is_complete)
 
     def verdict(self) -> tuple[bool, str]:
-        """Return whether both accounts agree, and that in words."""
+        """Return whether both accounts agree, with a text."""
         if self.difference:
             return False, f"NOT verified: {self.difference}"
         if not self.there.is_complete:
             total = self.there.total
-            return False, f"NOT verified: {self.there.arrived:,} of {total:,} rows that were there came"
+            return False, f"NOT verified: {self.there.arrived:,} of {total:,} existing rows arrived"
         extra = len(self._arrived)
         if extra or not self.is_complete():
             return False, (
-                f"NOT verified: {self.verified:,} of {self.committed:,} transactions arrived"
-                f" as committed, {extra:,} are too many"
+                f"NOT verified: {self.verified:,} of {self.committed:,} transactions arrived as"
+                f" committed, {extra:,} extra"
             )
         return True, (
-            f"verified: {self.there.total:,} rows that were there, each once; {self.verified:,} of"
+            f"verified: {self.there.total:,} existing rows, each once; {self.verified:,} of"
             f" {self.committed:,} transactions, in order; every value"
         )
 
     def recent(self) -> list[ChangeRow]:
-        """Return the changes that arrived last, no update without its first image."""
+        """Return the latest changes; an update always has its first image."""
         with self._lock:
             changes = list(self.latest)
         return changes[1:] if changes and changes[0].change_type == "update_postimage" else changes
@@ -144,11 +144,11 @@ class DemoCheck:
 
 def _difference(wanted: CommittedTransaction, found: _Arrived) -> str:
     if wanted.commit != found.commit:
-        return f"the commit at {show(wanted.commit)} was due, but {show(found.commit)} arrived"
+        return f"expected the commit at {show(wanted.commit)}, but {show(found.commit)} arrived"
     due = [(change.change_type, change.table, change.row) for change in wanted.changes]
     came = [(change.change_type, change.table, change.row) for change in found.changes]
     if due == came:
         return ""
     pairs = itertools.zip_longest(due, came)
     number = next(number for number, (one, other) in enumerate(pairs) if one != other)
-    return f"row {number} of the transaction committed at {show(wanted.commit)} is another one"
+    return f"row {number} of the transaction committed at {show(wanted.commit)} differs"

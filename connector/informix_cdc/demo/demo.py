@@ -1,7 +1,7 @@
-"""`informix-cdc demo`: a busy shop on an embedded server, mirrored into Delta tables and checked.
+"""`informix-cdc demo`: a busy shop on an embedded server, mirrored into Delta tables and verified.
 
-Rule: this file is the order of events; what each part does is in the files beside it. The shop has rows
-before the stream begins: they are read by a snapshot while the first transactions commit.
+Rule: this file controls the sequence; other files of this folder do the parts. The shop has rows before
+the stream begins: a snapshot reads them while the first transactions commit.
 
     Workload -> EmulatedServer -> the informix-cdc source -> Spark -> Mirror -> Delta tables
                                                                   -> DemoCheck <- Workload's account
@@ -47,14 +47,14 @@ _FIRST_ROWS_SECONDS = 60.0  # Spark's first batches, on a busy machine
 _LAST_ROWS_SECONDS = 15.0
 _LAST_PROGRESS_SECONDS = 2.0
 _REFRESH_SECONDS = 0.15
-_ROUND_SECONDS = 1.0  # of the warm-up, at most: the snapshot is read meanwhile
+_ROUND_SECONDS = 1.0  # maximum duration of a round of the warm-up; the snapshot runs meanwhile
 _WARM_UP_ROUNDS, _WARM_UP_TRANSACTIONS = 4, 5
 _INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
 class DemoSettings:
-    """What a user may choose."""
+    """The settings that a user may choose."""
 
     seconds: float
     transactions_per_second: float
@@ -63,13 +63,13 @@ class DemoSettings:
 
 @dataclass(slots=True)
 class _Patience:
-    """Ctrl-C once: end now, with the summary. Twice: do not wait for the last rows either."""
+    """First Ctrl-C: stop and print the summary. Second Ctrl-C: do not wait for the last rows."""
 
     over: threading.Event = field(default_factory=threading.Event)
     exhausted: threading.Event = field(default_factory=threading.Event)
 
     def listen(self) -> None:
-        """Take SIGINT and SIGTERM; Spark's own handler would cancel its jobs."""
+        """Handle SIGINT and SIGTERM; Spark's own handler would cancel its jobs."""
         signal.signal(signal.SIGINT, self._interrupted)
         signal.signal(signal.SIGTERM, self._interrupted)
 
@@ -77,7 +77,7 @@ class _Patience:
         (self.exhausted if self.over.is_set() else self.over).set()
 
     def wait_until(self, is_true: Callable[[], bool], seconds: float) -> bool:
-        """Wait for a condition, but not for ever; tell whether it holds."""
+        """Wait for a condition with a timeout; return whether it holds."""
         deadline = time.monotonic() + seconds
         while not is_true() and time.monotonic() < deadline and not self.exhausted.is_set():
             time.sleep(0.02)
@@ -88,7 +88,7 @@ def run(settings: DemoSettings) -> int:
     """Run the demo; return the exit code: 0 if every row arrived as committed.
 
     Raises:
-        OneLineError: there is no fit Java, or Spark fails.
+        OneLineError: no suitable Java is found, or Spark fails.
     """
     console = Console(highlight=False)
     try:
@@ -117,7 +117,7 @@ def _start_spark(folder: Path, console: Console, java: Java, patience: _Patience
         while not future.done():
             time.sleep(_REFRESH_SECONDS)
             if patience.over.is_set():
-                show(0, "Ending, as soon as Spark is up")
+                show(0, "Stopping as soon as Spark is up")
         context = future.result()
     seconds = time.monotonic() - began
     console.print(f"Spark {context.version} on Java {java.version}, started in {seconds:.1f} s.")
@@ -126,7 +126,7 @@ def _start_spark(folder: Path, console: Console, java: Java, patience: _Patience
 
 @contextlib.contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Turn Spark's failures into one line."""
+    """Turn Spark's failures into one-line errors."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -147,7 +147,7 @@ def _stopping(context: SparkContext) -> Iterator[None]:
 
 
 class _Demo:
-    """Spark runs; now server, stream and workload."""
+    """The demo once Spark is running: server, stream and workload."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class _Demo:
         self._has_begun = threading.Event()
 
     def run(self) -> int:
-        """Stream for the chosen time, wait for the last rows, print the summary."""
+        """Stream for the chosen time, wait for the last rows, and print the summary."""
         from informix_cdc.demo.spark import again_if_late
 
         if self._patience.over.is_set():
@@ -187,7 +187,7 @@ class _Demo:
         )
 
     def _filled_server(self) -> EmulatedServer:
-        """Return a server with the rows that are there, which the check expects."""
+        """Return a server with existing rows, which the check expects."""
         server, tables = database.demo_server(), dict[str, list[database.RowDict]]()
         for table, row in rows_there(random.Random(self._settings.seed), time.time()):
             tables.setdefault(table, []).append(row)
@@ -201,7 +201,7 @@ class _Demo:
         """Start the stream and wait for its first micro-batch."""
         from informix_cdc.demo.spark import start_query
 
-        shutil.rmtree(self._lake.checkpoint, ignore_errors=True)  # of a start that came too late
+        shutil.rmtree(self._lake.checkpoint, ignore_errors=True)  # of a start that timed out
         options = stream_options(self._lake, _source_options(listening))
         query = start_query(self._context, options, self._take, self._lake.checkpoint)
         self._wait_for_the_stream(query)
@@ -209,7 +209,7 @@ class _Demo:
 
     def _sum_up(self, account: Account | None) -> int:
         if account is None:
-            self._console.print("Ended before the first row.")
+            self._console.print("Stopped before the first row.")
             return _INTERRUPTED
         from pyspark.sql import SparkSession
 
@@ -221,9 +221,9 @@ class _Demo:
         return 0 if self._check.verdict()[0] and tables[0] else 1
 
     def _take(self, frame: DataFrame, batch: int) -> None:
-        """Bring a micro-batch into the tables. The first is empty: where it ends the stream begins.
+        """Apply a micro-batch to the tables. The first is empty; the stream begins at its end offset.
 
-        `lake.mirror` does the same; here the changes are looked at too.
+        `lake.mirror` does the same; here the check needs the changes as well.
         """
         if self._mirror is None:
             query = query_id(self._lake.checkpoint)
@@ -244,7 +244,9 @@ class _Demo:
             self._patience.wait_until(is_over, _FIRST_BATCH_SECONDS)
         _raise_failure(query)
         if not is_over():
-            raise OneLineError(f"Spark has begun no micro-batch in {_FIRST_BATCH_SECONDS:.0f} seconds.")
+            raise OneLineError(
+                f"Spark started no micro-batch within {_FIRST_BATCH_SECONDS:.0f} seconds."
+            )
 
     def _watch(self, listening: ListeningServer, query: StreamingQuery) -> Account:
         settings, check = self._settings, self._check
@@ -275,12 +277,12 @@ class _Demo:
         )
 
     def _warm_up(self, workload: Workload, query: StreamingQuery) -> None:
-        """Let the rows that were there come, and a few transactions, before the clock starts.
+        """Wait for the existing rows and a few transactions before the clock starts.
 
         Spark's first batches are slow.
         """
         check, there = self._check, self._check.there
-        with waiting("Rows that were there", there.total) as show:
+        with waiting("Snapshot of existing rows", there.total) as show:
 
             def is_over() -> bool:
                 show(there.arrived, f"{there.arrived:,} of {there.total:,}")
@@ -295,7 +297,7 @@ class _Demo:
         check.start_clock()
 
     def _has_all_rows(self, query: StreamingQuery) -> bool:
-        """Tell by the stream's own account whether no row of a snapshot comes any more."""
+        """Return whether all snapshots are done, according to the stream's offset."""
         from informix_cdc.demo.spark import end_offset
 
         tables = end_offset(query).get("tables", {}).values()
@@ -311,7 +313,7 @@ class _Demo:
                     return
 
     def _offset(self, query: StreamingQuery) -> str:
-        """Return the stream's position, once Spark has reported the last micro-batch."""
+        """Return the stream's position after Spark has reported the last micro-batch."""
         from informix_cdc.demo.spark import end_offset
         from informix_checkpoints.offsets import StreamOffset
 
@@ -325,7 +327,7 @@ class _Demo:
 
 _NEXT = (
     "\n[dim]Next: `informix-cdc emulator --demo-workload 5` serves this shop on a port;"
-    " `informix-cdc tail` follows it, or a server of your own.[/]"
+    " `informix-cdc tail` follows it, or your own server.[/]"
 )
 _HINT = "local[2], with the low-latency settings that the README recommends"
 
@@ -339,7 +341,7 @@ def _source_options(listening: ListeningServer) -> dict[str, str]:
         "table": ",".join(database.TABLE_NAMES),
         "password": database.PASSWORD,
         "transport": "sqli",
-        "snapshotChunkRows": "500",  # so that its progress is seen
+        "snapshotChunkRows": "500",  # so that its progress is visible
     }
 
 

@@ -1,7 +1,7 @@
-"""The rows that a demo begins with, and the account of how they arrive.
+"""The existing rows of a demo, and the account of how they arrive.
 
-Rule: a row that was there arrives once, as it was. Any other row of a snapshot must be the one that its
-key has by the changes that came before it: nothing old may replace anything newer.
+Rule: an existing row arrives once and unchanged. Any other row of a snapshot must be the one that its
+key has after the changes before it: nothing old may replace anything newer.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def rows_there(chance: random.Random, now: float) -> Iterator[tuple[str, RowDict
 
 @dataclass(slots=True)
 class RowsThere:
-    """Which rows that were there have not arrived, and what the changes beside them have made.
+    """The existing rows that have not arrived, and the effect of concurrent changes on them.
 
     Attributes:
-        total: how many there were.
-        difference: what arrived otherwise; empty as long as nothing did.
+        total: number of existing rows.
+        difference: the first wrong row that arrived; empty if there is none.
     """
 
     total: int = 0
@@ -52,27 +52,27 @@ class RowsThere:
     _is_over: bool = False
 
     def expect(self, table: str, row: RowDict) -> None:
-        """Note a row that is there."""
+        """Record an existing row."""
         self._left[_place(table, row)] = row
         self.total += 1
 
     @property
     def arrived(self) -> int:
-        """How many of them have arrived."""
+        """The number of existing rows that have arrived."""
         return self.total - len(self._left)
 
     @property
     def is_complete(self) -> bool:
-        """Whether all have."""
+        """Whether all have arrived."""
         return not self._left
 
     def end(self) -> None:
-        """Note that no row of a snapshot comes any more: what was kept beside them is freed."""
+        """Record that all snapshots are done, and free the state that was kept for them."""
         self._is_over = True
         self._changed.clear()
 
     def record(self, change: ChangeRow) -> None:
-        """Take in what arrives, in its order: rows of snapshots, and changes."""
+        """Record an arriving snapshot row or change, in order."""
         place = _place(change.table, change.row)
         if not change.metadata["_snapshot"]:
             if not self._is_over:
@@ -83,7 +83,7 @@ class RowsThere:
         if wanted is None:
             wanted = self._changed.get(place)
         if wanted != change.row and not self.difference:
-            self.difference = f"a row of {change.table} that was read, {place[1]}, is another one"
+            self.difference = f"a snapshot row of {change.table}, {place[1]}, differs"
 
 
 def key_of(table: str, row: RowDict) -> _Key:

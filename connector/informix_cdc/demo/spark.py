@@ -1,7 +1,6 @@
 """A quiet Spark for the demo: no log lines on the terminal, nothing inherited, nothing left behind.
 
-Rule: what Spark prints goes into a file of the demo's own folder; the last of it is shown if
-Spark fails.
+Rule: Spark's output goes to a file in the demo's folder; its last lines are printed if Spark fails.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-# Another Spark's settings would make this one fail in ways that nobody expects.
+# Settings of another Spark installation would make this one fail in unexpected ways.
 _FOREIGN = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS", "SPARK_CONNECT_MODE")
 _LOG_FILE = "spark.log"
 _LAST_WORDS = 400
@@ -55,19 +54,19 @@ _SETTINGS = {
 
 
 def start_context(folder: Path) -> SparkContext:
-    """Start Spark in a process of its own that Ctrl-C does not reach.
+    """Start Spark in a separate process that Ctrl-C does not reach.
 
-    Call it in another thread than the main one, and let it finish: a launch that is interrupted
-    leaves its JVM behind, and in the main thread Spark would take over SIGINT.
+    Do not call it in the main thread, and let it finish: an interrupted launch leaves its JVM behind,
+    and in the main thread Spark would take over SIGINT.
     """
     for name in _FOREIGN:
         os.environ.pop(name, None)
-    # Else Spark's workers take whatever `python3` is first on PATH, which does not have this package.
+    # Otherwise Spark's workers use the first `python3` on PATH, which does not have this package.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     conf = _configuration(folder)
     with (folder / _LOG_FILE).open("wb") as log:
-        # PySpark shields the JVM from Ctrl-C, but not the Python workers below it; a session does.
+        # PySpark shields the JVM from Ctrl-C, but not its Python workers; a new session does.
         options = {"stdout": log, "stderr": log, "start_new_session": True}
         gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
         return SparkContext(conf=conf, gateway=gateway)
@@ -93,16 +92,16 @@ def start_query(
     take: Callable[[DataFrame, int], None],
     checkpoint: str,
 ) -> StreamingQuery:
-    """Stream the tables that the options name into a function of (rows, batch number)."""
+    """Stream the tables of the options into a function of (rows, batch number)."""
     rows = SparkSession(context).readStream.format("informix-cdc").options(**options).load()
     writer = rows.writeStream.foreachBatch(take)
     return writer.option("checkpointLocation", checkpoint).start()
 
 
 def again_if_late(start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """Start a query, at most three times if Spark gave up on a Python worker that came late.
+    """Start a query, at most three times if a Python worker did not connect in time.
 
-    Spark waits 10 s for it, which a busy machine may need; no setting makes it wait longer
+    Spark waits 10 s for it, which a busy host may exceed; no setting changes that
     (`PythonWorkerFactory`).
     """
     is_late = retry_if_exception(lambda error: "Python worker failed to connect back" in str(error))
@@ -110,7 +109,7 @@ def again_if_late(start: Callable[[], StreamingQuery]) -> StreamingQuery:
 
 
 def end_offset(query: StreamingQuery) -> dict[str, Any]:
-    """Return the offset at the end of the last finished micro-batch; empty if there is none."""
+    """Return the end offset of the last finished micro-batch; empty if there is none."""
     import json
 
     progress = query.lastProgress
@@ -119,10 +118,10 @@ def end_offset(query: StreamingQuery) -> dict[str, Any]:
 
 
 def explain(error: BaseException, folder: Path) -> str:
-    """Return why Spark failed, as one line: our own sentence if there is one, else Spark's first."""
+    """Return why Spark failed, as one line: our own message if any, else Spark's first line."""
     text = str(error)
     if found := _OUR_ERROR.findall(text):
         return str(found[-1])
     log = folder / _LOG_FILE
     last_words = log.read_text(errors="replace")[-_LAST_WORDS:] if log.exists() else ""
-    return f"Spark failed: {text.partition(chr(10))[0]} It said last: {last_words or 'nothing'}"
+    return f"Spark failed: {text.partition(chr(10))[0]} Last output: {last_words or 'none'}"

@@ -1,6 +1,6 @@
-"""The shop's tables as the workload left them, beside the Delta tables of the mirror.
+"""Compare the Delta tables of the mirror with the shop's tables as the workload left them.
 
-Rule: the account knows what was committed, and shares no code with what is compared.
+Rule: the account records what was committed, and shares no code with the mirror.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 _Key = tuple[object, ...]
 _State = Mapping[str, Mapping[_Key, "RowDict"]]
 _GONE = ("delete", "update_preimage")
-_MOST_COMMITS = 4  # at which all tables are compared
+_MOST_COMMITS = 4  # commits at which all tables are compared
 
 
 @dataclass(slots=True)
 class TablesAccount:
-    """What each table holds after the transactions that have been applied.
+    """The content of each table after the transactions applied so far.
 
     Attributes:
-        kept: the state at some commits, to be compared with the lake as of these.
+        kept: the state at some commits, to compare with the lake as of these commits.
     """
 
     kept: dict[int, _State] = field(default_factory=dict)
     _tables: dict[str, dict[_Key, RowDict]] = field(default_factory=dict)
 
     def insert(self, table: str, row: RowDict) -> None:
-        """Note a row that is there."""
+        """Record an existing row."""
         self._tables.setdefault(table, {})[key_of(table, row)] = row
 
     def apply(self, transaction: CommittedTransaction) -> None:
-        """Note what a transaction has committed."""
+        """Record a committed transaction."""
         for change in transaction.changes:
             if change.change_type in _GONE:
                 self._tables[change.table].pop(key_of(change.table, change.row))
@@ -51,15 +51,15 @@ class TablesAccount:
                 self.insert(change.table, change.row)
 
     def keep(self, commit: int) -> None:
-        """Keep the present state as that of a commit; of many, the first and the last ones."""
+        """Keep the current state as that of a commit; of many, only the first and the last ones."""
         if len(self.kept) >= _MOST_COMMITS:
             del self.kept[list(self.kept)[1]]
         self.kept[commit] = {table: dict(rows) for table, rows in self._tables.items()}
 
     def compare(self, spark: SparkSession, into: str) -> tuple[bool, str]:
-        """Return whether the Delta tables equal the account at each kept commit, and that in words."""
+        """Return whether the Delta tables equal the account at each kept commit, with a text."""
         if not self.kept:
-            return False, "NOT compared: no batch ended with all that the stream had brought"
+            return False, "NOT compared: no batch ended with all changes of the stream"
         rows = 0
         for commit, state in self.kept.items():
             tables = as_of(spark, into, commit)
@@ -69,7 +69,7 @@ class TablesAccount:
                 found = tables[table.rpartition(".")[2]].toArrow().to_pylist()
                 rows = len(found) + rows if commit == max(self.kept) else rows
                 if {key_of(table, row): row for row in found} != wanted or len(found) != len(wanted):
-                    return False, f"NOT equal: {table} as of commit {commit} is another one"
+                    return False, f"NOT equal: {table} as of commit {commit} differs"
         names = ", ".join(table.rpartition(".")[2] for table in self._tables)
         return True, (
             f"equal: {names} in Delta, {rows:,} rows, every value; and as of"
@@ -84,7 +84,7 @@ def changes_in_order(rows: Sequence[Mapping[str, Any]]) -> list[ChangeRow]:
     return [
         ChangeRow(str(change["_change_type"]), str(table), dict(row), change)
         for table, change in found
-        if (row := change.pop("row")) is not None  # what begins a snapshot has none
+        if (row := change.pop("row")) is not None  # the truncate that starts a snapshot has none
     ]
 
 

@@ -1,6 +1,6 @@
-"""What the demo shows: a live table on a terminal, plain lines elsewhere, and a summary.
+"""The output of the demo: a live table on a terminal, plain lines elsewhere, and a summary.
 
-Rule: a view only reads; it is asked to refresh by the one loop of `demo.py`.
+Rule: a view only reads; the one loop of `demo.py` refreshes it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _PLAIN_SECONDS = 2.0
 
 
 class DemoView(Protocol):
-    """Shows how the demo goes on."""
+    """Shows the progress of the demo."""
 
     def __enter__(self) -> DemoView:
-        """Begin to show."""
+        """Start."""
         ...
 
     def __exit__(
@@ -36,21 +36,21 @@ class DemoView(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave the last picture standing."""
+        """Leave the last output on the screen."""
 
     def refresh(self, elapsed: float) -> None:
-        """Show the figures of now."""
+        """Show the current figures."""
 
 
 def view_for(console: Console, check: DemoCheck, seconds: float) -> DemoView:
-    """Return the live view for a terminal, plain lines for anything else."""
+    """Return the live view for a terminal, else plain lines."""
     kind = LiveView if console.is_terminal else PlainView
     return kind(console, check, seconds)
 
 
 @dataclass(slots=True)
 class PlainView:
-    """A line every other second."""
+    """Prints a line every other second."""
 
     console: Console
     check: DemoCheck
@@ -58,7 +58,7 @@ class PlainView:
     _next_line: float = 0.0
 
     def __enter__(self) -> PlainView:
-        """Begin to show."""
+        """Start."""
         return self
 
     def __exit__(
@@ -67,10 +67,10 @@ class PlainView:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Nothing is to be closed."""
+        """Nothing to close."""
 
     def refresh(self, elapsed: float) -> None:
-        """Print a line when it is time for one."""
+        """Print a line if it is due."""
         if elapsed >= self._next_line:
             self._next_line = elapsed + _PLAIN_SECONDS
             self.console.print(
@@ -80,7 +80,7 @@ class PlainView:
 
 @dataclass(slots=True)
 class LiveView:
-    """The latest changes and the running figures, drawn anew several times a second."""
+    """Draws the latest changes and the current figures several times a second."""
 
     console: Console
     check: DemoCheck
@@ -88,11 +88,11 @@ class LiveView:
     _live: Live = field(init=False)
 
     def __post_init__(self) -> None:
-        """Prepare the picture; nothing is drawn yet."""
+        """Prepare the display; nothing is drawn yet."""
         self._live = Live(console=self.console, auto_refresh=False, transient=False)
 
     def __enter__(self) -> LiveView:
-        """Begin to draw."""
+        """Start drawing."""
         self._live.start()
         return self
 
@@ -102,15 +102,15 @@ class LiveView:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave the last picture standing."""
+        """Leave the last output on the screen."""
         self._live.stop()
 
     def refresh(self, elapsed: float) -> None:
-        """Draw the picture of now."""
+        """Draw the current state."""
         self._live.update(self._picture(elapsed), refresh=True)
 
     def _picture(self, elapsed: float) -> Panel:
-        clock = f"{min(elapsed, self.seconds):.0f} of {self.seconds:.0f} s · Ctrl-C ends"
+        clock = f"{min(elapsed, self.seconds):.0f} of {self.seconds:.0f} s · Ctrl-C stops"
         return Panel(
             Group(self._changes(), "", _figures(self.check, elapsed)),
             title="[bold]informix-cdc[/] · committed changes, live",
@@ -139,7 +139,7 @@ def _figures(check: DemoCheck, elapsed: float) -> Text:
     kinds = check.kinds
     pieces = (
         (f"{check.there.arrived:,}", "bold cyan"),
-        (" were there · ", ""),
+        (" existing rows · ", ""),
         (f"{check.verified:,}", "bold"),
         (" transactions · ", ""),
         (f"{check.rows:,}", "bold"),
@@ -158,7 +158,7 @@ def _figures(check: DemoCheck, elapsed: float) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the summary shows besides the check."""
+    """The facts in the summary besides the check."""
 
     rolled_back: int
     savepoints_undone: int
@@ -168,18 +168,18 @@ class Account:
 
 
 def summary(check: DemoCheck, account: Account, tables: tuple[bool, str]) -> Table:
-    """Return the summary, one fact per line; `tables` says whether the Delta tables are right."""
+    """Return the summary, one fact per line; `tables` is the comparison of the Delta tables."""
     is_right, verdict = check.verdict()
     transactions, rows = check.rates(account.seconds)
     kinds, p50, p95 = check.kinds, 1000 * check.latency(50), 1000 * check.latency(95)
     facts = {
-        "Rows there": f"{check.there.total:,} before the stream began, read by a snapshot beside it",
+        "Existing rows": f"{check.there.total:,} before the start, read by a concurrent snapshot",
         "Transactions": f"{check.committed:,} committed, {account.rolled_back:,} rolled back,"
         f" {account.savepoints_undone:,} savepoints undone",
         "Rows": f"{check.rows:,}: {kinds['insert']:,} inserts, {kinds['update_postimage']:,} updates"
         f" (two images each), {kinds['delete']:,} deletes",
         "Rate": f"{rows:,.0f} rows/s, {transactions:,.0f} transactions/s over {account.seconds:.1f} s",
-        "Latency": f"commit to row in the Delta table, once warm: p50 {p50:.0f} ms, p95 {p95:.0f} ms",
+        "Latency": f"commit to Delta table, after warm-up: p50 {p50:.0f} ms, p95 {p95:.0f} ms",
         "Last offset": account.offset,
         "Spark": account.settings,
     }

@@ -1,6 +1,6 @@
-"""What is wrong with a server and this host, and the remedies.
+"""Check a server and this host, and report problems with remedies.
 
-Rule: facts in, findings out; a question that is not answered is a finding of its own.
+Rule: facts in, findings out; a question without an answer is a finding of its own.
 """
 
 from __future__ import annotations

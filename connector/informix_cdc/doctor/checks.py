@@ -1,7 +1,7 @@
-"""All checks of the doctor, in the order in which they are shown.
+"""All checks of the doctor, in the order in which they are printed.
 
-Rule: pure: facts in, findings out. A check whose facts are not known does not run and says why; none is
-dropped. What the source refuses too is judged in `catalog/set_up.py`.
+Rule: pure functions: facts in, findings out. A check whose facts are unknown reports why; no check is
+dropped. Checks that the source makes too are in `catalog/set_up.py`.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ _NOT_ASKED = Unanswered("nothing was asked", was_asked=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUp:
-    """The input of all checks: what the user wants, and what is known of the server.
+    """The input of all checks: what the user wants, and what is known about the server.
 
-    `driver` is None where the transport needs none, `snapshots` and `objects` where none are asked for.
-    `connection_arguments` are the flags that name the server in commands that are shown.
+    `driver` is None if the transport needs none; `snapshots` and `objects` are None if none are
+    requested. `connection_arguments` are the flags that name the server in printed commands.
     """
 
     database: str
@@ -110,7 +110,7 @@ def _known(fact: str | Unanswered) -> str:
 
 
 def _reported(name: str, version: str) -> str:
-    """Say what a server reported of itself, and what it did not."""
+    """Return what a server reported about itself, as text."""
     if name and version:
         return f"the server is {name}, {version}"
     if name:
@@ -129,7 +129,7 @@ def _database(set_up: SetUp) -> Iterator[Finding]:
 def _locale(set_up: SetUp) -> Iterator[Finding]:
     locale = _of_server(set_up, lambda server: server.database_locale)
     if _of_server(set_up, lambda server: server.database_logging) is None:
-        locale = Unanswered("there is no such database", was_asked=False)
+        locale = Unanswered("the database does not exist", was_asked=False)
     yield _checked("locale", locale, lambda it: check_locale(set_up.database, it, set_up.db_locale))
 
 
@@ -144,41 +144,41 @@ def _api_version(set_up: SetUp) -> Iterator[Finding]:
 
 
 def _rights(set_up: SetUp) -> Iterator[Finding]:
-    found = f"user {set_up.user} may connect to database {set_up.database!r}."
+    found = f"user {set_up.user} can connect to database {set_up.database!r}."
     yield _checked("rights", set_up.tables, lambda _: ok("rights", found), State.FAILURE)
     runs = set_up.cdc if isinstance(set_up.cdc, Unanswered) else set_up.cdc.runs_routines
     yield _checked("rights", runs, lambda _: _right_to_capture(set_up), State.FAILURE)
 
 
 def _right_to_capture(set_up: SetUp) -> Finding:
-    """Check a user who can call `cdc_` functions; by chapter 1 of the guide only the owner can."""
+    """Check a user who can call the `cdc_` functions; by chapter 1 of the guide only the owner can."""
     owner, user = set_up.dialect.owner, set_up.user
     if user == owner:
-        return ok("rights", f"user {user} may run the cdc_ functions, as the guide demands.")
+        return ok("rights", f"user {user} may call the cdc_ functions, as the guide requires.")
     user_type = _of_cdc(set_up, lambda cdc: cdc.user_type)
     grant = f"; or, as {owner}: {command_granting_capture(user)}"
     if isinstance(user_type, Unanswered):
-        found = f"may run cdc_ functions; whether as a DBA of {CDC_DATABASE} could not be checked"
+        found = f"may call the cdc_ functions; its DBA right on {CDC_DATABASE} could not be checked"
     elif user_type == "D":
-        found, grant = f"is a DBA of {CDC_DATABASE} and may run cdc_ functions", ""
+        found, grant = f"is a DBA of {CDC_DATABASE} and may call the cdc_ functions", ""
     else:
-        found = f"may run cdc_ functions, but is no DBA of {CDC_DATABASE}"
+        found = f"may call the cdc_ functions, but is not a DBA of {CDC_DATABASE}"
     return warning(
         "rights",
-        f"user {user} {found}. The guide demands user {owner}; others are reported to do.",
-        f"--user={owner} (option user) where a cdc_ function is refused{grant}",
+        f"user {user} {found}. The guide requires user {owner}; other users are reported to work.",
+        f"If a cdc_ function is refused: --user={owner} (option user){grant}",
     )
 
 
 def _cdc_locale(set_up: SetUp) -> Iterator[Finding]:
     locale = _of_server(set_up, lambda server: server.database_locale)
     if isinstance(locale, Unanswered):
-        why = _in_the_way(locale, "the locale of the database is not known")
+        why = _in_the_way(locale, "the locale of the database is unknown")
         yield _not_checked("locale of syscdcv1", why.reason)
         return
     cdc_locale = _of_server(set_up, lambda server: server.cdc_locale)
     if _of_server(set_up, lambda server: server.has_cdc_database) is False:
-        cdc_locale = Unanswered(f"there is no database {CDC_DATABASE}", was_asked=False)
+        cdc_locale = Unanswered(f"database {CDC_DATABASE} does not exist", was_asked=False)
     yield _checked(
         "locale of syscdcv1",
         cdc_locale,
@@ -207,9 +207,9 @@ def _primary_key(table: str, has_key: bool) -> Finding:
         return ok("primary key", "has a primary key.", table=table)
     return warning(
         "primary key",
-        "has no primary key: a target cannot tell which row an update or delete means.",
-        f"ALTER TABLE {unqualified(table)} ADD CONSTRAINT PRIMARY KEY (<columns>); while full row"
-        " logging is off.",
+        "has no primary key: a target cannot tell which row an update or delete applies to.",
+        f"While full row logging is off: ALTER TABLE {unqualified(table)} ADD CONSTRAINT PRIMARY"
+        " KEY (<columns>);",
         table=table,
     )
 
@@ -228,7 +228,7 @@ def _columns(set_up: SetUp) -> Iterator[Finding]:
     for table in unknown:
         yield _not_checked("columns", why_no_table(table.found).reason, table=str(table.name))
     if unknown and set_up.choice.names:
-        yield _not_checked("columns", "option columns is checked only once all tables are found")
+        yield _not_checked("columns", "option columns is checked only when all tables are found")
     elif known:
         yield from check_columns(known, set_up.choice)
 
@@ -245,12 +245,12 @@ def _in_place_alters(set_up: SetUp) -> Iterator[Finding]:
 
 
 def _in_place_alter(check: str, table: str, is_pending: bool) -> Finding:
-    """Check by the layouts that the table's header names; it hides whether old rows are left."""
+    """Check the row layouts listed in the table's header; it does not show whether old rows remain."""
     if not is_pending:
-        return ok(check, "has rows of one layout.", table=table)
+        return ok(check, "has only rows of the current layout.", table=table)
     return warning(
         check,
-        "may have rows in a layout of before an ALTER TABLE; while it has, the server refuses to"
+        "may have rows in a layout from before an ALTER TABLE; if it has, the server refuses to"
         " capture it (-83793).",
         f"As a DBA, while full row logging is off: {finish_alter(table)}",
         table=table,
@@ -305,7 +305,10 @@ def _session(session: OpenSession) -> Finding:
     if session.api_version != API_VERSION:
         # GBase 8s guide, cdc_opensess: all applications of a server must use the same version
         major, minor = session.api_version
-        found = f"{found} by API version {major}.{minor}; all captures of a server must use the same."
+        found = (
+            f"{found} with API version {major}.{minor}; all captures of a server must use"
+            " the same version."
+        )
         return warning(check, found, remedy)
     return ok(check, f"{found}.")
 
@@ -349,7 +352,7 @@ def _checked(
     *,
     table: str = "",
 ) -> Finding:
-    """Check a fact, if it is known."""
+    """Run a check if its fact is known."""
     if isinstance(fact, Unanswered):
         return _unknown(check, fact, if_unanswered, table=table)
     return check_fact(fact)
@@ -374,7 +377,7 @@ def _of_server(set_up: SetUp, get: Callable[[ServerFacts], _Fact]) -> _Fact | Un
 
 def _of_cdc(set_up: SetUp, get: Callable[[CdcFacts], _Fact]) -> _Fact | Unanswered:
     if isinstance(set_up.cdc, Unanswered):
-        return _in_the_way(set_up.cdc, "no capture can connect")
+        return _in_the_way(set_up.cdc, "the CDC database cannot be opened")
     return get(set_up.cdc)
 
 
@@ -389,7 +392,7 @@ def _each_table(
 
 
 def _in_the_way(part: Unanswered, what: str) -> Unanswered:
-    """Return why a question was not asked: what failed when it was tried, or what came before."""
+    """Return why a fact is unknown: its own error, or an earlier failure."""
     return Unanswered(what if part.was_asked else part.reason, was_asked=False)
 
 
@@ -405,9 +408,9 @@ def check_row_logging(
     role: HaRole | Unanswered,
     connection: Sequence[str] = (),
 ) -> Finding:
-    """Check one table; only `owner`, by the guide, and only on a primary, can switch it on.
+    """Check one table. By the guide only `owner` can switch row logging on, and only on a primary.
 
-    `connection` has the flags that name the server in the commands that are shown, each with a value.
+    `connection` has the flags that name the server in printed commands, each with a value.
     """
     table = str(name)
     if is_on:
@@ -417,25 +420,25 @@ def check_row_logging(
         found = "does not log full rows, and a secondary cannot switch that on."
         return warning(_ROW_LOGGING, found, "Connect to the primary:", table=table, command=acquire)
     if user != owner:
-        found = f"does not log full rows; the guide lets only user {owner} switch that on."
+        found = f"does not log full rows; by the guide only user {owner} can switch that on."
         acquire = ("acquire", table_argument(name), *_as_owner(connection, owner))
         return warning(_ROW_LOGGING, found, f"As user {owner}:", table=table, command=acquire)
-    found = "does not log full rows; the first start of a capture switches it on for good"
+    found = "does not log full rows; the first capture switches that on permanently"
     if isinstance(role, Unanswered):
-        found += ", unless this server is a secondary, which could not be checked"
+        found += ", unless this server is a secondary (could not be checked)"
     return warning(
         _ROW_LOGGING,
         f"{found}. From then on the server refuses ALTER TABLE.",
-        "Alter it before that; or later, after:",
+        "Alter the table before that, or run this before each ALTER:",
         table=table,
         command=("release", table_argument(name), *connection, "--checkpoint", "PLACE"),
     )
 
 
 def _as_owner(connection: Sequence[str], owner: str) -> tuple[str, ...]:
-    """Return the flags for the owner: the user and the password of somebody else do not serve.
+    """Return the flags for the owner, without those of another user and password.
 
-    The owner is named, since a profile or the environment may name the other user.
+    The owner is named explicitly, because a profile or the environment may name the other user.
     """
     pairs = zip(connection[::2], connection[1::2], strict=True)
     kept = (pair for pair in pairs if pair[0] not in _OF_USER)
@@ -443,11 +446,11 @@ def _as_owner(connection: Sequence[str], owner: str) -> tuple[str, ...]:
 
 
 _COLUMNS = "columns"
-_RESELECT = "--simple-lobs=reselect reads what TEXT and BYTE columns hold (option simpleLobs); "
+_RESELECT = "--simple-lobs=reselect (option simpleLobs) reads the values of TEXT and BYTE columns; "
 
 
 def check_columns(tables: Sequence[Table], choice: ColumnChoice) -> Iterator[Finding]:
-    """Check all tables at once, as the include list names columns of any of them."""
+    """Check all tables at once, because the include list names columns of any of them."""
     try:
         chosen = choose_columns(tables, choice)
     except UnsupportedColumn as refused:
@@ -473,8 +476,8 @@ def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Fin
             _COLUMNS,
             f"has {len(own)} that cannot be captured: {refused}.",
             (_RESELECT if has_simple_objects else "")
-            + f"--unsupported-columns={value} leaves them out (option unsupportedColumns); --columns"
-            " names the others (option columns).",
+            + f"--unsupported-columns={value} (option unsupportedColumns) omits them; --columns"
+            " (option columns) selects the others.",
             table=name,
             kind=UnsupportedColumn,
         )
@@ -483,16 +486,14 @@ def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Fin
 def _captured(table: Table, kept: Sequence[Column]) -> Finding:
     left_out = _listed(table, [column for column in table.columns if column not in kept])
     found = f"is captured with {len(kept)} of {len(table.columns)} columns"
-    return ok(
-        _COLUMNS, found + (f"; left out: {left_out}." if left_out else "."), table=str(table.name)
-    )
+    return ok(_COLUMNS, found + (f"; omitted: {left_out}." if left_out else "."), table=str(table.name))
 
 
 def _listed(table: Table, columns: Sequence[Column]) -> str:
-    """Return columns with their types; those that no server captures where they stand say so."""
+    """Return columns with their types; those after a collection column are marked."""
     behind = columns_behind_a_collection(table)
     return ", ".join(
         f"{quoted(column.name)} ({column.type_text.upper()}"
-        f"{', behind a SET, MULTISET or LIST' if column.name in behind else ''})"
+        f"{', after a SET, MULTISET or LIST' if column.name in behind else ''})"
         for column in columns
     )

@@ -1,9 +1,9 @@
-"""Inspect a server and this host as a capture would find them, and check what may keep it from working.
+"""Inspect a server and this host the way a capture uses them, and run the checks.
 
-Rule: it changes nothing, and never gives up half-way: what fails is a fact like any other. One
-connection after another: sysmaster for the server, the database for its tables, then one as captures
-use it. Checks run one by one, each as soon as its facts are known: no list says which check needs which
-fact; a check that asks for a fact that is not there yet is begun again when there is more.
+Rule: it changes nothing and never stops halfway: a failure is a fact like any other. It opens one
+connection after another: sysmaster for the server, the database for its tables, then one like a
+capture's. Each check runs as soon as its facts are known. No list says which check needs which fact: a
+check that asks for an unknown fact is repeated when more facts are known.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _Fact = TypeVar("_Fact")
 
 
 def diagnose(options: SourceOptions, arguments: Sequence[str] | None = None) -> Iterator[list[Finding]]:
-    """Yield what each check found as soon as it is known: first of the server, then of this host.
+    """Yield the findings of each check as soon as they are known: first the server's, then this host's.
 
     Args:
-        options: what a capture is to have.
-        arguments: flags that name the server in commands that are shown; else those of the options.
+        options: the options of the capture.
+        arguments: flags that name the server in printed commands; by default those of the options.
 
     Raises:
-        BadOption: option table is malformed.
+        BadOption: option `table` is invalid.
     """
     shown = connection_arguments(options) if arguments is None else tuple(arguments)
     yield from check_as_known(read_facts(options, shown))
@@ -53,7 +53,7 @@ def diagnose(options: SourceOptions, arguments: Sequence[str] | None = None) -> 
 
 
 def read_facts(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Iterator[KnownSoFar]:
-    """Yield what is known of driver, server, database and tables, as it becomes more."""
+    """Yield the known facts about driver, server, database and tables, each time there are more."""
     set_up = SetUp(
         database=options.database,
         user=options.user,
@@ -69,7 +69,7 @@ def read_facts(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Itera
         nothing = Unanswered("the driver cannot be loaded", was_asked=False)
         yield KnownSoFar(_without(replace(set_up, server=nothing), options, nothing))
         return
-    if set_up.driver is None:  # of a driver, whose check is the first, the connection tells more
+    if set_up.driver is None:  # the connection reports more about the driver, whose check is the first
         yield KnownSoFar(set_up, ("server", "tables", "cdc"))
     set_up = _ask_the_server(options, set_up)
     if isinstance(set_up.server, Unanswered):
@@ -93,7 +93,7 @@ def read_facts(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Itera
 
 
 def _without(set_up: SetUp, options: SourceOptions, nothing: Unanswered) -> SetUp:
-    """Return what is known where nothing of the tables can be."""
+    """Return the facts that are known without access to the tables."""
     snapshots = nothing if options.initial_snapshot else None
     objects = nothing if options.reads_contents else None
     return replace(set_up, tables=nothing, cdc=nothing, snapshots=snapshots, objects=objects)
@@ -118,7 +118,7 @@ def _ask_for_snapshots(options: SourceOptions) -> SnapshotFacts | Unanswered | N
 
 
 def _driver(options: SourceOptions) -> DriverFacts | Unanswered | None:
-    """Load the driver before anything is connected; transport=sqli has none."""
+    """Load the driver before connecting; transport=sqli has none."""
     if options.transport != "odbc":
         return None
     from informix_capture_client.transport import load_driver
@@ -146,16 +146,16 @@ def _reported_by_driver(
 
     if not isinstance(transport, OdbcTransport) or not isinstance(driver, DriverFacts):
         return driver
-    with contextlib.suppress(InformixCdcError):  # it may serve all the same
+    with contextlib.suppress(InformixCdcError):  # not needed for a capture
         if info := transport.driver_info():
             return DriverFacts(driver.path, info.name, info.version, info.server_version)
     return driver
 
 
 def _ask_the_cdc_database(options: SourceOptions, server: ServerFacts) -> CdcFacts | Unanswered:
-    """Ask as a capture would; of syscdcv1 itself where it is not known how the database opens."""
+    """Query the CDC database as a capture would, or directly if the database cannot be opened."""
     if server.has_cdc_database is False:
-        return Unanswered(f"there is no database {CDC_DATABASE}", was_asked=False)
+        return Unanswered(f"database {CDC_DATABASE} does not exist", was_asked=False)
     known = server.database_locale
     locale = options.db_locale or ("" if isinstance(known, Unanswered) else known)
 
@@ -168,7 +168,7 @@ def _ask_the_cdc_database(options: SourceOptions, server: ServerFacts) -> CdcFac
 
 
 def _with_sound_locale(options: SourceOptions, server: ServerFacts) -> SourceOptions:
-    """Leave out an option dbLocale that is wrong, which is a finding: the rest can be looked at."""
+    """Drop a wrong option dbLocale, which is a finding, so that the other checks can run."""
     known = server.database_locale
     if isinstance(known, Unanswered):
         return options
@@ -177,7 +177,7 @@ def _with_sound_locale(options: SourceOptions, server: ServerFacts) -> SourceOpt
 
 
 def _asked(connect: Callable[[], Transport], ask: Callable[[Transport], _Fact]) -> _Fact | Unanswered:
-    """Ask over a connection of its own; one that cannot be had is the answer."""
+    """Ask over a new connection; if it cannot be opened, return why."""
     try:
         with contextlib.closing(connect()) as transport:
             return ask(transport)
@@ -186,19 +186,19 @@ def _asked(connect: Callable[[], Transport], ask: Callable[[Transport], _Fact]) 
 
 
 class _NotYetKnownError(Exception):
-    """A check asked for a fact that was not read so far."""
+    """A check asked for a fact that is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSoFar:
-    """What is known so far; `unknown` names the fields of the set-up that nobody has asked for yet."""
+    """The facts known so far; `unknown` names the fields of the set-up that have not been read yet."""
 
     set_up: SetUp
     unknown: Collection[str] = ()
 
 
 class _PartialSetUp:
-    """A set-up that refuses to give what is not known."""
+    """A set-up that raises an error for unknown facts."""
 
     def __init__(self, known: KnownSoFar) -> None:
         self._known = known
@@ -210,7 +210,7 @@ class _PartialSetUp:
 
 
 def check_as_known(stages: Iterable[KnownSoFar]) -> Iterator[list[Finding]]:
-    """Yield what each check found, in the order of `CHECKS`; the last stage must know everything."""
+    """Yield the findings of each check in the order of `CHECKS`; the last stage must have all facts."""
     waiting = list(CHECKS)
     for known in stages:
         partial = cast("SetUp", _PartialSetUp(known))

@@ -1,7 +1,7 @@
-"""Everything the doctor asks of a server, as facts.
+"""Read facts about a server for the doctor.
 
-Rule: plain SQL and one function that changes nothing. A question that the server does not answer leaves
-`Unanswered` in its place and sinks no other; when the connection breaks, the rest is not asked.
+Rule: plain SQL, and one function that changes nothing. A question that the server does not answer
+yields `Unanswered` and does not affect the others; after a lost connection no more questions are asked.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from informix_capture_client.transport import Transport, checked_rows, integer
 _Fact = TypeVar("_Fact")
 Subject = TypeVar("Subject")
 
-LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")  # parameters that say how they end
+LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")  # parameters that limit long transactions
 _HARMLESS_NAME = "CDC_E_OK"
-_HARMLESS_LOCALE = "en_us.819"  # the guide names it as one in which every text exists
+_HARMLESS_LOCALE = "en_us.819"  # according to the guide, all message texts exist in it
 
 
 @dataclass(frozen=True, slots=True)
 class DriverFacts:
-    """The driver's library, and the name and version that it reports once connected."""
+    """The driver's library, and the name and version that it reports when connected."""
 
     path: str
     name: str = ""
@@ -64,7 +64,7 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """Facts about one table, from its database; a missing table has none of the other facts."""
+    """Facts about one table, from its database; a missing table has no other facts."""
 
     name: TableName
     found: FoundTable | Unanswered
@@ -77,7 +77,7 @@ class TableFacts:
 class CdcFacts:
     """Facts from the CDC database.
 
-    `user_type` is the user's row of its `sysusers`: D, R or C, empty where there is none;
+    `user_type` is the user's type in its `sysusers`: D, R or C, or empty if not listed;
     `runs_routines`: a `cdc_` function could be called.
     """
 
@@ -88,7 +88,7 @@ class CdcFacts:
 
 
 class Questions:
-    """Asks one after another over one connection."""
+    """Runs queries one after another on one connection."""
 
     def __init__(self) -> None:
         self._lost: Unanswered | None = None
@@ -108,7 +108,7 @@ class Questions:
     def ask_each(
         self, question: Callable[[Sequence[Subject]], Sequence[_Fact]], subjects: Sequence[Subject]
     ) -> list[_Fact | Unanswered]:
-        """Ask about all at once, or one by one where that has no answer: one must not sink others."""
+        """Ask about all at once; if that fails, one by one, so that one failure affects no other."""
         if not subjects:
             return []
         answer = self.ask(lambda: question(subjects))
@@ -120,7 +120,7 @@ class Questions:
 
 
 def read_server_facts(transport: Transport, database: str) -> ServerFacts:
-    """Ask a connection to sysmaster about the server and one of its databases."""
+    """Query sysmaster about the server and one of its databases."""
     catalog, ask = Catalog(transport, database), Questions().ask
     return ServerFacts(
         name=ask(catalog.server_name),
@@ -137,7 +137,7 @@ def read_server_facts(transport: Transport, database: str) -> ServerFacts:
 
 
 def _parameters(transport: Transport) -> Mapping[str, int]:
-    """Return the values in use of the parameters that decide about long transactions."""
+    """Return the current values of the parameters for long transactions."""
     answers = {name: checked_rows(transport, statements.PARAMETER, name) for name in LONG_TRANSACTIONS}
     return {
         name: integer(rows[0][0], statements.PARAMETER, "cf_effective")
@@ -149,7 +149,7 @@ def _parameters(transport: Transport) -> Mapping[str, int]:
 def read_table_facts(
     transport: Transport, database: str, names: Sequence[TableName]
 ) -> tuple[TableFacts, ...]:
-    """Ask a connection to the database about its tables."""
+    """Query the database about its tables."""
     catalog, questions = Catalog(transport, database), Questions()
     found = questions.ask_each(catalog.find_tables, names)
     tables = [f.table if isinstance(f, FoundTable) else None for f in found]
@@ -167,14 +167,14 @@ def read_table_facts(
 
 
 def why_no_table(found: FoundTable | Unanswered) -> Unanswered:
-    """Return why nothing more is asked of a table that was not found, or may be there."""
+    """Return why a table that was not found, or may not exist, is not inspected further."""
     if isinstance(found, Unanswered):
-        return Unanswered("whether there is such a table could not be checked", was_asked=False)
-    return Unanswered("there is no such table to look at", was_asked=False)
+        return Unanswered("it could not be checked whether the table exists", was_asked=False)
+    return Unanswered("the table does not exist", was_asked=False)
 
 
 def read_cdc_facts(transport: Transport, user: str, dialect: Dialect = INFORMIX) -> CdcFacts:
-    """Ask a connection as captures use it about the CDC database."""
+    """Query the CDC database over a connection like a capture's."""
     ask = Questions().ask
     return CdcFacts(
         api_version=ask(lambda: read_api_version(transport)),
@@ -193,8 +193,8 @@ def _runs_routines(transport: Transport) -> bool:
     """Call the one `cdc_` function that only returns a text.
 
     Raises:
-        AccessRefused: the user may not (-674, -272 and their like). Whatever else the server has
-            against the call, a name without a text for one (-1824), it was not that.
+        AccessRefused: the user may not call it (-674, -272 and similar). Other errors, such as a code
+            without a text (-1824), have other causes.
     """
     with contextlib.suppress(ServerRefused):
         transport.rows(statements.ERROR_TEXT, _HARMLESS_NAME, _HARMLESS_LOCALE)

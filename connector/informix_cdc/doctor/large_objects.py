@@ -1,7 +1,7 @@
-"""What a capture needs that reads contents of large objects; checked only where they are asked for.
+"""Check the requirements for reading contents of large objects, if options request them.
 
-Rule: an object of each column is opened, and nothing is read of it. A failure is what ends the query
-too, at its start or at the first object.
+Rule: one object of each column is opened but not read. A failure here would also fail the query, at its
+start or at the first object.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ class ObjectColumn:
 
     Attributes:
         table: with its database.
-        name: the column's.
-        is_selected: whether a row is selected for each object; if not, the log's handle is opened.
-        size: of an object of it that was opened, in bytes; None: no row has one.
-        most_bytes: of an object that is read.
+        name: of the column.
+        is_selected: whether a row is selected for each object, instead of opening the handle in the
+            log.
+        size: size in bytes of the object that was opened; None if no row has one.
+        most_bytes: maximum size of an object that is read.
         refusal: why the user may not SELECT from the table; None if they may.
     """
 
@@ -47,7 +48,7 @@ class ObjectColumn:
 
 
 def check_objects(facts: tuple[ObjectColumn, ...] | Unanswered | None) -> Iterator[Finding]:
-    """Check whether contents can be read; None: none are asked for, and nothing is said."""
+    """Check whether contents can be read; None: options request none, and nothing is reported."""
     if isinstance(facts, Unanswered):
         state = State.FAILURE if facts.was_asked else State.NOT_CHECKED
         yield Finding(OBJECTS, state, facts.reason, facts.remedy)
@@ -68,34 +69,33 @@ def _column(column: ObjectColumn) -> Finding:
     if column.size > column.most_bytes:
         return warning(
             OBJECTS,
-            f"{name}: the first object has {column.size:,} bytes; of more than {column.most_bytes:,} no"
-            " content is read.",
-            "--lob-max-bytes (option lobMaxBytes)",
+            f"{name}: the first object has {column.size:,} bytes; contents of more than"
+            f" {column.most_bytes:,} bytes are not read.",
+            "Raise the limit: --lob-max-bytes (option lobMaxBytes)",
             table=table,
         )
     return ok(OBJECTS, f"{name}: an object of {column.size:,} bytes can be read.", table=table)
 
 
 def _no_right(column: ObjectColumn, refusal: Unanswered) -> Finding:
-    """Check a user who may not SELECT; who opens what the log names needs not."""
-    grant = f"as its owner: GRANT SELECT ON {unqualified(column.table)} TO the user"
-    found = f"column {quoted(column.name)}: its table may not be read"
+    """Check a user who may not SELECT; opening the handles in the log does not need that right."""
+    grant = f"As its owner: GRANT SELECT ON {unqualified(column.table)} TO the user"
+    found = f"column {quoted(column.name)}: the user may not read the table"
     if column.is_selected:
         return failure(OBJECTS, f"{found}: {refusal.reason}", grant, table=column.table)
     return warning(
         OBJECTS,
-        f"{found}, so that no object could be tried: {refusal.reason}",
+        f"{found}, so no object could be opened: {refusal.reason}",
         grant,
         table=column.table,
     )
 
 
 def read_object_facts(options: SourceOptions, transport: Transport) -> tuple[ObjectColumn, ...]:
-    """Ask the captured database, and open an object of each column over a connection of its own.
+    """Query the captured database, and open an object of each column over a separate connection.
 
     Raises:
-        InformixCdcError: a table has no key by which its objects are found, or something that other
-            checks tell.
+        InformixCdcError: a table has no key to find its objects with, or another check fails.
     """
     catalog = Catalog(transport, options.database)
     options = with_named_tables(options, catalog)
@@ -110,7 +110,7 @@ def read_object_facts(options: SourceOptions, transport: Transport) -> tuple[Obj
         return ()
     refusals = {table.name: why_not_readable(catalog, table) for table, _, _ in columns}
     with contextlib.closing(open_object_connection(options, source.db_locale)) as objects:
-        SettledRows(objects).require(())  # a row is selected, which a writer may hold
+        SettledRows(objects).require(())  # selects a row, which a writer may have locked
         reader, most_bytes = object_reader(objects), options.lob_max_bytes
         return tuple(
             ObjectColumn(

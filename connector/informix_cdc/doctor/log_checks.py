@@ -1,9 +1,9 @@
-"""Check whether the log keeps changes long enough, and what long transactions may do to it.
+"""Check whether the log keeps changes long enough, and how long transactions affect it.
 
 Rule: facts in, one finding out; sizes in bytes, times in hours.
 
 Sources: Administrator's Reference, LTXHWM, LTXEHWM, DYNAMIC_LOGS, LOGSIZE, onparams; Performance Guide,
-"LTXHWM and LTXEHWM and their effect on logging". That a day of log is the least is our choice.
+"LTXHWM and LTXEHWM and their effect on logging". The minimum of a day of log is our choice.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from informix_cdc.doctor.facts import LONG_TRANSACTIONS
 LEAST_HOURS = 24.0
 _CHECK_SPACE, _CHECK_TRANSACTIONS = "log space", "long transactions"
 _HOUR_SECONDS = 3600
-_WITHOUT_ADDING_LOGS = 50  # LTXHWM at most, where DYNAMIC_LOGS is 0
-_EXCLUSIVE_WITHOUT_ADDING_LOGS = 60  # LTXEHWM at most, then: its default where DYNAMIC_LOGS is 0
+_WITHOUT_ADDING_LOGS = 50  # maximum LTXHWM if DYNAMIC_LOGS is 0
+_EXCLUSIVE_WITHOUT_ADDING_LOGS = 60  # maximum LTXEHWM if DYNAMIC_LOGS is 0: its default then
 _NEVER = 100
 _ADD_OR_LEAVE_ROOM = (
     f"onmode -wf DYNAMIC_LOGS=2, or onmode -wf LTXHWM={_WITHOUT_ADDING_LOGS};"
@@ -32,21 +32,23 @@ _LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
 
 
 def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
-    """Check how long a capture may be stopped before it loses changes."""
+    """Check how long a capture can be stopped before it loses changes."""
     headroom = space.headroom(log_page(space.current.number, 0))
     kept = _kept(space.oldest.number, space.current.number)
-    found = f"{kept}; what is written now is overwritten after {shown_bytes(headroom)} more"
+    found = f"{kept}; the current position is overwritten after {shown_bytes(headroom)} more"
     if now is None:
         return ok(
-            _CHECK_SPACE, f"{found}; after how long is unknown: the server did not report its time."
+            _CHECK_SPACE,
+            f"{found}; the time until then is unknown: the server did not report its time.",
         )
     rate = space.bytes_per_second(now)
     if not rate:
         return ok(
-            _CHECK_SPACE, f"{found}; after how long is unknown: no log file has a usable fill time."
+            _CHECK_SPACE,
+            f"{found}; the time until then is unknown: no log file has a usable fill time.",
         )
     hours = headroom / rate / _HOUR_SECONDS
-    found += f", in {shown_hours(hours)} at the average of these logs{_at_worst(space, headroom)}."
+    found += f", in {shown_hours(hours)} at the average rate of these logs{_at_worst(space, headroom)}."
     if hours >= LEAST_HOURS:
         return ok(_CHECK_SPACE, found)
     return warning(
@@ -63,7 +65,7 @@ def _kept(oldest: int, current: int) -> str:
 
 
 def _more_logs(missing_bytes: float, space: LogSpace) -> str:
-    """Return the command that adds the missing bytes, in at most a few files."""
+    """Return the command that adds the missing bytes in a few files."""
     size = max(space.current.size_bytes, math.ceil(missing_bytes / _FEW_LOGS))
     kilobytes = min(size, _LARGEST_LOG) // 1024
     times = math.ceil(missing_bytes / (kilobytes * 1024))
@@ -72,11 +74,13 @@ def _more_logs(missing_bytes: float, space: LogSpace) -> str:
 
 def _at_worst(space: LogSpace, headroom: int) -> str:
     fastest = space.fastest_bytes_per_second()
-    return f", in {shown_hours(headroom / fastest / _HOUR_SECONDS)} at the fastest" if fastest else ""
+    return (
+        f", in {shown_hours(headroom / fastest / _HOUR_SECONDS)} at the highest rate" if fastest else ""
+    )
 
 
 def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | None) -> Finding:
-    """Check what a transaction may grow to, and what the server does when the log fills up."""
+    """Check how large a transaction can become, and what the server does when the log fills up."""
     missing = [name for name in LONG_TRANSACTIONS if name not in parameters]
     if missing:
         found = f"the server did not report {', '.join(missing)}."
@@ -90,36 +94,38 @@ def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | No
     size = "" if total_bytes is None else f" ({shown_bytes(total_bytes * highest // 100)})"
     return ok(
         _CHECK_TRANSACTIONS,
-        f"{shown}: a transaction that spans {highest} % of the log{size} is rolled back; until then a"
-        " capture holds its rows on disk, and a restart reads from its beginning.",
+        f"{shown}: a transaction that spans {highest} % of the log{size} is rolled back. Until"
+        " then a capture stores its rows on disk, and a restart reads from its beginning.",
     )
 
 
-# The first that holds of DYNAMIC_LOGS, LTXHWM and LTXEHWM; remedies by onconfig.std and the manuals.
+# The first condition on DYNAMIC_LOGS, LTXHWM and LTXEHWM that holds; remedies as in onconfig.std and
+# the
+# manuals.
 _RISKS: tuple[tuple[Callable[[int, int, int], bool], str, str], ...] = (
     (
         lambda _adding, highest, exclusive: highest >= _NEVER and exclusive >= _NEVER,
-        "long transactions are never rolled back, and may fill the log until the server blocks.",
+        "long transactions are never rolled back, and can fill the log until the server blocks.",
         "onmode -wf LTXHWM=70; onmode -wf LTXEHWM=80",
     ),
     (
         lambda adding, highest, _exclusive: adding == 0 and highest > _WITHOUT_ADDING_LOGS,
-        "the server adds no logs, and may run out of them while it rolls a long transaction back.",
+        "the server adds no logs, and can run out of log space while it rolls back a long transaction.",
         _ADD_OR_LEAVE_ROOM,
     ),
     (
         lambda adding, _highest, exclusive: adding == 0 and exclusive > _EXCLUSIVE_WITHOUT_ADDING_LOGS,
-        "the server adds no logs, and keeps others out late while it rolls a long transaction back.",
+        "the server adds no logs, and suspends other transactions late while it rolls back a long one.",
         _ADD_OR_LEAVE_ROOM,
     ),
     (
         lambda _adding, highest, exclusive: exclusive < highest,
-        "LTXEHWM is below LTXHWM, from which it should go to 100.",
+        "LTXEHWM is below LTXHWM; it must be between LTXHWM and 100.",
         "onmode -wf LTXHWM=70; onmode -wf LTXEHWM=80",
     ),
     (
         lambda adding, _highest, _exclusive: adding == 1,
-        "where a long transaction fills the log, the server waits until a log is added by hand.",
+        "if a long transaction fills the log, the server waits until a log is added manually.",
         "onmode -wf DYNAMIC_LOGS=2",
     ),
 )

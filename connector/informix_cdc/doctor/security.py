@@ -1,7 +1,7 @@
-"""Who can read the password and the rows on their way, and the password where it lies.
+"""Check who can read the password and the rows in transit, and the password in files.
 
-Rule: facts of this side are read without a connection: conssl.cfg is opened, other files are inspected
-from outside. No finding is a failure, since the server decides.
+Rule: facts of this host are read without a connection: conssl.cfg is read, other files are only
+inspected. No finding is a failure, because the server decides.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ PAGE = "docs/security.md"
 class TlsFacts:
     """The client kit's conssl.cfg: its path, its entries, and which named files cannot be read.
 
-    Without a client kit: by whose list of authorities a server's certificate is judged, and which
-    files of options cannot be read.
+    Without a client kit: the certificate authorities that are trusted, and which files of options
+    cannot be read.
     """
 
     path: str
@@ -41,14 +41,14 @@ class TlsFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityFacts:
-    """How the connection is made, as far as this side knows.
+    """How the connection is made, as known on this host.
 
     Attributes:
-        address: where the connection goes; `stays_here`: it leaves this machine nowhere.
-        tls: the client's settings, where encryption is asked for; None where it is not.
-        is_trusted: the server is given no password.
-        open_files: what every user of this machine may read and should not: the path of passwordFile or
-            of a TLS key, with what it holds in words.
+        address: target of the connection; `stays_here`: whether it is on this host.
+        tls: the client's settings if encryption is requested, else None.
+        is_trusted: no password is sent to the server.
+        open_files: secret files that every user of this host can read: the path of passwordFile or of a
+            TLS key, with a description of the content.
     """
 
     address: str
@@ -74,49 +74,51 @@ def _encryption(facts: SecurityFacts) -> Finding:
         return _tls(facts.tls)
     if facts.stays_here:
         return ok(
-            check, f"the connection to {facts.address} is not encrypted; it stays on this machine."
+            check, f"the connection to {facts.address} is not encrypted; it does not leave this host."
         )
     return warning(
         check,
-        f"the connection to {facts.address} is not encrypted; the password can be read on its way.",
-        f"--encryption=tls (option encryption), and the port of an onsocssl listener: {PAGE}",
+        f"the connection to {facts.address} is not encrypted; the password can be read in transit.",
+        f"Use --encryption=tls (option encryption) with the port of an onsocssl listener: {PAGE}",
     )
 
 
 def _tls(tls: TlsFacts) -> Finding:
-    """Check the client's settings; whether a connection is made with them is another check's."""
+    """Check the client's settings; another check opens the connection."""
     check = "encryption"
     if tls.authorities and tls.missing_files:
         names = ", ".join(tls.missing_files)
         return warning(
             check,
-            f"TLS is asked for, but this user cannot read: {names}.",
-            "Put the file there, mend its rights, or name another (options tlsCaFile,"
+            f"TLS is requested, but this user cannot read: {names}.",
+            "Create the file, correct its permissions, or set another (options tlsCaFile,"
             f" tlsCertificateFile, tlsKeyFile): {PAGE}",
         )
     if tls.authorities:
         return ok(
-            check, f"TLS is asked for; a server's certificate and name are held to {tls.authorities}."
+            check,
+            f"TLS is requested; the server's certificate and name are verified with {tls.authorities}.",
         )
     if isinstance(tls.entries, Unanswered):
         return warning(
-            check, f"TLS is asked for, but {tls.path} {tls.entries.reason}.", _to_write(tls.path)
+            check, f"TLS is requested, but {tls.path} {tls.entries.reason}.", _to_write(tls.path)
         )
     if KEYSTORE not in tls.entries:
         return warning(
-            check, f"TLS is asked for, but {tls.path} names no {KEYSTORE}.", _to_write(tls.path)
+            check, f"TLS is requested, but {tls.path} has no entry {KEYSTORE}.", _to_write(tls.path)
         )
     if tls.missing_files:
         names = ", ".join(tls.missing_files)
-        found = f"TLS is asked for, but {tls.path} names what this user cannot read: {names}."
-        return warning(check, found, f"Put the file there, or mend its rights: {PAGE}")
+        found = f"TLS is requested, but this user cannot read files named in {tls.path}: {names}."
+        return warning(check, found, f"Create the file, or correct its permissions: {PAGE}")
     return ok(
-        check, f"TLS is asked for; servers are known by the certificates in {tls.entries[KEYSTORE]}."
+        check,
+        f"TLS is requested; servers are verified with the certificates in {tls.entries[KEYSTORE]}.",
     )
 
 
 def _to_write(path: str) -> str:
-    return f"Write {path}, with a line: {KEYSTORE} <keystore with the certificates of servers>: {PAGE}"
+    return f"Add this line to {path}: {KEYSTORE} <keystore with the certificates of servers>: {PAGE}"
 
 
 def _secrets(facts: SecurityFacts) -> Iterator[Finding]:
@@ -124,23 +126,23 @@ def _secrets(facts: SecurityFacts) -> Iterator[Finding]:
     for path, holds in facts.open_files:
         yield warning(
             check,
-            f"every user of this machine may read {path}, which holds {holds}.",
+            f"every user of this host can read {path}, which contains {holds}.",
             f"chmod o= {shell_word(path)}",
         )
     if facts.is_trusted:
-        yield ok(check, "no password is sent: the server is to trust this host and its user.")
+        yield ok(check, "no password is sent: the server must trust this host and user.")
     elif not facts.open_files:
-        yield ok(check, "it lies in no file that every user may read.")
+        yield ok(check, "no file with a secret is readable by every user.")
 
 
-_SYSTEM = "the system's list of authorities"
+_SYSTEM = "the system's certificate authorities"
 _THIS_MACHINE = "localhost"  # RFC 6761, 6.3: always the loopback address
 
 
 def read_security_facts(
     options: SourceOptions, environment: Mapping[str, str] = os.environ
 ) -> SecurityFacts:
-    """Return what is known of a connection before it is made."""
+    """Return the facts about a connection that are known before it is opened."""
     return SecurityFacts(
         address=options.address,
         stays_here=all(_is_this_machine(host) for host, _ in options.addresses()),
@@ -153,14 +155,14 @@ def read_security_facts(
 
 
 def _is_this_machine(host: str) -> bool:
-    """Tell whether a host is this one for certain: a name that only begins so may be anywhere."""
+    """Return whether a host is certainly this one; other names that begin the same may be anywhere."""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host.lower() == _THIS_MACHINE
 
 
 def _tls_facts(options: SourceOptions, environment: Mapping[str, str]) -> TlsFacts:
-    """Read conssl.cfg, in the folder etc of the client kit that the driver belongs to."""
+    """Read conssl.cfg in the folder etc of the client kit that the driver belongs to."""
     if options.transport == SQLI:
         files = (options.tls_ca_file, options.tls_certificate_file, options.tls_key_file)
         return TlsFacts(
@@ -189,20 +191,20 @@ def _unreadable(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _entries(text: str) -> dict[str, str]:
-    """Read lines of the form `PARAMETER value # comment`."""
+    """Parse lines of the form `PARAMETER value # comment`."""
     lines = (line.partition("#")[0].split(maxsplit=1) for line in text.splitlines())
     return {words[0].upper(): words[1].strip() for words in lines if len(words) > 1}
 
 
 def _files_with_secrets(options: SourceOptions) -> Iterator[tuple[str, str]]:
-    """Yield the files that hold a secret, and in words which."""
+    """Yield the files that contain a secret, and a description of it."""
     yield options.password_file, "the password"
-    # without a file of its own the key lies beside the certificate
+    # without a separate file the key is in the certificate's file
     yield options.tls_key_file or options.tls_certificate_file, "the key of this client's certificate"
 
 
 def _is_open_to_all(path: str) -> bool:
     try:
         return bool(path and Path(path).stat().st_mode & stat.S_IROTH)
-    except OSError:  # that it cannot be read is told where it is needed
+    except OSError:  # reported where the file is needed
         return False

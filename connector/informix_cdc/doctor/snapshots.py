@@ -1,7 +1,7 @@
-"""What a snapshot needs of tables and of the user; checked only where one is asked for.
+"""Check the requirements of snapshots on tables and user, if options request snapshots.
 
-Rule: reading the facts leaves nothing behind: a temporary table goes with its connection, and no row is
-touched. A failure is what the source refuses too, before the first row.
+Rule: reading the facts leaves nothing behind: a temporary table disappears with its connection, and no
+row is changed. A failure here is also refused by the source, before the first row.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CHECKS_OF_SNAPSHOTS = (KEY, RIGHT, LOCKS, MARKER, TRANSACTIONS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotTable:
-    """A table that is to be read.
+    """A table to snapshot.
 
     Attributes:
         name: with its database.
         key: the columns by which it is read in chunks, or why there are none.
-        locks: how its rows are locked.
+        locks: the lock mode of its rows.
         refusal: why the user may not read it; None if they may.
     """
 
@@ -44,15 +44,15 @@ class SnapshotTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFacts:
-    """What was found out for a snapshot.
+    """Facts for the checks of snapshots.
 
     Attributes:
-        tables: those that are to be read.
-        may_lock: whether a table without a key is locked and read whole.
+        tables: the tables to snapshot.
+        may_lock: whether a table without a key is locked and read in one go.
         marker: option snapshotMarker.
-        refusal: why no temporary table can be made; None if one can, or none was tried.
-        transactions: how many are open now, or why the server does not tell.
-        is_buffered: whether a commit may wait in the log's buffer.
+        refusal: why a temporary table cannot be created; None if it can, or if that was not tried.
+        transactions: number of open transactions, or why the server does not report it.
+        is_buffered: whether commits may stay in the log buffer for a while.
     """
 
     tables: tuple[SnapshotTable, ...]
@@ -64,7 +64,7 @@ class SnapshotFacts:
 
 
 def check_snapshots(facts: SnapshotFacts | Unanswered | None) -> Iterator[Finding]:
-    """Check whether tables can be read; None: no snapshot is asked for, and nothing is said."""
+    """Check whether tables can be read; None: no snapshot is requested, and nothing is reported."""
     if isinstance(facts, Unanswered):
         yield from _unanswered(facts)
     elif facts is not None:
@@ -76,7 +76,7 @@ def check_snapshots(facts: SnapshotFacts | Unanswered | None) -> Iterator[Findin
 
 
 def _unanswered(facts: Unanswered) -> Iterator[Finding]:
-    """Tell what a start would be refused for; the rest is not known then."""
+    """Return the error with which a start would fail; other facts are unknown then."""
     checks = list(CHECKS_OF_SNAPSHOTS)
     if facts.was_asked:
         yield failure(checks.pop(0), facts.reason, facts.remedy)
@@ -91,8 +91,8 @@ def _key(table: SnapshotTable, *, may_lock: bool) -> Finding:
     if may_lock:
         return warning(
             KEY,
-            "has no key to be read by: it is locked while it is read whole, and writers wait.",
-            "--snapshot-key (option snapshotKey), if columns of it are unique in fact",
+            "has no key to read it by: it is locked while it is read in one go, and writers wait.",
+            "Set --snapshot-key (option snapshotKey) if some of its columns are unique.",
             table=table.name,
         )
     return Finding(KEY, State.FAILURE, table.key.reason, table.key.remedy)
@@ -100,43 +100,43 @@ def _key(table: SnapshotTable, *, may_lock: bool) -> Finding:
 
 def _right(table: SnapshotTable) -> Finding:
     if table.refusal is None:
-        return ok(RIGHT, "may be read.", table=table.name)
-    grant = f"as its owner: GRANT SELECT ON {unqualified(table.name)} TO the user"
-    return failure(RIGHT, f"may not be read: {table.refusal.reason}", grant, table=table.name)
+        return ok(RIGHT, "can be read.", table=table.name)
+    grant = f"As its owner: GRANT SELECT ON {unqualified(table.name)} TO the user"
+    return failure(RIGHT, f"cannot be read: {table.refusal.reason}", grant, table=table.name)
 
 
 def _locks(table: SnapshotTable) -> Finding:
     if not table.locks.by_page:
         return ok(
-            LOCKS, "is locked by row: the last committed rows are read past locks.", table=table.name
+            LOCKS, "uses row locks: the last committed rows are read past locks.", table=table.name
         )
     return warning(
         LOCKS,
-        "is locked by page: a snapshot waits for writers, at most snapshotLockSeconds for one.",
-        f"ALTER TABLE {unqualified(table.name)} LOCK MODE (ROW); while full row logging is off",
+        "uses page locks: a snapshot waits for writers, at most snapshotLockSeconds for each.",
+        f"While full row logging is off: ALTER TABLE {unqualified(table.name)} LOCK MODE (ROW);",
         table=table.name,
     )
 
 
 def _marker(facts: SnapshotFacts) -> Finding:
     buffered = (
-        " The database is logged with a buffer: a chunk waits until the server writes that."
+        " The database has buffered logging: a chunk waits until the server flushes its log buffer."
         if facts.is_buffered
         else ""
     )
     if facts.marker == "none":
-        found = f"a chunk waits until others change something (snapshotMarker=none).{buffered}"
-        return warning(MARKER, found, "--snapshot-marker=auto (option snapshotMarker)")
+        found = f"a chunk waits until other sessions change something (snapshotMarker=none).{buffered}"
+        return warning(MARKER, found, "Use --snapshot-marker=auto (option snapshotMarker).")
     if facts.marker == "heartbeat":
-        return ok(MARKER, f"heartbeatTable is updated behind each chunk; not tried here.{buffered}")
+        return ok(MARKER, f"heartbeatTable is updated after each chunk; not tried here.{buffered}")
     if facts.refusal is not None:
         return warning(
             MARKER,
-            f"no temporary table can be made, so that a chunk waits for changes of others:"
+            f"no temporary table can be created, so a chunk waits for changes of other sessions:"
             f" {facts.refusal.reason}",
-            "--snapshot-marker=heartbeat, with --heartbeat-table (option heartbeatTable)",
+            "Use --snapshot-marker=heartbeat with --heartbeat-table (option heartbeatTable).",
         )
-    found = f"a temporary table can be made, which moves the log on behind each chunk.{buffered}"
+    found = f"a temporary table can be created, which advances the log after each chunk.{buffered}"
     return ok(MARKER, found)
 
 
@@ -144,17 +144,18 @@ def _transactions(count: int | Unanswered) -> Finding:
     if isinstance(count, Unanswered):
         return failure(
             TRANSACTIONS,
-            f"sysmaster:systrans cannot be read, which tells when a commit is whole: {count.reason}",
-            count.remedy or "a user who may read sysmaster (option user)",
+            "sysmaster:systrans, which shows when a commit is complete, cannot be read:"
+            f" {count.reason}",
+            count.remedy or "Set option user to a user who may read sysmaster.",
         )
-    return ok(TRANSACTIONS, f"sysmaster:systrans can be read; {count:,} are open now.")
+    return ok(TRANSACTIONS, f"sysmaster:systrans can be read; {count:,} transactions are open now.")
 
 
 def read_snapshot_facts(options: SourceOptions, transport: Transport) -> SnapshotFacts:
-    """Ask the captured database.
+    """Query the captured database.
 
     Raises:
-        InformixCdcError: the tables are not there, or something else that other checks tell.
+        InformixCdcError: the tables do not exist, or another check fails.
     """
     catalog = Catalog(transport, options.database)
     options = with_named_tables(options, catalog)
@@ -173,7 +174,7 @@ def read_snapshot_facts(options: SourceOptions, transport: Transport) -> Snapsho
         marker=options.snapshot_marker,
         transactions=_open_transactions(catalog),
         is_buffered=source.is_buffered,
-        refusal=_why_no_marker(options, transport),  # last: it may leave a transaction behind
+        refusal=_why_no_marker(options, transport),  # last: it may leave a transaction open
     )
 
 

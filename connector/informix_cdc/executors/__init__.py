@@ -1,6 +1,6 @@
-"""How rows get from the driver's spool to the executors that read them.
+"""Deliver rows from the driver's spool to the executors.
 
-Rule: what travels is small, picklable and without secrets, but for the Flight server's token.
+Rule: values sent to executors are small, picklable and without secrets, except for the Flight token.
 """
 
 from __future__ import annotations

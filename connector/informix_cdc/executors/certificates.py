@@ -1,7 +1,7 @@
-"""Certificates of one query: an authority of its own, and what it signed for driver and executors.
+"""Certificates of one query: a separate authority, and the certificates of driver and executors.
 
-Rule: made in memory by the query's process; no key touches a disk. The authority's key is forgotten as
-soon as both ends have theirs, so that nobody can ever sign a third.
+Rule: created in memory by the query's process; no key is written to disk. The authority's key is
+discarded once both ends have certificates, so that no further one can be signed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from informix_cdc.executors.flight_protocol import SERVER_NAME, Credentials
 
-# The end of the query ends them. Clocks of driver and executors may differ, so that none is asked;
-# the last second of the year 9999 is how a certificate says so (RFC 5280, 4.1.2.5).
+# Certificates become useless when the query ends. Clocks of driver and executors may differ, so
+# validity
+# is not limited; the last second of the year 9999 expresses that (RFC 5280, 4.1.2.5).
 _FROM, _UNTIL = datetime(2000, 1, 1), datetime(9999, 12, 31, 23, 59, 59)
 
 
 def certificates_of_a_query() -> tuple[Credentials, Credentials]:
-    """Return what the server shows, and what executors show; each trusts the other alone."""
+    """Return the credentials of the server and of executors; each trusts only the other."""
     authority = ec.generate_private_key(ec.SECP256R1())
     known_by = _pem(
         _certificate("informix-cdc query", authority.public_key(), is_authority=True), authority

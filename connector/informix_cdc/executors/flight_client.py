@@ -1,8 +1,8 @@
-"""Fetch rows of a segment from the Flight server of the query's driver process.
+"""Fetch rows of a segment from the Flight server in the query's driver process.
 
-Rule: a call asks for so few rows that it can have a deadline and be repeated, and its rows are handed
-out when all have arrived: a server that is gone or silent ends in an error within a known time, and no
-row comes twice. Measured, a call costs a millisecond, and what it asks for takes five.
+Rule: each call requests few rows, so that it can have a deadline and be repeated. Its rows are yielded
+when all have arrived: if the server is down or silent, an error is raised within a known time, and no
+row is yielded twice. Measured: a call costs one millisecond, and its rows take five.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from informix_cdc.executors.flight_protocol import (
 from informix_checkpoints.spool import SegmentRange
 
 PIECE_BYTES = 8 << 20
-DEADLINE_SECONDS = 30.0  # for a piece: 2 Mbit/s are enough
-# A driver whose descriptors strangers hold accepts again once they are turned away. gRPC itself does
-# not connect again sooner than after a second.
+DEADLINE_SECONDS = 30.0  # for a piece: enough at 2 Mbit/s
+# A driver that has run out of file descriptors accepts connections again once idle clients are closed.
+# gRPC itself reconnects after a second at the earliest.
 _UNREACHABLE_SECONDS = 60.0
 _PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 1.0, 10.0
 
@@ -42,10 +42,10 @@ _WHY = {
 
 
 def fetched_range(address: FlightAddress, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    """Return the rows of a range as they are stored; the first of them have arrived by then.
+    """Return the stored rows of a range, after the first of them have arrived.
 
     Raises:
-        AccessRefused: the server cannot be reached, is silent, or does not have them.
+        AccessRefused: the server cannot be reached, does not answer, or does not have the rows.
     """
     first, *others = _pieces(wanted)
     arrived = _fetched(address, first)
@@ -69,7 +69,7 @@ def _why(reason: Exception) -> str:
     message = str(reason).partition(" gRPC client debug")[0]
     if _is_of_another_query(reason):
         return _OF_ANOTHER_QUERY
-    return _WHY.get(type(reason), f"answers: {message}")
+    return _WHY.get(type(reason), f"returned an error: {message}")
 
 
 def _call(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
@@ -93,13 +93,13 @@ def _may_be_reached_later(reason: BaseException) -> bool:
 
 
 def _is_of_another_query(reason: BaseException) -> bool:
-    """Tell whether the server's certificate is another one, by gRPC's words."""
+    """Return whether gRPC's message means that the server has another certificate."""
     return "handshake failed" in str(reason)
 
 
-@functools.lru_cache(maxsize=4)  # workers live on over micro-batches, and a connection with them
+@functools.lru_cache(maxsize=4)  # workers and their connections are reused over micro-batches
 def _client(address: FlightAddress) -> flight.FlightClient:
-    """Return a connection; never through a proxy, which the environment may name for web pages."""
+    """Return a connection that never uses a proxy of the environment."""
     shown = address.credentials
     return flight.FlightClient(
         location_of(address.host, address.port),

@@ -1,8 +1,8 @@
-"""What the two ends of the Flight connection agree on: address, certificates, token, ticket.
+"""The protocol between both ends of the Flight connection: address, certificates, token, ticket.
 
-Rule: values and texts only; `pyarrow.flight` takes 35 ms to load and stays with who calls and serves.
+Rule: values and texts only; `pyarrow.flight` takes 35 ms to load and is imported by client and server.
 
-    ticket := JSON of the fields of a SegmentRange, but the name of a file in place of its path
+    ticket := JSON of the fields of a SegmentRange, with the name of a file instead of its path
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from informix_capture_client.errors import AccessRefused
 from informix_checkpoints.spool import SegmentRange
 
 TOKEN_HEADER = "authorization"
-SERVER_NAME = "informix-cdc"  # in the server's certificate, whatever its address is
-_SEGMENT_NAME = re.compile(r"[0-9A-Za-z-]+\.arrow")  # no slash, no dot but one: never another folder
+SERVER_NAME = "informix-cdc"  # in the server's certificate, independent of its address
+_SEGMENT_NAME = re.compile(r"[0-9A-Za-z-]+\.arrow")  # no slash and a single dot: stays in the folder
 
 
 _WHOLE_NUMBERS = (
@@ -34,7 +34,7 @@ _WHOLE_NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What one end shows, and whom it trusts: texts in PEM."""
+    """The certificate of one end, and the one that it trusts: texts in PEM."""
 
     authority: bytes = field(repr=False)
     certificate: bytes = field(repr=False)
@@ -43,7 +43,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class FlightAddress:
-    """Where a query's Flight server listens, and what it wants to see and hear."""
+    """The address of a query's Flight server, with the credentials and token for it."""
 
     host: str
     port: int
@@ -60,16 +60,16 @@ def bearer(token: str) -> bytes:
 
 
 def ticket_of(wanted: SegmentRange) -> bytes:
-    """Return what a client sends to ask for a range."""
+    """Return the ticket with which a client requests a range."""
     fields = {name: getattr(wanted, name) for name in wanted.__slots__}
     return json.dumps({**fields, "path": wanted.file}).encode()
 
 
 def range_of(ticket: bytes, folder: Path) -> SegmentRange:
-    """Return the rows that a ticket names, of a segment in one folder and no other.
+    """Return the rows that a ticket names, always of a segment in this folder.
 
     Raises:
-        AccessRefused: it names none.
+        AccessRefused: the ticket is invalid.
     """
     try:
         fields: dict[str, Any] = json.loads(ticket)
@@ -86,10 +86,10 @@ def range_of(ticket: bytes, folder: Path) -> SegmentRange:
 
 
 def no_rows_named() -> AccessRefused:
-    """Return what to answer to a ticket that makes no sense; it says nothing of the driver."""
+    """Return the error for an invalid ticket; it contains nothing about the driver."""
     return AccessRefused("the request names no rows of a segment.")
 
 
 def location_of(host: str, port: int) -> str:
-    """Return the location of a server in Flight's form."""
+    """Return the location of a server as a Flight URI."""
     return f"grpc+tls://[{host}]:{port}" if ":" in host else f"grpc+tls://{host}:{port}"

@@ -1,9 +1,8 @@
 """Serve the segments of one query to its executors over Arrow Flight.
 
-Rule: whoever has the query's certificate and token gets rows of segments in the query's spool folder,
-and nothing else. Whoever has no certificate is turned away at the handshake: gRPC takes a request of
-any size into memory before anybody here sees it. Rows go out as they are stored; executors make
-delivered ones of them.
+Rule: clients with the query's certificate and token get rows of segments in the query's spool folder,
+and nothing else. Clients without the certificate are refused in the handshake, because gRPC reads a
+request of any size into memory before passing it on. Rows are sent as stored; executors convert them.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from informix_cdc.executors.flight_protocol import (
 )
 from informix_checkpoints.spool import row_count, stored_range
 
-# What is sent takes less than half the bytes, and less time than a network of 1 Gbit/s takes for these;
-# whoever reads Arrow's messages reads such ones, each says how it is compressed.
+# Compression halves the bytes, and takes less time than sending them over a network of 1 Gbit/s. All
+# readers of Arrow messages support it; each message names its compression.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
-    """Serves as soon as it is made, in threads of its own, until `shutdown`.
+    """Serves from its creation until `shutdown`, in separate threads.
 
     Args:
-        folder: the spool's; its segments can be asked for by name. None until there is one.
-        host: the address to listen on, which executors use as well.
-        port: 0 for any that is free.
+        folder: of the spool; its segments can be requested by name. None until there is one.
+        host: address to listen on, which executors connect to.
+        port: 0 for any free port.
 
     Raises:
-        AccessRefused: the address is not one of this host, or the port is taken.
+        AccessRefused: the address is not one of this host, or the port is in use.
     """
 
     def __init__(self, folder: Path | None, host: str, port: int) -> None:
@@ -60,9 +59,9 @@ class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
             )
         except (OSError, pa.ArrowException):
             raise AccessRefused(
-                f"a Flight server cannot listen on {host}:{port or 'any port'}.",
-                "Set option flightHost to an address of the driver's host, and flightPort to 0 or to a"
-                " port that is free; or set option delivery to files.",
+                f"the Flight server cannot listen on {host}:{port or 'any port'}.",
+                "Set option flightHost to an address of the driver's host, and flightPort to 0"
+                " or a free port; or set option delivery to files.",
             ) from None
         self.address = FlightAddress(host, self.port, token, of_executors)
 
@@ -80,7 +79,7 @@ class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
             wanted = range_of(ticket.ticket, self._folder)
             batches = list(stored_range(wanted))
             if sum(map(row_count, batches)) != wanted.end - wanted.first:
-                raise no_rows_named()  # the ticket says that the file has more than it has
+                raise no_rows_named()  # the ticket names more rows than the file has
             reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
             return flight.RecordBatchStream(reader, options=_COMPRESSED)
 
@@ -91,7 +90,7 @@ class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         self._expected = bearer(token)
 
     def start_call(self, _info: flight.CallInfo, headers: Mapping[str, Sequence[str | bytes]]) -> None:
-        """Turn away whoever does not know the token."""
+        """Refuse clients without the token."""
         given = [
             value if isinstance(value, bytes) else value.encode()
             for value in headers.get(TOKEN_HEADER, ())

@@ -1,11 +1,11 @@
-"""Where an executor finds the rows of a segment, and in which order it looks.
+"""The places where an executor looks for the rows of a segment, in order.
 
-Rule: a value that travels with a partition. The nearest place comes first, and a place that is empty or
-holds something else is passed over; when none is left, the error names every place and why not.
+Rule: a value that is sent with a partition. The nearest place comes first; a place without the segment
+is skipped. If none is left, the error lists every place and the reason.
 
     files    the segment's own path (same host, or a shared folder), then a copy under segmentCopies
     flight   the Arrow Flight server in the query's driver process
-    auto     all of them, in this order; Flight only where flightHost is set
+    auto     all of them, in this order; Flight only if flightHost is set
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from informix_checkpoints.spool import (
 
 Batches = Iterator[pa.RecordBatch]
 _MOUNT = "Set option spoolPath to a folder that the driver and every executor mount"
-_ANNOUNCE = "flightHost to an address of the driver that executors reach"
+_ANNOUNCE = "flightHost to an address of the driver that executors can reach"
 _REMEDIES = {
-    "files": f"{_MOUNT}, or segmentCopies to a URL that they reach, or delivery to auto and"
+    "files": f"{_MOUNT}, or segmentCopies to a URL that they can read, or delivery to auto and"
     f" {_ANNOUNCE}.",
     "flight": f"Set option {_ANNOUNCE}.",
     "auto": f"{_MOUNT}, or {_ANNOUNCE}.",
@@ -38,11 +38,11 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class SegmentPlaces:
-    """The places where the segments of a query are.
+    """The places of a query's segments.
 
     Args:
         delivery: files, flight or auto.
-        copies: where copies are, if anywhere.
+        copies: location of copies, if there are any.
         server: the Flight server, if there is one.
     """
 
@@ -52,18 +52,18 @@ class SegmentPlaces:
 
     @property
     def has_files(self) -> bool:
-        """Tell whether a segment's own path is one of them."""
+        """Return whether executors may read a segment's own path."""
         return self.delivery != "flight"
 
     def read(self, wanted: SegmentRange, schema: pa.Schema | None = None) -> Batches:
-        """Yield the rows of a range as they are delivered; asking again yields them again.
+        """Yield the rows of a range as they are delivered; repeated calls yield the same rows.
 
         Args:
-            wanted: which rows.
-            schema: that of delivered rows, needed for those of several tables.
+            wanted: the rows to read.
+            schema: of delivered rows, needed for rows of several tables.
 
         Raises:
-            AccessRefused: the rows are in none of the places; the message names them all.
+            AccessRefused: the rows are in none of the places; the message lists them all.
         """
         return delivered(self._stored(wanted), schema)
 
@@ -76,7 +76,7 @@ class SegmentPlaces:
                 refusals.append(reason)
         damaged = [reason.remedy for reason in refusals if isinstance(reason, OtherBytes)]
         raise AccessRefused(
-            f"spool segment {wanted.file} cannot be had on this host:"
+            f"spool segment {wanted.file} cannot be read on this host:"
             f" {' '.join(reason.message for reason in refusals)}",
             damaged[0] if damaged else _REMEDIES[self.delivery],
             segment=wanted.file,
@@ -91,7 +91,7 @@ class SegmentPlaces:
             yield self._from_server
 
     def _from_server(self, wanted: SegmentRange) -> Batches:
-        from informix_cdc.executors.flight_client import fetched_range  # 35 ms, rarely needed
+        from informix_cdc.executors.flight_client import fetched_range  # takes 35 ms, rarely needed
 
-        assert self.server is not None  # else this is no way
+        assert self.server is not None  # otherwise this place is not used
         return fetched_range(self.server, wanted)

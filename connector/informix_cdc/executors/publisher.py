@@ -1,8 +1,8 @@
-"""The driver's side of the delivery to executors: says where segments are, and serves them if asked.
+"""The driver's side of delivery to executors: locates segments, and serves them over Flight.
 
-Rule: lives in the query's runner process only, with the Flight server and its keys; what leaves for
-executors are `SegmentPlaces`. There is a server only where somebody may need it: executors that see the
-driver's loopback see its files too, so that one is asked for by name (decision 0036).
+Rule: exists only in the query's runner process, with the Flight server and its keys; executors get
+`SegmentPlaces`. A server is started only if it may be needed: executors that can reach the driver's
+loopback address can also read its files, so a loopback server must be requested (decision 0036).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _CLOSING_SECONDS = 0.5
-# The process of the query before may need as long to end: Spark does not wait for it.
+# The process of the previous query may take that long to end: Spark does not wait for it.
 PORT_WAIT_SECONDS = 5.0
 
 
@@ -36,19 +36,19 @@ class SegmentPublisher:
         self._server: SegmentServer | None = None
 
     def open(self) -> None:
-        """Begin to listen, if executors may call: a wrong address shows at the query's start.
+        """Start the server if executors may need it, so that a wrong address fails the query's start.
 
         Raises:
-            AccessRefused: the Flight server cannot listen where options say.
+            AccessRefused: the Flight server cannot listen on the configured address.
         """
         if self._options.has_flight_server and self._server is None:
             self._server = _listening(self._options.flight_host or LOOPBACK, self._options.flight_port)
 
     def places(self, spool: Spool) -> SegmentPlaces:
-        """Return where executors look for rows of this spool.
+        """Return where executors find the rows of this spool.
 
         Raises:
-            AccessRefused: the Flight server cannot listen where options say.
+            AccessRefused: the Flight server cannot listen on the configured address.
         """
         self.open()
         copies = copies_for(self._options.segment_copies, spool.stream)
@@ -59,10 +59,10 @@ class SegmentPublisher:
         )
 
     def close(self) -> None:
-        """End the server; safe to call twice.
+        """Stop the server; can be called twice.
 
-        It takes no call from here on. It would wait for those in flight, also for that of an executor
-        that has stopped reading; the query's end does not wait for it.
+        It accepts no more calls. The shutdown waits for calls in flight, including those of executors
+        that have stopped reading; the query's end does not wait for it.
         """
         server, self._server = self._server, None
         if server is not None:
@@ -73,14 +73,14 @@ class SegmentPublisher:
     def _address(self, spool: Spool) -> FlightAddress | None:
         if self._server is None:
             return None
-        self._server.serve(spool.folder)  # a stream that was lost has no folder any more
+        self._server.serve(spool.folder)  # the folder of a lost stream no longer exists
         return self._server.address
 
 
 def _listening(host: str, port: int) -> SegmentServer:
-    # gRPC would tell of every stranger, and of an address that is none, in lines of its own.
+    # gRPC would print lines about every foreign client and about an invalid address.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from informix_cdc.executors.flight_server import SegmentServer  # 150 ms and 8 MB
+    from informix_cdc.executors.flight_server import SegmentServer  # takes 150 ms and 8 MB
 
     patient = Retrying(
         retry=retry_if_exception_type(AccessRefused),

@@ -1,8 +1,8 @@
-"""Share the rows of a micro-batch out to tasks.
+"""Divide the rows of a micro-batch into partitions.
 
-Rule: few partitions: each costs Spark about 20 ms, and one task reads a million rows a second. Order
-is kept: partition after partition, the rows are in commit order. Shares are equal in bytes, so a
-segment may be cut between two rows of a transaction; the batch as a whole still ends between two.
+Rule: few partitions: each costs Spark about 20 ms, and one task reads a million rows per second. Order
+is kept: partition after partition, the rows are in commit order. Shares have equal sizes in bytes, so a
+segment may be split inside a transaction; the batch as a whole still ends between two transactions.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from informix_checkpoints.spool import SegmentRange
 def share_out(
     ranges: Sequence[SegmentRange], min_partitions: int, max_partition_bytes: int
 ) -> list[list[SegmentRange]]:
-    """Return the ranges in groups of about equal size, in their order.
+    """Return the ranges in groups of about equal size, in order.
 
     Args:
-        ranges: what a micro-batch reads, in commit order.
-        min_partitions: about how many groups there are at least; a row is never cut.
-        max_partition_bytes: about how many bytes of segment files a group has at most.
+        ranges: the ranges of a micro-batch, in commit order.
+        min_partitions: approximate minimum number of groups; rows are never split.
+        max_partition_bytes: approximate maximum size of a group in bytes of segment files.
     """
     total = sum(wanted.estimated_bytes for wanted in ranges)
     rows = sum(wanted.end - wanted.first for wanted in ranges)
@@ -40,7 +40,7 @@ def share_out(
 
 
 def _cut(wanted: SegmentRange, bounds: np.ndarray) -> list[tuple[int, SegmentRange]]:
-    """Return the pieces of a range between bounds in bytes, each with its number, none empty."""
+    """Return the pieces of a range between bounds in bytes, each with its number; none is empty."""
     row_bytes = wanted.size_bytes / wanted.rows
     cuts = np.clip(np.ceil(bounds / row_bytes), 0, wanted.end - wanted.first).astype(np.int64)
     places = (cuts + wanted.first).tolist()

@@ -1,7 +1,7 @@
-"""What a stream needs of the host on which Spark's driver runs, and what is wrong with it.
+"""Check the host of Spark's driver, and build the jar of the JVM reader.
 
-Rule: light to import; nothing runs but `java -version` and an interpreter, and nothing is left, but
-for the jar of the reader in the JVM, which is made when somebody asks for it.
+Rule: quick to import; it only runs `java -version` and a Python interpreter, and leaves nothing behind
+except for the jar, which is built on request.
 """
 
 from __future__ import annotations

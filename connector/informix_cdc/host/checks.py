@@ -1,7 +1,7 @@
-"""All checks of this host, in the order in which they are shown: Spark, the spool's folder, ports.
+"""All checks of this host, in the order in which they are printed: Spark, the spool folder, ports.
 
-Rule: each leaves one finding; the host is what the options and the environment say. Nothing is made. A
-port is bound for a moment and let go.
+Rule: each check yields one finding, based on the options and the environment. Nothing is created. A
+port is bound for a moment and released.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
-    """Check the place of the spool, and what is free there."""
+    """Check the location of the spool, and its free space."""
     folder = Path(options.spool_path or tempfile.gettempdir())
     place = folder
     while not place.exists() and place != place.parent:
         place = place.parent
     is_usable = place.is_dir() and os.access(place, os.R_OK | os.W_OK | os.X_OK)
     if not is_usable:
-        what = "cannot be written to" if place.is_dir() else "is no folder"
-        return failure(_SPOOL, f"{place} {what}.", "Name a folder of this user in option spoolPath.")
+        what = "cannot be written to" if place.is_dir() else "is not a folder"
+        return failure(_SPOOL, f"{place} {what}.", "Set option spoolPath to a folder of this user.")
     inodes = os.statvfs(place)
-    if inodes.f_files > 0 and inodes.f_favail == 0:  # some file systems count none
-        remedy = "Remove files there (df -i), or name another disk in option spoolPath."
+    if inodes.f_files > 0 and inodes.f_favail == 0:  # some file systems do not count inodes
+        remedy = "Remove files there (df -i), or set option spoolPath to another disk."
         return failure(_SPOOL, f"the file system of {place} has no free inodes.", remedy)
     free_bytes = shutil.disk_usage(place).free
     found = f"{folder} has {shown_bytes(free_bytes)} free"
@@ -46,59 +46,61 @@ def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Find
     if free_bytes < options.max_spool_bytes:
         return warning(
             _SPOOL,
-            f"{found}; the spool may take {shown_bytes(options.max_spool_bytes)} (maxSpoolBytes)"
-            " while Spark does not keep up.",
-            "Name a larger disk in option spoolPath, or lower maxSpoolBytes.",
+            f"{found}; the spool may use {shown_bytes(options.max_spool_bytes)} (maxSpoolBytes)"
+            " when Spark is slower than the changes.",
+            "Set option spoolPath to a larger disk, or lower maxSpoolBytes.",
         )
     return ok(_SPOOL, f"{found}.")
 
 
 def check_flight_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
-    """Check whether rows can be served to executors from there."""
+    """Check whether executors can be served from the Flight address."""
     if not options.has_flight_server:
         return ok(
             _FLIGHT,
-            "no Flight server: executors read files; those of other hosts need option flightHost, a"
-            " shared spoolPath or segmentCopies.",
+            "no Flight server: executors read files; executors on other hosts need option"
+            " flightHost, a shared spoolPath or segmentCopies.",
         )
     host, port = options.flight_host or LOOPBACK, options.flight_port
     if refused := _refused(host, port):
         return failure(
-            _FLIGHT, refused, "Correct option flightHost, an address of this host, and flightPort."
+            _FLIGHT,
+            refused,
+            "Set option flightHost to an address of this host, and flightPort to a free port.",
         )
     if host in _LOOPBACK:
-        return ok(_FLIGHT, f"{host}: executors of this host only; others need option flightHost.")
-    return ok(_FLIGHT, f"{_shown(host, port)} can be listened on.")
+        return ok(_FLIGHT, f"{host}: for executors on this host only; others need option flightHost.")
+    return ok(_FLIGHT, f"{_shown(host, port)} is available.")
 
 
 def check_open_files(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
-    """Check how many files a query's process may open, which includes connections to its ports."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # to which a query raises the soft limit
+    """Check how many files, including connections to its ports, the process of a query may open."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a query raises its soft limit to this
     if hard == resource.RLIM_INFINITY:
         return ok(_OPEN_FILES, "a query may open any number of files.")
     found = f"a query may open {hard:,} files"
     if options.has_flight_server and hard < _FEW_FILES:
         return warning(
             _OPEN_FILES,
-            f"{found}, and each connection to the Flight port is one: who reaches it can use them up.",
-            f"Raise the hard limit to {_FEW_FILES:,} or more (ulimit -Hn, LimitNOFILE of the service),"
-            " and let only executors reach flightPort.",
+            f"{found}, and each connection to the Flight port counts as one: clients can exhaust them.",
+            f"Raise the hard limit to {_FEW_FILES:,} or more (ulimit -Hn, LimitNOFILE of the"
+            " service), and restrict flightPort to executors.",
         )
     return ok(_OPEN_FILES, f"{found}.")
 
 
 def check_metrics_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
-    """Check whether metrics can be served from there."""
+    """Check whether metrics can be served from the configured address."""
     host, port = options.metrics_host, options.metrics_port
     if not port:
         return ok(_METRICS, "no metrics are served: metricsPort is 0.")
     if refused := _refused(host, port):
         return failure(_METRICS, refused, "Correct options metricsHost and metricsPort.")
-    return ok(_METRICS, f"{_shown(host, port)} can be listened on.")
+    return ok(_METRICS, f"{_shown(host, port)} is available.")
 
 
 def _refused(host: str, port: int) -> str:
-    """Return why nothing can listen at an address; empty if something can."""
+    """Return why an address cannot be listened on; empty if it can."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -107,7 +109,7 @@ def _refused(host: str, port: int) -> str:
             attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             attempt.bind(address)
     except OSError as reason:
-        return f"{_shown(host, port)} cannot be listened on: {reason.strerror or reason}."
+        return f"cannot listen on {host}, port {port or 'any'}: {reason.strerror or reason}."
     return ""
 
 
@@ -131,6 +133,6 @@ CHECKS: tuple[_Check, ...] = (
 def check_host(
     options: SourceOptions, environment: Mapping[str, str] = os.environ
 ) -> Iterator[list[Finding]]:
-    """Run every check, and yield what it found as soon as it has."""
+    """Run the checks; yield each finding when it is known."""
     for check in CHECKS:
         yield [check(options, environment)]

@@ -1,8 +1,8 @@
-"""The jar of the reader in the JVM: where it lies, and how it is made of its sources.
+"""The jar of the reader in the JVM: its location, and how it is compiled from its sources.
 
-Rule: made once by `make build` (`informix-cdc jar --compile`), with javac and against the jars of the
-PySpark that is installed, for all Sparks of docs/versions.md. The same sources and javac make the same
-jar, byte for byte.
+Rule: built once by `make build` (`informix-cdc jar --compile`), with javac and the jars of the
+installed PySpark, for all Spark versions of docs/versions.md. The same sources and javac produce the
+same jar, byte for byte.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from informix_capture_client.errors import AccessRefused
 
 _SOURCES = Path(__file__).parents[1] / "jvm"
 JAR = _SOURCES / "informix-cdc.jar"
-_RELEASE = "17"  # the oldest Java that Spark 4 runs on
-_SHORT_LIVED = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]  # halves the time of so few files
+_RELEASE = "17"  # the oldest Java version that Spark 4 supports
+_SHORT_LIVED = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]  # halves the time for a few files
 _SERVICES = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _REGISTERED = "informixcdc.InformixCdcSource\n"
 _OLDEST_IN_A_ZIP = 315_532_800  # 1980-01-01
 
 
 def jar_path() -> Path:
-    """Return where the jar lies.
+    """Return the path of the jar.
 
     Raises:
         AccessRefused: this installation has none.
     """
     if not JAR.is_file():
         raise AccessRefused(
-            f"this installation has no jar: {JAR} is missing.",
-            "Rows are read in Python without it. Make it: informix-cdc jar --compile, where there is a"
-            " javac of Java 17 or later; or install a wheel that `make build` made at such a place.",
+            f"this installation has no jar: {JAR} does not exist.",
+            "Rows are then read in Python. To build the jar, run informix-cdc jar --compile"
+            " with javac of Java 17 or later; or install a wheel built by `make build` with"
+            " javac.",
         )
     return JAR
 
@@ -47,13 +48,12 @@ def compile_jar(target: Path = JAR, environment: Mapping[str, str] = os.environ)
     """Compile the sources into a jar and return its path.
 
     Raises:
-        AccessRefused: there is no javac, or no PySpark, or they do not fit the sources, or the jar
-            cannot be written.
+        AccessRefused: javac or PySpark is missing or too old, or the jar cannot be written.
     """
     javac, spark = _javac(environment), _jars_of_spark()
     with tempfile.TemporaryDirectory() as folder:
         sources = sorted(map(str, _SOURCES.glob("*.java")))
-        # Spark's jars name annotations that are not among them: nothing that we could act on.
+        # Spark's jars refer to annotations that they do not include; that is harmless.
         options = ["--release", _RELEASE, "-Xlint:all,-classfile,-path", "-proc:none", *_SHORT_LIVED]
         done = subprocess.run(
             [javac, *options, "-cp", f"{spark}/*", "-d", folder, *sources],
@@ -63,16 +63,16 @@ def compile_jar(target: Path = JAR, environment: Mapping[str, str] = os.environ)
         )
         if done.returncode:
             raise AccessRefused(
-                f"{javac} does not compile the reader: {done.stderr.strip()[-2000:]}",
-                "Use a javac of Java 17 or later, and a PySpark of docs/versions.md with its jars"
-                " (pyspark-client has none).",
+                f"{javac} cannot compile the reader: {done.stderr.strip()[-2000:]}",
+                "Use javac of Java 17 or later, and a PySpark of docs/versions.md that includes"
+                " its jars (pyspark-client has none).",
             )
         try:
             _write(target, Path(folder), environment)
         except OSError as reason:
             raise AccessRefused(
                 f"the jar cannot be written to {target}: {reason.strerror or reason}.",
-                "Run `informix-cdc jar --compile` as the user who owns this installation, once.",
+                "Run `informix-cdc jar --compile` once as the user who owns this installation.",
             ) from None
     return target
 
@@ -83,9 +83,9 @@ def _javac(environment: Mapping[str, str]) -> str:
     found = shutil.which(path, path=environment.get("PATH", ""))
     if found is None:
         raise AccessRefused(
-            "there is no javac.",
-            "Install a JDK of Java 17 or later, such as openjdk-17-jdk-headless, or set JAVA_HOME to"
-            " one.",
+            "javac was not found.",
+            "Install a JDK of Java 17 or later, such as openjdk-17-jdk-headless, or set"
+            " JAVA_HOME to one.",
         )
     return found
 
@@ -94,13 +94,14 @@ def _jars_of_spark() -> Path:
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:
         raise AccessRefused(
-            "there is no PySpark to compile against.", "Install it: pip install pyspark."
+            "PySpark, whose jars are needed to compile, is not installed.",
+            "Install it: pip install pyspark",
         )
     return Path(found.origin).parent / "jars"
 
 
 def _write(target: Path, classes: Path, environment: Mapping[str, str]) -> None:
-    """Zip the classes in a fixed order, with one time for all."""
+    """Zip the classes in a fixed order, with one timestamp."""
     seconds = max(int(environment.get("SOURCE_DATE_EPOCH", _OLDEST_IN_A_ZIP)), _OLDEST_IN_A_ZIP)
     made = time.gmtime(seconds)[:6]
     content = {"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\n\n", _SERVICES: _REGISTERED.encode()}

@@ -1,6 +1,6 @@
-"""Look for a Java that Spark can use, before Spark is started and fails in its own words.
+"""Find a Java that Spark can use, before Spark is started and fails with its own message.
 
-Rule: look where Spark's launcher looks: JAVA_HOME first, else PATH. The answer is one sentence.
+Rule: search in the same order as Spark's launcher: JAVA_HOME, else PATH. The result is one sentence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REMEDY = "Install one, such as openjdk-17-jre-headless or Temurin 17, or set JA
 
 
 class JavaUnfit(Exception):
-    """There is no Java that Spark can use; the message says what to do."""
+    """There is no Java that Spark can use; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def find_java(environment: Mapping[str, str]) -> Java:
     version = _version_of(path)
     if version < OLDEST_JAVA:
         raise JavaUnfit(
-            f"Spark needs Java {OLDEST_JAVA} or later, but {path} is Java {version}. {_REMEDY}"
+            f"Spark requires Java {OLDEST_JAVA} or later, but {path} is Java {version}. {_REMEDY}"
         )
     return Java(path, version)
 
@@ -52,14 +52,14 @@ def _path_of_java(environment: Mapping[str, str]) -> str:
     found = shutil.which(path, path=environment.get("PATH", ""))
     if found is None:
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no java on PATH"
-        raise JavaUnfit(f"Spark needs Java {OLDEST_JAVA} or later, but {where}. {_REMEDY}")
+        raise JavaUnfit(f"Spark requires Java {OLDEST_JAVA} or later, but {where}. {_REMEDY}")
     return found
 
 
 @functools.cache
 def _version_of(path: str) -> int:
     try:
-        # Also macOS has a `java`, which only says that there is none.
+        # macOS has a `java` stub, which only reports that no Java is installed.
         answer = subprocess.run(
             [path, "-version"], capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False
         )
@@ -68,6 +68,7 @@ def _version_of(path: str) -> int:
     found = _VERSION.search(answer.stderr + answer.stdout) if answer else None
     if found is None:
         raise JavaUnfit(
-            f"Spark needs Java {OLDEST_JAVA} or later, but {path} does not tell its version. {_REMEDY}"
+            f"Spark requires Java {OLDEST_JAVA} or later, but {path} does not report its"
+            f" version. {_REMEDY}"
         )
     return int(found[1])

@@ -1,6 +1,6 @@
 """Check the Spark of this host, its Java, and the Python of its workers.
 
-Rule: Spark is not loaded. Where there is none nothing is wrong: the command line does without.
+Rule: Spark is not loaded. A host without Spark is fine: the command line works without it.
 
 Sources: `SparkContext.__init__` (PYSPARK_PYTHON, else python3 on PATH) and `worker_util.py`
 (PYTHON_VERSION_MISMATCH) of PySpark 4.3.
@@ -28,7 +28,7 @@ _SPARK, _JAVA, _PYTHON = "spark", "java", "python of workers"
 _PATIENCE_SECONDS = 20.0
 _VERSION = re.compile(r"__version__[^=]*=\s*[\"']((\d+)\.(\d+)[^\"']*)")
 _HERE = sys.version_info[:2]
-_NO_SPARK = "there is no PySpark in this Python"
+_NO_SPARK = "this Python has no PySpark"
 _ASK = (
     "import importlib.util, json, sys; found = importlib.util.find_spec('informix_cdc') is not None;"
     "print(json.dumps([list(sys.version_info[:2]), found]))"
@@ -42,16 +42,17 @@ def check_spark(_options: SourceOptions, _environment: Mapping[str, str]) -> Fin
         return _not_checked(_SPARK, f"{_NO_SPARK} ({sys.executable})")
     found = _VERSION.search(text)
     if found is None:
-        return _not_checked(_SPARK, "PySpark does not tell its version")
+        return _not_checked(_SPARK, "PySpark does not report its version")
     if (int(found[2]), int(found[3])) < OLDEST_SPARK:
         oldest = ".".join(map(str, OLDEST_SPARK))
         return failure(
             _SPARK,
-            f"PySpark {found[1]} is too old: {oldest} is the first with streaming sources in Python.",
-            f"pip install 'pyspark>={oldest}'; on a cluster, a platform that has it",
+            f"PySpark {found[1]} is too old: {oldest} is the first version with Python streaming"
+            " data sources.",
+            f"pip install 'pyspark>={oldest}'; on a cluster, use a platform that has it",
         )
     if (int(found[2]), int(found[3])) < FIRST_WITH_LIMITS:
-        return ok(_SPARK, f"PySpark {found[1]}; limits of a batch work otherwise before 4.2.")
+        return ok(_SPARK, f"PySpark {found[1]}; before 4.2 the limits of a batch work differently.")
     return ok(_SPARK, f"PySpark {found[1]}.")
 
 
@@ -68,22 +69,22 @@ def check_java(_options: SourceOptions, environment: Mapping[str, str]) -> Findi
 
 
 def check_worker_python(_options: SourceOptions, environment: Mapping[str, str]) -> Finding:
-    """Check the interpreter that workers on this host will run in."""
+    """Check the Python interpreter that workers on this host will use."""
     if reason := _why_not_here(environment):
         return _not_checked(_PYTHON, reason)
     variable = environment.get("PYSPARK_PYTHON", "")
     name, report = (variable, failure) if variable else ("python3", _unless_configured)
     path = shutil.which(name, path=environment.get("PATH", ""))
-    found = "it is not there" if path is None else _wrong_with(path)
+    found = "it does not exist" if path is None else _wrong_with(path)
     if not found:
-        return ok(_PYTHON, f"{path} is Python {_dotted(_HERE)}, as this is, and has informix-cdc.")
-    whence = "PYSPARK_PYTHON" if variable else "of PATH, since PYSPARK_PYTHON is not set"
+        return ok(_PYTHON, f"{path} is Python {_dotted(_HERE)}, like this one, and has informix-cdc.")
+    whence = "PYSPARK_PYTHON" if variable else "from PATH, because PYSPARK_PYTHON is not set"
     remedy = f"export PYSPARK_PYTHON={shell_word(sys.executable)}"
-    return report(_PYTHON, f"{path or name} ({whence}) does not fit: {found}.", remedy)
+    return report(_PYTHON, f"{path or name} ({whence}) cannot be used: {found}.", remedy)
 
 
 def _unless_configured(check: str, found: str, remedy: str) -> Finding:
-    return warning(check, f"{found} Spark's own setting spark.pyspark.python may name another.", remedy)
+    return warning(check, f"{found} Spark's setting spark.pyspark.python may select another.", remedy)
 
 
 def _wrong_with(path: str) -> str:
@@ -94,7 +95,7 @@ def _wrong_with(path: str) -> str:
         return "it does not run as a Python"
     version, has_package = answer
     if version != _HERE:
-        return f"it is Python {_dotted(version)}, this is {_dotted(_HERE)}, and Spark refuses that"
+        return f"it is Python {_dotted(version)}, but this is {_dotted(_HERE)}, and Spark refuses that"
     return "" if has_package else "it does not have informix-cdc"
 
 
@@ -109,12 +110,12 @@ def _version_file() -> str | None:
 def _why_not_here(environment: Mapping[str, str]) -> str:
     if _version_file() is None:
         return _NO_SPARK
-    return "SPARK_REMOTE names a Spark elsewhere" if environment.get("SPARK_REMOTE") else ""
+    return "SPARK_REMOTE selects a remote Spark" if environment.get("SPARK_REMOTE") else ""
 
 
 @functools.cache  # an interpreter does not change while a command runs
 def _asked(path: str) -> tuple[tuple[int, ...], bool] | None:
-    """Return an interpreter's version, and whether it finds this package; None if it is none."""
+    """Return an interpreter's version, and whether it has this package; None if it is not Python."""
     try:
         answer = subprocess.run(
             [path, "-c", _ASK], capture_output=True, timeout=_PATIENCE_SECONDS, check=True

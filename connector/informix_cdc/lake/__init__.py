@@ -1,11 +1,11 @@
-"""Tables of a lake that equal Informix tables.
+"""Lake tables that are kept in sync with Informix tables.
 
-    mirror          starts a query that keeps N tables equal to N Informix tables
-    as_of           all of them as they were at one commit of Informix
-    target_tables, definitions     what such tables need to look like, for sinks of your own
+    mirror          starts a query that keeps N lake tables in sync with N Informix tables
+    as_of           reads all of them as they were at one commit of Informix
+    target_tables, definitions     the schema of such tables, for sinks that you write yourself
 
-Rule: definitions are derived from catalog and options alone, without Spark. What writes Delta tables is
-loaded when it is asked for: it needs the extra `delta`.
+Rule: definitions are derived only from catalog and options, without Spark. Code that writes Delta
+tables is loaded on use and needs the extra `delta`.
 """
 
 from __future__ import annotations

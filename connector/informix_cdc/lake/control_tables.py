@@ -1,12 +1,12 @@
-"""Two tables beside the targets: what is mirrored, and which versions belong to which commit.
+"""Two control tables besides the targets: the mirrored tables, and the versions of each commit.
 
-Rule: written last in a batch, under the same transaction identifier as the targets. Nothing that a
-batch does depends on them but which tables are stopped.
+Rule: written last in a batch, with the same transaction identifier as the targets. A batch depends on
+them only for the list of stopped tables.
 
-    _informix_cdc_tables    a row whenever a table comes, changes its columns, stops or leaves: the last
-                            one of each table says how it is, all of them are its history
-    _informix_cdc_batches   a row for each batch with changes: the commit of Informix at which it ends,
-                            and the versions of the targets that it made
+    _informix_cdc_tables    a row when a table is added, changes its columns, stops or is removed: the
+                            latest row of a table has its state, all rows are its history
+    _informix_cdc_batches   a row for each batch with changes: the Informix commit at its end, and the
+                            versions of the targets that it wrote
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ _OF_BATCHES = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class TableRecord:
-    """How a table of the mirror is.
+    """The state of a mirrored table.
 
     Attributes:
         table: owner.table.
         status: mirrored, stopped or left.
         reason: why it is stopped.
-        columns: their names, and their types in the words of Informix and of Arrow, as JSON.
+        columns: their names with Informix and Arrow types, as JSON.
     """
 
     table: str
@@ -85,11 +85,11 @@ class TableRecord:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """Where a batch ends.
+    """The end of a batch.
 
     Attributes:
-        commit: the sequence number of its last commit.
-        committed_at: the time of that commit, as the server's clock had it; None if it has no changes.
+        commit: sequence number of its last commit.
+        committed_at: time of that commit by the server's clock; None if the batch has no changes.
         loading: tables whose snapshot is not done at its end.
         versions: of the targets that it has changed.
     """
@@ -105,7 +105,7 @@ class ControlTables:
     """The control tables of a mirror.
 
     Args:
-        query: the id of the query.
+        query: id of the query.
         target: returns the target of a name.
     """
 
@@ -114,7 +114,7 @@ class ControlTables:
         self._tables, self._batches = target(TABLES), target(BATCHES)
 
     def tables(self) -> dict[str, TableRecord]:
-        """Return the last record of each table of this query."""
+        """Return the latest record of each table of this query."""
         if not self._tables.is_there():
             return {}
         rows = [row for row in self._tables.rows().to_pylist() if row["query"] == self._query]
@@ -132,7 +132,7 @@ class ControlTables:
         }
 
     def is_foreign(self, target: Target, name: str) -> bool:
-        """Tell whether a table is there that no mirror has made."""
+        """Return whether a table exists that no mirror has created."""
         if not target.is_there() or target.is_empty():
             return False
         rows = self._tables.rows().to_pylist() if self._tables.is_there() else []
@@ -141,7 +141,7 @@ class ControlTables:
     def write(
         self, batch: BatchRecord, changed: Sequence[TableRecord], *, is_news: bool = False
     ) -> None:
-        """Add the records of a batch, unless they are there; `is_news` if another one is loaded."""
+        """Append the records of a batch if missing; `is_news` if the list of loading tables changes."""
         tables = [
             {
                 "query": self._query,

@@ -1,7 +1,7 @@
-"""Statements that create target tables, and the schema that `from_json` needs.
+"""Statements that create target tables, and the schema for `from_json`.
 
-The name of a column is quoted in backticks, as Spark SQL quotes identifiers. Delta Lake forbids some
-characters in column names unless column mapping is on (Delta protocol, "Column Mapping").
+Column names are quoted in backticks, as in Spark SQL. Delta Lake forbids some characters in column
+names unless column mapping is on (Delta protocol, "Column Mapping").
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def type_in(names: Mapping[pa.DataType, str], kind: pa.DataType) -> str:
 
 NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
 # An identifier field of Iceberg is neither optional nor a float (Iceberg spec, "Identifier Field IDs");
-# a key of Informix that is used here is never a float.
+# a
+# usable Informix key is never a float.
 
 
 def _delta(target: TargetTable, name: str) -> Iterator[str]:
@@ -63,14 +64,14 @@ def _delta(target: TargetTable, name: str) -> Iterator[str]:
 
 
 def _iceberg(target: TargetTable, name: str) -> Iterator[str]:
-    """Yield the statements for Iceberg; the second needs Iceberg's SQL extensions."""
+    """Yield the statements for Iceberg; the second one needs Iceberg's SQL extensions."""
     yield f"CREATE TABLE {name} (\n{_listed(target, ICEBERG)}\n) USING iceberg;"
     if target.key:
         yield f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(map(quoted, target.key))};"
 
 
 def _from_json(target: TargetTable, name: str) -> Iterator[str]:
-    """Yield the schema with which from_json reads `before` and `after` of shape=json."""
+    """Yield the schema with which from_json parses `before` and `after` of shape=json."""
     fields = [f"{quoted(column.name)} {type_in(SPARK, column.type)}" for column in target.columns]
     yield f"-- {name}\n{', '.join(fields)}"
 
@@ -88,10 +89,10 @@ def definitions(kind: str, targets: Iterable[TargetTable], into: str = "") -> li
     Args:
         kind: a key of DEFINITIONS.
         targets: the tables.
-        into: catalog and schema in front of each name, as they are to be spelled; may be empty.
+        into: catalog and schema to put before each name, in SQL syntax; may be empty.
 
     Raises:
-        UnsupportedColumn: a name has control characters.
+        UnsupportedColumn: a name contains control characters.
     """
     prefix = f"{into}." if into else ""
     return [
@@ -100,7 +101,7 @@ def definitions(kind: str, targets: Iterable[TargetTable], into: str = "") -> li
 
 
 def _listed(target: TargetTable, names: Mapping[pa.DataType, str]) -> str:
-    """Return the columns; only the key is NOT NULL, so that fewer ALTERs concern the target."""
+    """Return the columns; only the key is NOT NULL, so that fewer ALTERs affect the target."""
     return ",\n".join(
         f"  {quoted(column.name)} {type_in(names, column.type)}"
         f"{' NOT NULL' if column.name in target.key else ''}"
@@ -112,11 +113,12 @@ def quoted(name: str) -> str:
     """Return an identifier as Spark SQL quotes it.
 
     Raises:
-        UnsupportedColumn: pasted, the name would steer a terminal, or break out of a comment.
+        UnsupportedColumn: when pasted, the name could control a terminal, or end a comment.
     """
     if printable(name) != name or len(name.splitlines()) > 1:
         raise UnsupportedColumn(
-            f"the name {json.dumps(name)} has control characters, which no statement here can hold.",
-            "Leave it out by option columns or tableExclude.",
+            f"the name {json.dumps(name)} contains control characters, which cannot be written"
+            " in a statement.",
+            "Exclude it with option columns or tableExclude.",
         )
     return "`" + name.replace("`", "``") + "`"

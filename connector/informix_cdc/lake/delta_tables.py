@@ -1,11 +1,11 @@
-"""Delta tables that this process writes by itself, with delta-rs: no jar, any PySpark, no cluster.
+"""Delta tables that this process writes with delta-rs: no jar, any PySpark, no cluster.
 
 Rule: a micro-batch is one commit of a table, with the transaction identifier (application, number) of
-the Delta protocol. A batch that is in the table already is found by it and left out, also if Spark with
-Delta Lake has written it.
+the Delta protocol. A batch that is already in the table is recognized by it and skipped, also if Spark
+with Delta Lake has written it.
 
-Sources: Delta protocol, "Transaction Identifiers"; delta-rs 1.6.6, `DeltaTable`. A local table is as
-durable as the file system makes it by itself: delta-rs does not sync files.
+Sources: Delta protocol, "Transaction Identifiers"; delta-rs 1.6.6, `DeltaTable`. A local table is only
+as durable as the file system makes it: delta-rs does not sync files.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from informix_cdc.lake.merges import Merge
 if TYPE_CHECKING:
     from informix_cdc.lake.spark_tables import SparkMerges
 
-# From here on Spark runs a MERGE, where the session has Delta Lake. On two cores this process merges
-# 200,000 rows into 5 million in a second; Spark takes some seconds however few rows there are.
+# Above this size Spark runs a MERGE if the session has Delta Lake. On two cores this process merges
+# 200,000 rows into 5 million in a second; Spark takes some seconds, however few rows there are.
 _MANY_ROWS = 1_000_000
 _MANY_BYTES = 8 << 30
-# A table that was opened long ago gets slower with each commit; one that is opened anew does not.
+# An open table gets slower with each commit, so it is reopened regularly.
 _MOST_COMMITS = 100
 
 
 def _again(method: Callable[..., None]) -> Callable[..., None]:
-    """Try a commit again where another writer, such as OPTIMIZE, has committed at the same time."""
+    """Retry a commit if another writer, such as OPTIMIZE, has committed at the same time."""
 
     @functools.wraps(method)
     def patiently(self: DeltaTarget, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
@@ -74,10 +74,10 @@ class DeltaTarget:
         application: the identifier under which batches are numbered.
         storage_options: of delta-rs, for object stores.
         cluster: runs large merges, if Spark can.
-        large_rows: from how many rows on a merge is large.
+        large_rows: number of rows from which a merge is large.
 
     Attributes:
-        has_snapshot_rows_only: whether all rows are known to come from the snapshot under way, so that
+        has_snapshot_rows_only: whether all rows are known to come from the running snapshot, so that
             its next rows, which have other keys, can be appended.
     """
 
@@ -91,22 +91,22 @@ class DeltaTarget:
     _commits: int = field(default=0, init=False)  # since it was opened
 
     def is_there(self) -> bool:
-        """Tell whether there is a table."""
+        """Return whether the table exists."""
         options = dict(self.storage_options)
         return self._opened is not None or DeltaTable.is_deltatable(self.place, options)
 
     def table(self) -> DeltaTable:
-        """Return the table as it was when it was last opened, refreshed or written."""
+        """Return the table in the state last opened, refreshed or written."""
         if self._opened is None:
             self._opened = DeltaTable(self.place, storage_options=dict(self.storage_options))
         return self._opened
 
     def refresh(self) -> None:
-        """Look what others have written."""
+        """Read the commits of other writers."""
         self.table().update_incremental()
 
     def version(self) -> int:
-        """Return the version that was read or written last."""
+        """Return the version that was last read or written."""
         return int(self.table().version())
 
     def schema(self) -> pa.Schema:
@@ -118,17 +118,17 @@ class DeltaTarget:
         return schema
 
     def is_empty(self) -> bool:
-        """Tell whether there are no rows."""
+        """Return whether the table has no rows."""
         return not self.table().file_uris()
 
     def is_numbered(self) -> bool:
-        """Tell whether any batch of this query is in the table."""
+        """Return whether the table has any batch of this query."""
         return self.table().transaction_version(self.application) is not None
 
     def has(self, batch: int) -> bool:
-        """Tell whether a batch is in the table as it is now."""
+        """Return whether the table has a batch in its current state."""
         if self._opened is None:
-            self._list_features()  # the process may have died right after creating the table
+            self._list_features()  # the process may have ended right after creating the table
         self.refresh()
         latest = self.table().transaction_version(self.application)
         return latest is not None and latest >= batch
@@ -141,7 +141,7 @@ class DeltaTarget:
     # the table's columns
 
     def create(self, schema: pa.Schema, name: str, description: str) -> None:
-        """Create the table, unless it is there."""
+        """Create the table if it does not exist."""
         self._opened = DeltaTable.create(
             self.place,
             schema=Schema.from_arrow(schema),
@@ -153,7 +153,7 @@ class DeltaTarget:
         self._list_features()
 
     def _list_features(self) -> None:
-        """List the feature that NOT NULL is in a table of version 7, which delta-rs 1.6.6 leaves out.
+        """List the table feature of NOT NULL, which delta-rs 1.6.6 omits in a table of version 7.
 
         Without it, Delta Lake refuses the table (DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH).
         """
@@ -165,16 +165,16 @@ class DeltaTarget:
 
     @_again
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
-        """Add columns, which are NULL in all rows."""
+        """Add columns, with NULL in all existing rows."""
         self.table().alter.add_columns(list(Schema.from_arrow(pa.schema(columns)).fields))
         self._list_features()
 
     @_again
     def widen(self, schema: pa.Schema) -> None:
-        """Write all rows anew, some columns with a wider type: delta-rs has no type widening.
+        """Rewrite all rows, with wider types for some columns: delta-rs has no type widening.
 
-        They go through a temporary file, a part of them in memory at a time: delta-rs cannot read a
-        table while it writes one.
+        They go through a temporary file, and are in memory in parts: delta-rs cannot read a table while
+        writing it.
         """
         table = self.table()
         with tempfile.TemporaryFile() as file:
@@ -188,7 +188,7 @@ class DeltaTarget:
 
     @_again
     def compact(self) -> None:
-        """Put small files together."""
+        """Compact small files."""
         self.table().optimize.compact()
 
     # a batch
@@ -202,7 +202,7 @@ class DeltaTarget:
 
     @_again
     def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
-        """Replace all rows, and the columns too if they are others."""
+        """Replace all rows, and the columns if they differ."""
         write_deltalake(
             self.table(),
             _in(schema, rows),
@@ -238,7 +238,7 @@ class DeltaTarget:
         merger.execute()
 
     def _is_large(self, rows: pa.Table) -> bool:
-        """Tell whether a MERGE is better run by a cluster: by its rows, or by the table's size."""
+        """Return whether a cluster should run a MERGE, because of its rows or the size of the table."""
         if len(rows) >= self.large_rows:
             return True
         sizes = pa.table(self.table().get_add_actions(flatten=True)).column("size_bytes")
@@ -249,7 +249,7 @@ class DeltaTarget:
 
 
 def _in(schema: pa.Schema, rows: pa.Table) -> pa.Table:
-    """Return rows with the columns of a table, in its order; those that rows lack are NULL."""
+    """Return rows with the columns of a table, in its order; missing columns are NULL."""
     columns = [
         rows.column(each.name).cast(each.type)
         if each.name in rows.column_names

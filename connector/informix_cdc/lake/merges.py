@@ -1,4 +1,4 @@
-"""What a MERGE does with a table, said once for delta-rs and for Spark.
+"""The definition of a MERGE, for both delta-rs and Spark.
 
 Rule: columns of the source are set, never expressions, so that both engines do the same.
 """
@@ -20,14 +20,14 @@ class Merge:
 
     Attributes:
         key: columns that identify a row in both.
-        inserts: columns of a row that is inserted.
-        inserts_if: a flag of the source, and what it is in rows that are inserted.
+        inserts: columns of an inserted row.
+        inserts_if: a flag of the source, and its value in rows that are inserted.
         updates: columns of a matched row that are set.
-        deletes_if: a flag of the source: matched rows with it are deleted, not updated.
+        deletes_if: a flag of the source: matched rows with it are deleted instead of updated.
         matches_open: a column that must be NULL in a matched row of the target.
-        matches_unless: a flag of the source: rows with it match nothing.
-        rest: what is set in rows of the target that no source row matches, where the first of these
-            columns is NULL; empty: nothing.
+        matches_unless: a flag of the source: rows with it never match.
+        rest: values to set in rows of the target that match no source row, if the first of these
+            columns is NULL there; empty: none.
     """
 
     key: Sequence[str]
@@ -40,35 +40,35 @@ class Merge:
     rest: Mapping[str, int | datetime] = field(default_factory=dict)
 
     def condition(self, quoted: Callable[[str], str]) -> str:
-        """Return which rows match."""
+        """Return the condition for matching rows."""
         parts = [f"t.{quoted(name)} = s.{quoted(name)}" for name in self.key]
         parts += [f"t.{self.matches_open} IS NULL"] if self.matches_open else []
         parts += [f"NOT s.{self.matches_unless}"] if self.matches_unless else []
         return " AND ".join(parts)
 
     def insert_condition(self) -> str:
-        """Return which rows that match nothing are inserted."""
+        """Return the condition for inserting rows that match nothing."""
         flag, wanted = self.inserts_if
         return f"s.{flag}" if wanted else f"NOT s.{flag}"
 
     def rest_condition(self) -> str:
-        """Return which rows of the target that nothing matches are set."""
+        """Return the condition for setting rows of the target that match nothing."""
         return f"t.{next(iter(self.rest))} IS NULL"
 
 
 def of_images(images: pa.Table, key: Sequence[str]) -> Merge:
-    """Give each key its last image, as `final_images` returns it; those that are gone go."""
+    """Return the MERGE that sets each key to its last image, as returned by `final_images`."""
     columns = [name for name in images.column_names if name not in (GONE, AT)]
     return Merge(key=key, inserts=columns, inserts_if=(GONE, False), updates=columns, deletes_if=GONE)
 
 
 def of_images_kept(images: pa.Table, key: Sequence[str], emptied_at: datetime | None) -> Merge:
-    """Give each key its last image, with the time in DELETED_AT if it is gone.
+    """Return the MERGE that sets each key to its last image, with DELETED_AT set if it is deleted.
 
     Args:
-        images: as `final_images` returns them, and with DELETED_AT.
+        images: as returned by `final_images`, with DELETED_AT.
         key: columns that identify a row.
-        emptied_at: when a TRUNCATE has emptied the table before these changes.
+        emptied_at: when a TRUNCATE emptied the table before these changes.
     """
     columns = [name for name in images.column_names if name not in (GONE, AT)]
     rest = {} if emptied_at is None else {DELETED_AT: emptied_at}
@@ -76,10 +76,10 @@ def of_images_kept(images: pa.Table, key: Sequence[str], emptied_at: datetime | 
 
 
 def of_states(states: pa.Table, key: Sequence[str], emptied: tuple[int, datetime] | None) -> Merge:
-    """End the open states of keys and add those that begin.
+    """Return the MERGE that ends the open states of keys and adds new ones.
 
     Args:
-        states: as `states` returns them.
+        states: as returned by `states`.
         key: columns that identify a row.
         emptied: commit and time of the first TRUNCATE among the changes.
     """

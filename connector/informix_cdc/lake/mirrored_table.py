@@ -1,7 +1,7 @@
-"""One Informix table and its target: what the target is given of each micro-batch.
+"""One Informix table and its target: applies each micro-batch.
 
-Rule: the target changes in one commit for a batch, or not at all. What cannot be applied exactly stops
-this table with a reason, and no other one.
+Rule: a batch changes the target in one commit, or not at all. A change that cannot be applied exactly
+stops this table with a reason, and no other one.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from informix_cdc.lake.table_changes import (
 
 
 class Target(Protocol):
-    """A table of the lake; each of what it does with a batch is one commit, or none.
+    """A table of the lake; each method that writes a batch makes one commit, or none.
 
     Attributes:
-        has_snapshot_rows_only: whether all rows are known to come from the snapshot under way, so that
+        has_snapshot_rows_only: whether all rows are known to come from the running snapshot, so that
             its next rows, which have other keys, can be appended.
     """
 
     has_snapshot_rows_only: bool
 
     def is_there(self) -> bool:
-        """Tell whether there is a table."""
+        """Return whether the table exists."""
         ...
 
     def is_empty(self) -> bool:
-        """Tell whether there are no rows."""
+        """Return whether the table has no rows."""
         ...
 
     def has(self, batch: int) -> bool:
-        """Tell whether a batch is in the table as it is now."""
+        """Return whether the table has a batch in its current state."""
         ...
 
     def is_numbered(self) -> bool:
-        """Tell whether any batch of this query is in the table."""
+        """Return whether the table has any batch of this query."""
         ...
 
     def version(self) -> int:
-        """Return the version that was read or written last."""
+        """Return the version that was last read or written."""
         ...
 
     def schema(self) -> pa.Schema:
@@ -73,29 +73,29 @@ class Target(Protocol):
         ...
 
     def create(self, schema: pa.Schema, name: str, description: str) -> None:
-        """Create the table, unless it is there."""
+        """Create the table if it does not exist."""
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
-        """Add columns, which are NULL in all rows."""
+        """Add columns, with NULL in all existing rows."""
 
     def widen(self, schema: pa.Schema) -> None:
-        """Give columns wider types, and add those that are missing."""
+        """Widen column types, and add missing columns."""
 
     def compact(self) -> None:
-        """Put small files together, where that is not left to others."""
+        """Compact small files, unless other tools do that."""
 
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
 
     def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
-        """Replace all rows, and the columns too if they are others."""
+        """Replace all rows, and the columns if they differ."""
 
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
 
 
 class TableStopped(Exception):
-    """A table cannot be mirrored any more; the others go on.
+    """A table can no longer be mirrored; the others continue.
 
     Args:
         reason: what happened.
@@ -108,8 +108,8 @@ class TableStopped(Exception):
 
 
 RELOAD = (
-    "To go on, take the table out of the mirror with tableExclude, run it once, and put the table back:"
-    " its rows are read again."
+    "To continue, exclude the table from the mirror with tableExclude, run the mirror once, and"
+    " add the table again: its rows are then read again."
 )
 
 
@@ -118,7 +118,7 @@ class MirroredTable:
     """A table and its target.
 
     Args:
-        target: where its rows go.
+        target: the target table.
         name: of the target.
         keep: current, history or changes.
         deletes: hard or soft.
@@ -142,7 +142,7 @@ class MirroredTable:
         return self.target.stored(pa.schema([*own, *ADDED[self._form]]))
 
     def apply(self, changes: TableChanges, batch: int) -> None:
-        """Bring a batch into the target, unless it is there.
+        """Apply a batch to the target, unless it already has the batch.
 
         Raises:
             TableStopped: the target cannot hold these rows exactly.
@@ -161,18 +161,18 @@ class MirroredTable:
         _WAYS[self._form](self, changes, batch)
 
     def _require_same_form(self, names: Sequence[str]) -> None:
-        """Refuse a target that was made to keep something else: its rows mean something else."""
+        """Refuse a target that was created for another value of keep or deletes."""
         mine = set(ADDED[self._form].names)
         others = {name for form in (HISTORY, CHANGES) for name in ADDED[form].names} - mine
         needed = mine if self.keep in (HISTORY, CHANGES) else set()
         if others.intersection(names) or needed - set(names):
             raise TableStopped(
-                f"keep is {self.keep}, and its target was made to keep something else.",
-                "Set keep as it was, or give the table another name in the settings of tables.",
+                f"keep is {self.keep}, but its target was created with another setting.",
+                "Restore the previous keep, or set another name in the settings of the table.",
             )
 
     def _evolve(self, wanted: pa.Schema, changes: TableChanges) -> None:
-        """Add columns and widen others, so that the target can hold rows with other columns."""
+        """Add and widen columns, so that the target can hold the rows."""
         found = self.target.schema()
         added = [each for each in wanted if each.name not in found.names]
         changed = [
@@ -229,9 +229,9 @@ class MirroredTable:
         self.target.append(all_changes(changes), batch)
 
     def _appended(self, rows: pa.Table, changes: TableChanges, batch: int) -> bool:
-        """Append rows if no other row can have their keys; tell whether that is so.
+        """Append rows if no other row can have their keys; return whether they were appended.
 
-        It is if the target is empty, or if it has, and gets, nothing but rows of one snapshot.
+        That holds if the target is empty, or if all its rows and the new ones come from one snapshot.
         """
         target = self.target
         is_empty = target.is_empty()
@@ -257,7 +257,7 @@ def form_of(keep: str, deletes: str) -> str:
 
 
 def _there(images: pa.Table) -> pa.Table:
-    """Return the rows that are not gone."""
+    """Return the rows that are not deleted."""
     kept = images.filter(pa.array(~np.asarray(images.column(GONE).to_numpy())))
     return kept.drop_columns([GONE, AT])
 
@@ -270,7 +270,7 @@ _WIDER: dict[pa.DataType, Sequence[pa.DataType]] = {
 
 
 def _is_wider(old: pa.DataType, new: pa.DataType) -> bool:
-    """Tell whether each value of a type is one of another."""
+    """Return whether every value of a type is also one of another."""
     if pa.types.is_decimal(old) and pa.types.is_decimal(new):
         more = new.scale - old.scale
         return bool(more >= 0 and new.precision - old.precision >= more)

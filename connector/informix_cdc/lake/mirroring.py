@@ -1,4 +1,4 @@
-"""Mirror Informix tables into tables of a lake: one streaming query, one call.
+"""Mirror Informix tables into lake tables: one streaming query, one call.
 
     from informix_cdc import lake
 
@@ -9,8 +9,8 @@
         checkpoint="/lake/checkpoints/stores",
     )
 
-Rule: a micro-batch holds whole transactions, and each table gets its share in one commit. A batch that
-runs again, after a crash between two tables too, changes only the tables that have not got it.
+Rule: a micro-batch has whole transactions, and each table gets its part in one commit. When a batch is
+repeated, also after a crash between two tables, it changes only the tables that do not have it yet.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-# A query that was stopped may still write its last batch when the next one begins, in one process.
+# A stopped query may still write its last batch when the next one begins in the same process.
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-logger = logging.getLogger("informix_cdc.connector.mirror")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.mirror")  # a logger name, not a module
 
 
 @dataclass(frozen=True, slots=True)
 class MirroredBatch:
-    """What a micro-batch has done.
+    """The result of a micro-batch.
 
     Attributes:
-        changes: by owner.table, how many there were.
-        commit: the sequence number at which all targets are now.
-        stopped: tables that are not mirrored any more, and why.
-        snapshots: how far the snapshot of each table is that has one.
+        changes: number of changes by owner.table.
+        commit: sequence number of the commit that all targets have reached.
+        stopped: tables that are no longer mirrored, with reasons.
+        snapshots: snapshot states by table.
     """
 
     number: int
@@ -85,7 +85,7 @@ class MirroredBatch:
 
 @dataclass(slots=True)
 class _Share:
-    """What a batch has for one table."""
+    """The part of a batch for one table."""
 
     streams: list[pa.Buffer] = field(default_factory=list)
     changes: int = 0
@@ -95,9 +95,9 @@ class Mirror:
     """Applies micro-batches of shape=arrow to targets.
 
     Args:
-        settings: where tables go, and what they keep.
-        lake: makes targets.
-        query: the id of the streaming query, which numbers the batches.
+        settings: names and contents of targets.
+        lake: creates targets.
+        query: id of the streaming query, which numbers the batches.
         on_batch: called after each batch.
     """
 
@@ -118,12 +118,12 @@ class Mirror:
         self._pool = ThreadPoolExecutor(settings.threads, "informix-cdc mirror")
 
     def apply(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
-        """Bring a batch into the targets.
+        """Apply a batch to the targets.
 
         Args:
             rows: of shape=arrow.
-            batch: the number of the batch.
-            end: where the batch ends in the stream.
+            batch: number of the batch.
+            end: offset at which the batch ends.
         """
         with _locks[self._settings.into]:
             self._apply_all(rows, batch, end)
@@ -132,7 +132,7 @@ class Mirror:
         begun = time.monotonic()
         self._lake.number(batch)
         shares = _shares(rows)
-        for table in shares:  # the first one that comes has the name
+        for table in shares:  # the first table that arrives gets the name
             self._tables_by_target.setdefault(self._settings.name_of(table).lower(), table)
         snapshots = {
             name: state.snapshot
@@ -143,7 +143,7 @@ class Mirror:
             self._pool.submit(self._apply, table, share, batch, snapshots.get(table))
             for table, share in shares.items()
         ]
-        wait(jobs)  # also if one fails: none may go on when the batch runs again
+        wait(jobs)  # also if one fails: none may be running when the batch is repeated
         done = [job.result() for job in jobs]
         records = [record for record, _ in done]
         _, committed_at = max((last for _, last in done), default=(0, None))
@@ -177,7 +177,7 @@ class Mirror:
         )
 
     def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
-        """Return the tables that have left the stream since the batch before."""
+        """Return the tables that have left the stream since the previous batch."""
         return [
             TableRecord(**{**_facts(known), "status": LEFT})
             for name, known in self._known.items()
@@ -185,16 +185,16 @@ class Mirror:
         ]
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self._pool.shutdown()
 
     def _apply(
         self, table: str, share: _Share, batch: int, snapshot: SnapshotState | None
     ) -> tuple[TableRecord, tuple[int, datetime]]:
-        """Bring the share of a table into its target.
+        """Apply the part of a table to its target.
 
         Returns:
-            how the table is then; the last commit, and its time.
+            the table's new record; the last commit with its time.
         """
         changes = TableChanges.of(share.streams)
         name, special = self._settings.name_of(table), self._settings.of_table(table)
@@ -205,7 +205,10 @@ class Mirror:
             if changes.begins_snapshot:
                 changes = changes.from_snapshot()
             elif known.status == STOPPED or _is_to_be_read(snapshot):
-                return known, last  # its rows are read later, with all that is left out until then
+                return (
+                    known,
+                    last,
+                )  # its rows are read later, with everything that is skipped until then
         try:
             self._require_whole(record, known, changes, snapshot)
             mirrored = self._mirrored(table, record, changes)
@@ -220,17 +223,17 @@ class Mirror:
         return record, last
 
     def _mirrored(self, table: str, record: TableRecord, changes: TableChanges) -> MirroredTable:
-        """Return the table and its target, once both can be.
+        """Return the table with its target, if it can be mirrored.
 
         Raises:
-            TableStopped: the target would be that of another table, or cannot be.
+            TableStopped: the target belongs to another table, or cannot be used.
             UnsupportedColumn: names of two columns differ only by case.
         """
         owner = self._tables_by_target[record.target.lower()]
         if owner != table:
             raise TableStopped(
-                f"its target {record.target} is that of {owner}.",
-                "Give it another name in the settings of tables, and start the mirror again.",
+                f"its target {record.target} belongs to {owner}.",
+                "Set another name in the settings of tables, and start the mirror again.",
             )
         target = TargetTable.of(changes.definition, changes.rows.schema, record.target)
         for problem in problems_of_target(self._settings, target):
@@ -240,8 +243,8 @@ class Mirror:
             place = self._lake.target(record.target)
             if table not in self._known and self._control.is_foreign(place, record.target):
                 raise TableStopped(
-                    f"its target {record.target} is a table that no mirror has made.",
-                    "Give it another name in the settings of tables, or move that table away.",
+                    f"its target {record.target} exists but was not created by a mirror.",
+                    "Set another name in the settings of tables, or move that table.",
                 )
             self._tables[table] = MirroredTable(
                 place, record.target, record.keep, str(special.deletes), change
@@ -255,10 +258,11 @@ class Mirror:
         changes: TableChanges,
         snapshot: SnapshotState | None,
     ) -> None:
-        """Refuse to go on with a target that lacks rows, since it is not the one of before.
+        """Refuse to continue with a target that lacks rows because it is not the previous one.
 
         Raises:
-            TableStopped: the table was mirrored before, into another target, or into one that is gone.
+            TableStopped: the table was mirrored before, into another target or into one that no longer
+                exists.
         """
         if changes.begins_snapshot:
             return
@@ -269,7 +273,7 @@ class Mirror:
         elif known.target != record.target:
             why = f"was mirrored into {known.target}"
         elif record.table not in self._tables and not self._lake.target(record.target).is_there():
-            why = "is not there any more"
+            why = "no longer exists"
         else:
             why = ""
         if why:
@@ -277,7 +281,7 @@ class Mirror:
 
 
 def _is_to_be_read(snapshot: SnapshotState | None) -> bool:
-    """Tell whether a snapshot of a table is to begin, so that what comes before does not count."""
+    """Return whether a snapshot of a table is about to begin, so that earlier changes do not count."""
     return snapshot is not None and not _is_begun(snapshot)
 
 
@@ -290,7 +294,7 @@ def _facts(record: TableRecord) -> dict[str, Any]:
 
 
 def _shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, _Share]:
-    """Return what a batch has for each table, by owner.table."""
+    """Return the part of a batch for each table, by owner.table."""
     shares: dict[str, _Share] = {}
     for row in sorted(rows, key=lambda row: (row["_commit_version"], row["_change_ordinal"])):
         share = shares.setdefault(row["_table"].partition(":")[2], _Share())
@@ -300,7 +304,7 @@ def _shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, _Share]:
 
 
 def delivered_rows(batch: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a micro-batch; streams of changes are not copied."""
+    """Yield the rows of a micro-batch; change streams are not copied."""
     streams = batch.column("arrow")
     for row, stream in zip(batch.drop_columns("arrow").to_pylist(), streams, strict=True):
         yield {**row, "arrow": stream.as_buffer()}
@@ -314,18 +318,18 @@ def mirror(
     on_batch: Callable[[MirroredBatch], None] = lambda _: None,
     **settings: Any,  # noqa: ANN401 - each is checked by its name
 ) -> StreamingQuery:
-    """Start a query that keeps tables of a lake equal to Informix tables.
+    """Start a query that keeps lake tables in sync with Informix tables.
 
     Args:
         spark: the session.
-        source: options of the format, as for `readStream`; initialSnapshot is `all` unless it is set.
+        source: options of the format, as for `readStream`; the default of initialSnapshot is `all`.
         trigger: as for `DataStreamWriter.trigger`, such as {"availableNow": True}.
         on_batch: called after each micro-batch.
-        settings: `into`, `checkpoint` and others, as `MirrorSettings` has them.
+        settings: `into`, `checkpoint` and others; see `MirrorSettings`.
 
     Raises:
-        BadOption: names everything that is wrong with options, settings and tables.
-        InformixCdcError: the server cannot be reached, or refuses.
+        BadOption: lists all problems of options, settings and tables.
+        InformixCdcError: the server cannot be reached, or refuses a request.
     """
     plan = plan_mirror(checked_settings(settings, source), source)
     return start_mirror(spark, plan, trigger, on_batch)
@@ -340,7 +344,7 @@ def start_mirror(
     """Start the query of a plan.
 
     Raises:
-        BadOption: the plan has problems, or a port is taken.
+        BadOption: the plan has problems, or a port is in use.
     """
     plan.require_sound()
     stream = spark.readStream.format("informix-cdc").options(**plan.options).load()
@@ -357,23 +361,23 @@ def start_mirror(
 
 
 class _Sink:
-    """What the micro-batches of a query are written by.
+    """Writes the micro-batches of a query.
 
     Raises:
-        BadOption: a port is taken.
+        BadOption: a port is in use.
     """
 
     def __init__(
         self, spark: SparkSession, plan: MirrorPlan, on_batch: Callable[[MirroredBatch], None]
     ) -> None:
         self._spark, self._settings, self._on_batch = spark, plan.settings, on_batch
-        self._mirror: Mirror | None = None  # the query has its id once it has begun
+        self._mirror: Mirror | None = None  # the query has its id only after it has begun
         port = plan.settings.metrics_port
         labels = {name: plan.options.get(name, "") for name in ("server", "database")}
         self._metrics = MirrorMetrics(port, labels) if port else None
 
     def write(self, batch: DataFrame, number: int) -> None:
-        """Bring a micro-batch into the tables."""
+        """Apply a micro-batch to the tables."""
         settings = self._settings
         if self._mirror is None:
             query = query_id(settings.checkpoint)
@@ -389,7 +393,7 @@ class _Sink:
         self._on_batch(batch)
 
     def close_after(self, query: StreamingQuery) -> None:
-        """Let go of threads and port once the query has ended."""
+        """Release threads and port after the query has ended."""
         with contextlib.suppress(Exception):  # a failure is reported to the caller of the query
             query.awaitTermination()
         if self._mirror is not None:

@@ -1,4 +1,4 @@
-"""Where the tables of a mirror are: folders of Delta tables, or a schema of an Iceberg catalog."""
+"""Locations of a mirror's tables: folders of Delta tables, or a schema of an Iceberg catalog."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Lake:
-    """Makes targets.
+    """Creates targets.
 
     Args:
         settings: `into`, `format`, `engine` and `storage_options`.
         query: the id under which batches are numbered.
-        spark: the session; without one, Delta tables are written by this process alone.
+        spark: the session; without one, only this process writes Delta tables.
 
     Raises:
-        BadOption: the session lacks what the settings need.
+        BadOption: the session lacks what the settings require.
     """
 
     def __init__(self, settings: MirrorSettings, query: str, spark: SparkSession | None = None) -> None:
@@ -37,12 +37,12 @@ class Lake:
             self._merges = SparkMerges(spark, query)
         if settings.engine == SPARK and not has_delta:
             raise BadOption(
-                "engine is spark, and this Spark has no Delta Lake.",
-                "Start it with Delta Lake's jars and spark.sql.extensions, or leave engine out.",
+                "engine is spark, but this Spark has no Delta Lake.",
+                "Start Spark with Delta Lake's jars and spark.sql.extensions, or remove engine.",
             )
 
     def number(self, batch: int) -> None:
-        """Number what is written from here on."""
+        """Set the batch number of all further writes."""
         if self._merges is not None:
             self._merges.number(batch)
 
@@ -50,7 +50,7 @@ class Lake:
         """Return the target of a name."""
         settings = self._settings
         if settings.format == ICEBERG:
-            assert self._merges is not None  # else there is no Spark
+            assert self._merges is not None  # otherwise there is no Spark
             return IcebergTarget(f"{settings.into}.{quoted(name)}", self._query, self._merges)
         place = f"{settings.into.rstrip('/')}/{name}"
         made = DeltaTarget(place, self._query, settings.storage_options, self._merges)

@@ -1,6 +1,6 @@
-"""What a mirror will do, and everything that is in its way, found before anything is written.
+"""Plan a mirror, and find all problems before anything is written.
 
-Rule: it reads the catalog and writes nothing. A problem names the table and what to do.
+Rule: it reads the catalog and writes nothing. A problem names the table and the remedy.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from informix_cdc.server import SourceTables, describe_tables, named_tables, ope
 from informix_cdc.snapshots import plan_snapshots, wanted_tables
 from informix_checkpoints.offsets import read_checkpoint
 
-# Options of the source that the mirror sets; all others are the user's.
+# Options of the source that the mirror sets; users set all others.
 _FIXED = {"shape": "arrow", "truncate": "emit", "beforeImage": "true", "metadata": "minimal"}
 _IS_A_FOLDER = re.compile(r"[\w$-][\w$. -]*")
 
 
 @dataclass(frozen=True, slots=True)
 class PlanProblem:
-    """Something that is in the way of a mirror; `table` is empty if it is of no single table."""
+    """A problem of a mirror; `table` is empty if it concerns no single table."""
 
     table: str
     message: str
@@ -42,37 +42,37 @@ class PlanProblem:
 
 @dataclass(frozen=True, slots=True)
 class MirrorPlan:
-    """What a mirror will do.
+    """The plan of a mirror.
 
     Attributes:
-        settings: as they were given.
+        settings: as given.
         options: of the stream.
         targets: of all tables that can be mirrored.
-        estimates: about how many rows these have, by owner.table; 0: nobody knows.
-        problems: what is in the way of the others.
+        estimates: approximate number of rows by owner.table; 0 if unknown.
+        problems: of the other tables.
         left_out: tables that match a pattern, cannot be mirrored, and are not in the stream yet: a
-            mirror that has begun goes on without them.
+            mirror that has begun continues without them.
     """
 
     settings: MirrorSettings
-    options: Mapping[str, str] = field(repr=False)  # may hold a password
+    options: Mapping[str, str] = field(repr=False)  # may contain a password
     estimates: Mapping[str, int]
     targets: tuple[TargetTable, ...]
     problems: tuple[PlanProblem, ...]
     left_out: tuple[PlanProblem, ...] = ()
 
     def require_sound(self) -> None:
-        """Refuse to begin with a problem in the way.
+        """Refuse to start if there are problems.
 
         Raises:
-            BadOption: names all of them.
+            BadOption: lists all of them.
         """
         if self.problems:
             shown = " ".join(
                 f"[{number}] {f'{each.table}: ' if each.table else ''}{each.message} {each.remedy}"
                 for number, each in enumerate(self.problems, 1)
             )
-            raise BadOption(f"the mirror cannot begin: {shown}", "Nothing was written.")
+            raise BadOption(f"the mirror cannot start: {shown}", "Nothing was written.")
 
 
 def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[str, str]:
@@ -85,7 +85,7 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
     for name, value in _FIXED.items():
         if name.lower() in given and str(source[given[name.lower()]]).lower() != value:
             raise BadOption(
-                f"option '{name}' is {value} in a mirror.", "Leave it out of source.", option=name
+                f"option '{name}' is always {value} in a mirror.", "Remove it from source.", option=name
             )
     options = {str(name): str(value) for name, value in source.items()} | _FIXED
     options = {name: value for name, value in options.items() if given.get(name.lower(), name) == name}
@@ -95,15 +95,15 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
         "spoolPath": f"{settings.checkpoint.rstrip('/').removeprefix('file://')}/spool",
         "lobs": "content",
         "discoverySeconds": "60",
-        "maxBytesPerTrigger": "256m",  # the driver holds the changes of a batch
+        "maxBytesPerTrigger": "256m",  # the driver has the changes of a batch in memory
         "snapshotParallelism": "4",
     }
     options |= {name: text for name, text in defaults.items() if name.lower() not in given}
     if keys := settings.snapshot_keys():
         if "snapshotkey" in given:
             raise BadOption(
-                "keys are named by option snapshotKey and by the settings of tables.",
-                "Name all of them in one place.",
+                "keys are set both by option snapshotKey and in the settings of tables.",
+                "Set all of them in one place.",
                 option="snapshotKey",
             )
         options["snapshotKey"] = keys
@@ -111,10 +111,10 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
 
 
 def checked_settings(given: Mapping[str, Any], source: Mapping[str, str]) -> MirrorSettings:
-    """Return the settings of a mirror, once they and the options of its source are right.
+    """Return the settings of a mirror after checking them and the options of its source.
 
     Raises:
-        BadOption: names everything that is wrong with both.
+        BadOption: lists all problems of both.
     """
     settings, found = MirrorSettings(into="/", checkpoint="/"), list[BadOption]()
     try:
@@ -134,10 +134,10 @@ def checked_settings(given: Mapping[str, Any], source: Mapping[str, str]) -> Mir
 
 
 def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPlan:
-    """Return what a mirror will do, and what is in its way.
+    """Return the plan of a mirror, with its problems.
 
     Raises:
-        BadOption: options are wrong, so that no table is known.
+        BadOption: options are invalid, so that the tables cannot be determined.
         AccessRefused, ConnectionLost, ServerRefused: the catalog cannot be read.
     """
     given = stream_options(settings, source)
@@ -158,7 +158,7 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
             _check_snapshots(options, catalog, found, problems)
     there = {name for name in found.names} if found else set()
     problems += [
-        PlanProblem(table, "it has settings, and is no table of the mirror.", "Correct its name.")
+        PlanProblem(table, "it has settings, but is not a table of the mirror.", "Correct its name.")
         for table in settings.tables.keys() - there - {each.table for each in problems}
     ]
     problems += _collisions(targets)
@@ -176,7 +176,7 @@ def _tables_of_stream(checkpoint: str) -> frozenset[str]:
 
 
 def _of_a_stream(plan: MirrorPlan, options: SourceOptions, known: frozenset[str]) -> MirrorPlan:
-    """Return the plan of a mirror that may have begun: what is new and cannot come is left out."""
+    """Return the plan of a mirror that may have begun: new tables with problems are left out."""
     named = {_short(name) for name in options.table_choice().names}
     late = [each for each in plan.problems if known and each.table and each.table not in known | named]
     names = ",".join(sorted({each.table for each in late}))
@@ -192,7 +192,7 @@ def _of_a_stream(plan: MirrorPlan, options: SourceOptions, known: frozenset[str]
 
 
 def _excluding(options: Mapping[str, str], names: str) -> dict[str, str]:
-    """Return option tableExclude with more names, as the user has spelled it."""
+    """Return option tableExclude with more names, in the user's spelling."""
     spelled = next((name for name in options if name.lower() == "tableexclude"), "tableExclude")
     return {spelled: ",".join(filter(None, [options.get(spelled, ""), names]))}
 
@@ -241,7 +241,7 @@ def _short(name: TableName) -> str:
 def _check_snapshots(
     options: SourceOptions, catalog: Catalog, source: SourceTables, problems: list[PlanProblem]
 ) -> None:
-    """Find tables whose rows cannot be read, among those that have no problem yet."""
+    """Find tables whose rows cannot be read, among those without a problem so far."""
     known = {each.table for each in problems}
     with contextlib.suppress(AccessRefused, BadOption):
         plan_snapshots(options, source, catalog, {})
@@ -256,45 +256,46 @@ def _check_snapshots(
 
 
 def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterator[PlanProblem]:
-    """Yield what a target cannot be."""
+    """Yield the problems of a target."""
     special = settings.of_table(target.source)
     if special.keep != CHANGES and not target.key:
         yield PlanProblem(
             target.source,
-            f"its rows cannot be told apart: {target.why_no_key}.",
-            f"Name a unique key in the settings of the table; or set keep to {CHANGES} there, and"
-            " snapshotWithoutKey to lock in source: the table is then read whole, and writers wait.",
+            f"its rows cannot be identified: {target.why_no_key}.",
+            f"Set a unique key in the settings of the table; or set keep to {CHANGES} there, and"
+            " snapshotWithoutKey to lock in source: the table is then locked while it is read,"
+            " and writers wait.",
         )
     if target.name.startswith(CONTROL) or not _IS_A_FOLDER.fullmatch(target.name):
         yield PlanProblem(
             target.source,
-            f"its target would be called {json.dumps(target.name)}.",
-            "Set name in its settings, of letters, digits, blanks and the signs _ - $ and .",
+            f"its target would be named {json.dumps(target.name)}.",
+            "Set name in its settings, using letters, digits, spaces and the characters _ - $ and .",
         )
     taken = {field.name for field in ADDED[form_of(str(special.keep), str(special.deletes))]}
     for column in target.columns:
         if column.name.lower() in taken or column.name.lower().startswith(INTERNAL):
             yield PlanProblem(
                 target.source,
-                f"column {column.name} has the name of one that the mirror adds.",
-                "Leave it out by option columns, or choose another keep or deletes for the table.",
+                f"column {column.name} has the name of a column that the mirror adds.",
+                "Exclude it with option columns, or choose another keep or deletes for the table.",
             )
         if settings.format == DELTA and NEEDS_COLUMN_MAPPING.intersection(column.name):
             yield PlanProblem(
                 target.source,
-                f"column {json.dumps(column.name)} has a character that Delta Lake forbids.",
-                "Leave it out by option columns.",
+                f"column {json.dumps(column.name)} has a character that Delta Lake does not allow.",
+                "Exclude it with option columns.",
             )
 
 
 def _collisions(targets: Sequence[TargetTable]) -> Iterator[PlanProblem]:
-    """Yield targets that two tables would have; catalogs do not tell upper case from lower."""
+    """Yield targets that two tables would share; catalogs are not case-sensitive."""
     known: dict[str, str] = {}
     for target in targets:
         other = known.setdefault(target.name.lower(), target.source)
         if other != target.source:
             yield PlanProblem(
                 target.source,
-                f"its target {target.name} is that of {other}.",
-                "Set name in the settings of one of them, or table_name to {owner}_{table}.",
+                f"its target {target.name} is the same as that of {other}.",
+                "Set name in the settings of one of them, or set table_name to {owner}_{table}.",
             )

@@ -1,4 +1,4 @@
-"""The Spark that `informix-cdc mirror` starts: with the table format's packages that fit it."""
+"""Start Spark for `informix-cdc mirror`, with the matching packages of the table format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.python.unix.domain.socket.enabled": "true",
 }
-# Looked up on Maven Central on 2026-11-25: neither has a build for Spark 4.3.
+# From Maven Central on 2026-11-25: neither has a build for Spark 4.3.
 _PACKAGES = {
     (DELTA, "4.0"): "io.delta:delta-spark_2.13:4.0.1",
     (DELTA, "4.1"): "io.delta:delta-spark_4.1_2.13:4.4.0",
@@ -43,7 +43,7 @@ def settings_of(settings: MirrorSettings, given: Mapping[str, str], version: str
 
     Args:
         settings: of the mirror: Iceberg tables, and engine spark, need packages.
-        given: by the user: these override; if they name jars, no packages are added.
+        given: the user's settings, which take precedence; if they name jars, no packages are added.
         version: of PySpark.
 
     Raises:
@@ -57,8 +57,8 @@ def settings_of(settings: MirrorSettings, given: Mapping[str, str], version: str
             there = [spark for table_format, spark in _PACKAGES if table_format == settings.format]
             other = f", or set engine to {EMBEDDED}" if settings.format == DELTA else ""
             raise BadOption(
-                f"there is no {settings.format} for PySpark {version}.",
-                f"Install PySpark {there[-1]}{other}; or name jars by spark.jars in [spark].",
+                f"there is no {settings.format} package for PySpark {version}.",
+                f"Install PySpark {there[-1]}{other}; or set spark.jars in [spark].",
             )
         chosen |= {"spark.jars.packages": package, **_EXTENSIONS[settings.format]}
     return chosen | dict(given)
@@ -83,7 +83,7 @@ def start_session(settings: MirrorSettings, given: Mapping[str, str]) -> SparkSe
 
 
 def submitted_session(_settings: MirrorSettings, _given: Mapping[str, str]) -> SparkSession:
-    """Return the session of spark-submit, as it was configured there."""
+    """Return the session of spark-submit, with its configuration."""
     from pyspark.sql import SparkSession
 
     return SparkSession.builder.getOrCreate()

@@ -1,6 +1,6 @@
-"""Settings of a mirror: where tables go, what they keep, and what differs for single tables.
+"""Settings of a mirror, and of single tables.
 
-Rule: the same names in Python and in a TOML file; all mistakes are reported at once.
+Rule: the same names in Python and in a TOML file; all errors are reported at once.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _WORDS = {
 }
 _IN_A_NAME = {"owner", "table"}
 _MOST_THREADS = 64
-CONTROL = "_informix_cdc_"  # how the names of control tables begin
+CONTROL = "_informix_cdc_"  # prefix of control tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSettings:
-    """What is special about one table; None: as the mirror has it.
+    """Settings of one table; None: the same as for the mirror.
 
     Attributes:
-        key: columns that identify a row, if the catalog shows no key.
+        key: columns that identify a row, if the catalog has no key.
         keep: current, history or changes.
         deletes: hard or soft.
         name: of the target.
@@ -51,23 +51,23 @@ class TableSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorSettings:
-    """What a mirror does.
+    """Settings of a mirror.
 
     Attributes:
-        into: of Delta tables the folder or URL that holds a folder for each of them; of Iceberg tables
-            catalog.schema.
+        into: for Delta tables, the folder or URL that has a folder for each of them; for Iceberg
+            tables, catalog.schema.
         checkpoint: Spark's checkpoint of the query.
-        keep: current: the table as it is; history: every state; changes: every change, appended.
-        deletes: of current tables: hard removes rows, soft keeps them with the time in _deleted_at.
+        keep: current: the current rows; history: every state; changes: every change, appended.
+        deletes: for current tables: hard removes rows, soft keeps them with the time in _deleted_at.
         schema_change: add: columns are added and widened; fail: any change stops the table.
-        table_name: of targets, with {owner} and {table}.
+        table_name: name of targets, with {owner} and {table}.
         format: delta or iceberg.
-        engine: of Delta tables: embedded writes them in the driver's process, spark runs each MERGE in
-            Spark with Delta Lake, auto only those that are large, where the session has Delta Lake.
-        parallelism: how many tables are written at a time; 0: as many as there are processors, 2 to 8.
-        metrics_port: where Prometheus finds the figures of the mirror; 0: nowhere.
-        storage_options: of the object store, as delta-rs names them.
-        tables: what is special about single tables, by owner.table.
+        engine: for Delta tables: embedded writes them in the driver's process, spark runs each MERGE in
+            Spark with Delta Lake, auto only the large ones, if the session has Delta Lake.
+        parallelism: number of tables written at a time; 0: the number of processors, 2 to 8.
+        metrics_port: port for Prometheus; 0: none.
+        storage_options: of the object store, as in delta-rs.
+        tables: settings of single tables, by owner.table.
     """
 
     into: str
@@ -88,7 +88,7 @@ class MirrorSettings:
         """Return the settings with these names and values.
 
         Raises:
-            BadOption: names every value that is unknown, missing or wrong.
+            BadOption: lists every unknown, missing or invalid value.
         """
         problems = _unknown(given, cls, "the mirror") + _wrong(given, "the mirror")
         known = {name: value for name, value in given.items() if name in _names(cls)}
@@ -108,7 +108,7 @@ class MirrorSettings:
 
     @property
     def threads(self) -> int:
-        """How many tables are written at a time."""
+        """The number of tables written at a time."""
         return self.parallelism or min(max(os.cpu_count() or 2, 2), 8)
 
     def of_table(self, table: str) -> TableSettings:
@@ -123,7 +123,7 @@ class MirrorSettings:
         return name or self.table_name.format(owner=path[0], table=path[-1])
 
     def snapshot_keys(self) -> str:
-        """Return the keys that tables were given, as option snapshotKey has them."""
+        """Return the keys in the settings of tables, in the syntax of option snapshotKey."""
         named = {table: special.key for table, special in self.tables.items() if special.key}
         return ",".join(
             f"{table}({','.join(_as_written(column) for column in key)})"
@@ -132,13 +132,13 @@ class MirrorSettings:
 
 
 def _of_table(table: str, values: object, problems: list[str]) -> tuple[str, TableSettings]:
-    """Return the settings of one table under its name as SQL writes it."""
+    """Return the settings of one table under its name in SQL syntax."""
     if not isinstance(values, Mapping):
         problems.append(f"{table} must have settings, such as keep.")
         return table, TableSettings()
     if values and all(isinstance(each, Mapping) for each in values.values()):
-        name = f"{table}.{next(iter(values))}"  # TOML has read owner.table as two names
-        problems.append(f'the name of a table needs quotes: [tables."{name}"].')
+        name = f"{table}.{next(iter(values))}"  # TOML has parsed owner.table as two names
+        problems.append(f'the name of a table must be quoted: [tables."{name}"].')
         return table, TableSettings()
     problems += _unknown(values, TableSettings, table) + _wrong(values, table)
     special = {name: value for name, value in values.items() if name in _names(TableSettings)}
@@ -191,14 +191,15 @@ def _is_template(text: str) -> bool:
 
 
 def _wrong_place(into: str, format_: str) -> list[str]:
-    """Return what is wrong with a place: a folder is no catalog."""
+    """Return the problem of `into`, if there is one."""
     is_folder = "/" in into
     if "@" in into.partition("://")[2].partition("/")[0]:
-        return ["into holds a user or a key: give it by storage_options or the environment."]
+        return ["into contains a user or a key: set it in storage_options or the environment."]
     if format_ == DELTA and not is_folder:
         return [
-            f"into is {into!r}: for Delta tables it must be a folder or URL, such as /lake/stores; they"
-            " are entered into a catalog by CREATE TABLE ... USING delta LOCATION ...",
+            f"into is {into!r}: for Delta tables it must be a folder or URL, such as"
+            " /lake/stores; register the tables in a catalog with CREATE TABLE ... USING delta"
+            " LOCATION ...",
         ]
     if format_ == ICEBERG and (is_folder or len(into.split(".")) < 2):
         return [f"into is {into!r}: for Iceberg tables it must be catalog.schema, such as lake.stores."]

@@ -1,7 +1,8 @@
-"""Tables that Spark writes: Iceberg, and Delta where a MERGE is large.
+"""Tables that Spark writes: Iceberg, and Delta if a MERGE is large.
 
-Rule: what a batch changes is computed in Arrow, as for the embedded engine; Spark runs the MERGE. The
-number of the batch travels in Spark settings of a session of its own, so that nothing else is numbered.
+Rule: changes of a batch are computed in Arrow, as for the embedded engine; Spark only runs the MERGE.
+The batch number is passed in Spark settings of a separate session, so that nothing else gets the
+number.
 
 Sources: Delta Lake, "Idempotent writes" (spark.databricks.delta.write.txnAppId); Iceberg 1.12,
 `SparkSQLProperties.SNAPSHOT_PROPERTY_PREFIX`; Iceberg, "MERGE INTO" and "Spark DDL".
@@ -31,10 +32,10 @@ _views = itertools.count()
 
 
 class SparkMerges:
-    """Runs merges in a session whose settings number them.
+    """Runs merges in a session whose settings have the batch number.
 
     Args:
-        spark: the session of the user; not changed.
+        spark: the user's session; not changed.
         application: the identifier under which batches are numbered.
     """
 
@@ -43,7 +44,7 @@ class SparkMerges:
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
 
     def number(self, batch: int) -> None:
-        """Number what is written from here on; before the tables of a batch, in one thread."""
+        """Set the batch number of further writes; called before a batch, in one thread."""
         facts = {
             f"{_DELTA_NUMBER}.txnAppId": self._application,
             f"{_DELTA_NUMBER}.txnVersion": str(batch),
@@ -58,8 +59,8 @@ class SparkMerges:
         return self.session.createDataFrame(rows)
 
     def merge(self, table: str, rows: pa.Table, merge: Merge, batch: int) -> None:
-        """Merge rows into a table, given as SQL writes it."""
-        del batch  # in the settings
+        """Merge rows into a table, given in SQL syntax."""
+        del batch  # it is in the session's settings
         view = f"informix_cdc_rows_{next(_views)}"
         self.frame(rows).createOrReplaceTempView(view)
         try:
@@ -69,7 +70,7 @@ class SparkMerges:
 
 
 def merge_statement(table: str, view: str, merge: Merge) -> str:
-    """Return a MERGE as Spark SQL.
+    """Return a MERGE in Spark SQL.
 
     >>> print(merge_statement("lake.t", "v", Merge(key=["k"], inserts=["k", "a"], updates=["k", "a"],
     ...     inserts_if=("_gone", False), deletes_if="_gone")))
@@ -106,28 +107,28 @@ class IcebergTarget:
     """One Iceberg table.
 
     Args:
-        name: as Spark SQL writes it.
+        name: in Spark SQL syntax.
         application: the identifier under which batches are numbered, in the summaries of snapshots.
-        spark: merges.
+        spark: runs the merges.
     """
 
     name: str
     application: str
     spark: SparkMerges = field(repr=False)
     has_snapshot_rows_only: bool = False
-    _latest: int | None = field(default=None, init=False)  # batch that is in the table
+    _latest: int | None = field(default=None, init=False)  # latest batch in the table
 
     def is_there(self) -> bool:
-        """Tell whether there is a table."""
+        """Return whether the table exists."""
         return bool(self.spark.session.catalog.tableExists(self.name))
 
     def is_empty(self) -> bool:
-        """Tell whether there are no rows."""
+        """Return whether the table has no rows."""
         snapshot = self._loaded().currentSnapshot()
         return snapshot is None or int(snapshot.summary().getOrDefault("total-records", "0")) == 0
 
     def has(self, batch: int) -> bool:
-        """Tell whether a batch is in the table: only the first one of a process may be."""
+        """Return whether the table has a batch: only the first one of a process can be in it."""
         if self._latest is None:
             self._latest = -1
             table = self._loaded()
@@ -142,11 +143,11 @@ class IcebergTarget:
         return self._latest >= batch
 
     def is_numbered(self) -> bool:
-        """Tell whether any batch of this query is in the table."""
+        """Return whether the table has any batch of this query."""
         return self.has(0)
 
     def version(self) -> int:
-        """Return the id of the present snapshot."""
+        """Return the id of the current snapshot."""
         snapshot = self._loaded().currentSnapshot()
         return NO_SNAPSHOT if snapshot is None else int(snapshot.snapshotId())
 
@@ -158,7 +159,7 @@ class IcebergTarget:
         return found
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
-        """Return columns with the types in which the table stores them: Iceberg has no 16 bits."""
+        """Return columns with the types that the table stores: Iceberg has no 16-bit integers."""
         return pa.schema(
             [each.with_type(pa.int32()) if each.type == pa.int16() else each for each in schema]
         )
@@ -168,7 +169,7 @@ class IcebergTarget:
         return self.spark.session.table(self.name).toArrow()
 
     def create(self, schema: pa.Schema, name: str, description: str) -> None:
-        """Create the table, unless it is there."""
+        """Create the table if it does not exist."""
         del name
         columns = ", ".join(
             f"{quoted(each.name)} {type_in(ICEBERG, each.type)}{'' if each.nullable else ' NOT NULL'}"
@@ -180,12 +181,12 @@ class IcebergTarget:
         )
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
-        """Add columns, which are NULL in all rows."""
+        """Add columns, with NULL in all existing rows."""
         shown = ", ".join(f"{quoted(each.name)} {type_in(ICEBERG, each.type)}" for each in columns)
         self._run(f"ALTER TABLE {self.name} ADD COLUMNS ({shown})")
 
     def widen(self, schema: pa.Schema) -> None:
-        """Give columns wider types, and add those that are missing."""
+        """Widen column types, and add missing columns."""
         found = self.schema()
         self.add_columns(added) if (added := [e for e in schema if e.name not in found.names]) else None
         for each in schema:
@@ -194,7 +195,7 @@ class IcebergTarget:
                 self._run(f"ALTER TABLE {self.name} ALTER COLUMN {quoted(each.name)} TYPE {wanted}")
 
     def compact(self) -> None:
-        """Leave small files to rewrite_data_files."""
+        """Do nothing: use rewrite_data_files."""
 
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
@@ -202,7 +203,7 @@ class IcebergTarget:
         self._latest = batch
 
     def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
-        """Replace all rows, and the columns too if they are others."""
+        """Replace all rows, and the columns if they differ."""
         if {each.name for each in self.schema()} != set(schema.names):
             found = self.schema()
             dropped = [quoted(name) for name in found.names if name not in schema.names]
@@ -224,7 +225,7 @@ class IcebergTarget:
         self.spark.session.sql(statement)
 
     def _loaded(self) -> Any:  # noqa: ANN401 - a Java object
-        """Return Iceberg's own table, as it is now."""
+        """Return Iceberg's own table object, in its current state."""
         session = self.spark.session
         jvm: Any = session._jvm
         load = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable

@@ -1,10 +1,10 @@
-"""Changes of one table in a micro-batch, and the rows that a target table needs because of them.
+"""Changes of one table in a micro-batch, and the rows that its target needs.
 
-Rule: Arrow in, Arrow out, whole columns at a time; the order of changes is that of the stream.
+Rule: Arrow in, Arrow out, whole columns at a time; changes are in the order of the stream.
 
-    final_images   the last image of each key: what a table as it is now needs
-    states         every state that a key had between two commits: what a history needs
-    all_changes    every change as it came
+    final_images   the last image of each key, for a table of current rows
+    states         every state of a key between two commits, for a history
+    all_changes    every change, unmodified
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ TRUNCATE = "truncate"
 SNAPSHOT, DELETED_AT = "_snapshot", "_deleted_at"
 FROM, TO = "_valid_from", "_valid_to"
 FROM_TIME, TO_TIME = "_valid_from_timestamp", "_valid_to_timestamp"
-# Columns of what is merged that no target has; a column of a table may not begin like them.
+# Columns of the merge source that no target has; a table's columns may not have this prefix.
 INTERNAL = "__informix_cdc_"
 GONE, AT, IS_STATE = f"{INTERNAL}gone", f"{INTERNAL}at", f"{INTERNAL}is_state"
 INSTANT = pa.timestamp("us", "UTC")
 
-# Columns that targets have beside those of the table, by what they keep.
+# Columns that targets have in addition to those of the table, by `keep`.
 ADDED: dict[str, pa.Schema] = {
     "current": pa.schema([]),
     "soft": pa.schema([(DELETED_AT, INSTANT)]),
@@ -51,18 +51,18 @@ ADDED: dict[str, pa.Schema] = {
 }
 
 
-_Image = tuple[int, tuple[str, ...]]  # its place, and its values
+_Image = tuple[int, tuple[str, ...]]  # index and values
 
 
 @dataclass(frozen=True, slots=True)
 class TableChanges:
-    """Changes of one table, in their order.
+    """Changes of one table, in order.
 
     Attributes:
-        definition: of the table, as the last of these changes has it.
-        about: what is known of each change.
-        rows: the row that each has, in the types of the lake; NULL for a TRUNCATE.
-        is_snapshot: whether all of them are rows that a snapshot has read, or its beginning.
+        definition: of the table, as of the last change.
+        about: metadata of each change.
+        rows: the row of each change, in lake types; NULL for a TRUNCATE.
+        is_snapshot: whether all of them are snapshot rows or the beginning of a snapshot.
     """
 
     definition: TableDefinition
@@ -72,7 +72,7 @@ class TableChanges:
 
     @classmethod
     def of(cls, streams: Iterable[bytes | pa.Buffer]) -> TableChanges:
-        """Read the changes of one table from column `arrow` of delivered rows, in their order.
+        """Read the changes of one table from column `arrow` of delivered rows, in order.
 
         Raises:
             DataLoss: the table's columns change within the batch.
@@ -82,9 +82,10 @@ class TableChanges:
         if any(part.schema != parts[-1].schema for part in parts):
             raise DataLoss(
                 f"the columns of {definition.table} change within a micro-batch.",
-                "This is a bug of the source, whose batches end where a table is altered: report it.",
+                "This is a bug of the source, which must end a batch where a table is altered:"
+                " report it.",
             )
-        # One chunk for each column: sorting and taking are far slower across many.
+        # One chunk per column: sorting and taking are far slower across many chunks.
         whole = pa.concat_tables(parts).combine_chunks()
         struct = whole.column("row").combine_chunks()
         rows = pa.Table.from_arrays(
@@ -103,27 +104,27 @@ class TableChanges:
 
     @property
     def last_truncate(self) -> int:
-        """The place of the last TRUNCATE, -1 if there is none."""
+        """The index of the last TRUNCATE, -1 if there is none."""
         found = np.flatnonzero(self.is_kind(TRUNCATE))
         return int(found[-1]) if len(found) else -1
 
     @property
     def first_truncate(self) -> int:
-        """The place of the first TRUNCATE, -1 if there is none."""
+        """The index of the first TRUNCATE, -1 if there is none."""
         found = np.flatnonzero(self.is_kind(TRUNCATE))
         return int(found[0]) if len(found) else -1
 
     def commit_at(self, place: int) -> tuple[int, datetime]:
-        """Return the sequence number of a change's commit, and its time."""
+        """Return the commit sequence number of a change, and its time."""
         return self.about.column(COMMIT)[place].as_py(), self.about.column(TIME)[place].as_py()
 
     @property
     def begins_snapshot(self) -> bool:
-        """Whether the table's rows are read from the first one on, from some of these changes on."""
+        """Whether a snapshot from the first row begins within these changes."""
         return bool((self.is_kind(TRUNCATE) & np.asarray(self.about.column(SNAPSHOT).to_numpy())).any())
 
     def from_snapshot(self) -> TableChanges:
-        """Return the changes from where the table's rows are read from the first one on."""
+        """Return the changes from the beginning of the snapshot."""
         begins = self.is_kind(TRUNCATE) & np.asarray(self.about.column(SNAPSHOT).to_numpy())
         first = int(np.flatnonzero(begins)[-1])
         about = self.about.slice(first)
@@ -131,17 +132,17 @@ class TableChanges:
         return replace(self, about=about, rows=self.rows.slice(first), is_snapshot=is_snapshot)
 
     def is_kind(self, *kinds: str) -> np.ndarray:
-        """Tell of each change whether it is of one of these kinds."""
+        """Return for each change whether it is of one of these kinds."""
         found = pc.is_in(self.about.column(KIND), value_set=pa.array(kinds))
         return np.asarray(found.to_numpy())
 
     def is_gone(self) -> np.ndarray:
-        """Tell of each change whether its row is not in the table any more."""
+        """Return for each change whether its row is no longer in the table."""
         return self.is_kind("delete", "update_preimage")
 
 
 def in_lake_types(rows: pa.Table) -> pa.Table:
-    """Return rows with the columns that Delta Lake and Iceberg have: intervals are microseconds."""
+    """Return rows with the types of Delta Lake and Iceberg: intervals are microseconds."""
     for place, field in enumerate(rows.schema):
         if pa.types.is_duration(field.type):
             values = rows.column(place).cast(pa.int64())
@@ -152,8 +153,8 @@ def in_lake_types(rows: pa.Table) -> pa.Table:
 def final_images(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     """Return the last image of each key after the last TRUNCATE.
 
-    A changed key is a row that is gone, and another one. Column GONE says which rows are gone: their
-    image is the one before. Column AT is the time of the commit.
+    A changed key counts as a deleted row and another one. Column GONE marks deleted rows, with their
+    image before. Column AT has the commit time.
     """
     places = _net_changes(changes, key, np.flatnonzero(changes.is_kind(TRUNCATE)))
     places = places[places > changes.last_truncate]
@@ -164,18 +165,18 @@ def final_images(changes: TableChanges, key: Sequence[str]) -> pa.Table:
 
 
 def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
-    """Return the states that begin in these changes, and the ends of states that began before.
+    """Return the states that begin in these changes, and the ends of earlier states.
 
-    A state holds from one commit to the next that changes its key; one that no commit leaves behind is
-    left out. Rows with IS_STATE are states, with all columns. The others end, at TO, the state of their
-    key that is open in the target.
+    A state lasts from one commit to the next that changes its key; intermediate states within a commit
+    are omitted. Rows with IS_STATE are states, with all columns. The others end, at TO, the open state
+    of their key in the target.
     """
     truncates = np.flatnonzero(changes.is_kind(TRUNCATE))
     places = _net_changes(changes, key, truncates)
     group = _numbers_of([changes.rows.column(name).take(pa.array(places)) for name in key])
     order = np.lexsort((places, group))
     places, group = places[order], group[order]
-    # What ends a state is the next change of its key, or a TRUNCATE before that; -1: nothing does.
+    # A state ends with the next change of its key, or with a TRUNCATE before that; -1: it does not end.
     segment = np.searchsorted(truncates, places)
     is_first = np.diff(group, prepend=-1) != 0
     is_last = (np.diff(group, append=-1) != 0) | (np.diff(segment, append=-1) != 0)
@@ -194,12 +195,12 @@ def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
 
 
 def _net_changes(changes: TableChanges, key: Sequence[str], truncates: np.ndarray) -> np.ndarray:
-    """Return the place of what each commit does to each key, before a TRUNCATE in it and behind.
+    """Return the index of the net effect of each commit on each key, before and after a TRUNCATE in it.
 
-    That is the last change of the key, but for one case. `UPDATE t SET id = id + 1` gives a row a key
-    that another one still has, and takes it from that one afterwards: key 2 gets row 1, and then loses
-    row 2. Informix checks a constraint at the end of the statement, or of the transaction. So a row
-    that is gone at last cancels an image like it; what is left over counts, and nothing if nothing is.
+    That is the last change of the key, with one exception. `UPDATE t SET id = id + 1` gives a row a key
+    that another row still has, and changes that row afterwards: key 2 gets row 1, and then loses row 2.
+    Informix checks constraints at the end of the statement or the transaction. So a deleted row cancels
+    an equal image; the remaining image counts, or none if nothing remains.
     """
     segment = pa.chunked_array([pa.array(np.searchsorted(truncates, np.arange(len(changes))))])
     columns = [changes.rows.column(name) for name in key]
@@ -213,7 +214,7 @@ def _net_changes(changes: TableChanges, key: Sequence[str], truncates: np.ndarra
         return settled
     numbers = _numbers_of(columns)
     doubtful = np.flatnonzero(np.isin(numbers, numbers[last[is_doubtful]]))
-    # Contents of large objects are not compared: an image before has none.
+    # Contents of large objects are not compared: images before a change have none.
     compared = [f.name for f in changes.rows.schema if not pa.types.is_struct(f.type)]
     images = changes.rows.select(compared).take(pa.array(doubtful))
     values = list(zip(*(map(repr, column.to_pylist()) for column in images.columns), strict=True))
@@ -228,7 +229,7 @@ def _net_changes(changes: TableChanges, key: Sequence[str], truncates: np.ndarra
 
 
 def _left_over(added: list[_Image], removed: list[_Image]) -> int | None:
-    """Return the place of what is left over of images once equal ones have cancelled each other."""
+    """Return the index of the image that remains after equal ones have cancelled each other."""
     before = []  # rows that the key had before this commit
     for place, image in removed:
         equal = next((each for each in added if each[1] == image), None)
@@ -240,7 +241,7 @@ def _left_over(added: list[_Image], removed: list[_Image]) -> int | None:
 
 
 def _groups(columns: Sequence[pa.ChunkedArray], gone: np.ndarray | None = None) -> pa.Table:
-    """Return of each combination of values the last place, how often it occurs, and how often gone."""
+    """Return for each combination of values the last index, the count, and the count of deletions."""
     names = [str(number) for number in range(len(columns))]
     count = len(columns[0])
     places, flags = np.arange(count), np.zeros(count, bool) if gone is None else gone
@@ -253,7 +254,7 @@ def _groups(columns: Sequence[pa.ChunkedArray], gone: np.ndarray | None = None) 
 
 
 def _numbers_of(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
-    """Return a number for each row that tells combinations of values apart."""
+    """Return a number for each row that is unique for its combination of values."""
     names = [str(number) for number in range(len(columns))]
     table = pa.table([*columns, pa.array(np.arange(len(columns[0])))], names=[*names, "place"])
     groups = table.group_by(names, use_threads=False).aggregate([("place", "list")])
@@ -267,7 +268,7 @@ def _numbers_of(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
 def _with_ends(
     changes: TableChanges, places: np.ndarray, ends: np.ndarray, *, is_state: bool
 ) -> pa.Table:
-    """Return the rows at some places, and at which commits they begin and end."""
+    """Return the rows at some indexes, with the commits at which they begin and end."""
     rows = changes.rows.take(pa.array(places))
     begun = changes.about.take(pa.array(places))
     ended = changes.about.take(pa.array(ends, mask=ends < 0))
@@ -278,7 +279,7 @@ def _with_ends(
 
 
 def all_changes(changes: TableChanges) -> pa.Table:
-    """Return all changes, each with its row and what is known of it."""
+    """Return all changes, each with its row and metadata."""
     rows = changes.rows
     for field in ADDED["changes"]:
         rows = rows.append_column(field.name, changes.about.column(field.name))

@@ -1,8 +1,8 @@
-"""All tables of a mirror as they were at one commit of Informix.
+"""Read all tables of a mirror as they were at one commit of Informix.
 
-Rule: a batch of a mirror holds whole transactions, so that the tables at its end are a state that
-Informix had. The latest such end at or before the wanted place is the one that is read, by the versions
-that the control table `_informix_cdc_batches` keeps. VACUUM removes what old versions are made of.
+Rule: a batch of a mirror has whole transactions, so the tables at its end are a state that Informix
+had. The latest such end at or before the requested commit is read, with the versions stored in the
+control table `_informix_cdc_batches`. VACUUM removes the files of old versions.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TablesAsOf(Mapping[str, "DataFrame"]):
-    """The targets at one commit, as data frames by their names.
+    """The targets at one commit, as data frames by name.
 
     Attributes:
-        commit: the sequence number of the commit.
+        commit: sequence number of the commit.
         committed_at: its time.
-        missing: targets that are no copy of Informix at that commit, and why.
+        missing: targets that are not a copy of Informix at that commit, with reasons.
     """
 
     commit: int
@@ -75,13 +75,13 @@ def as_of(
 
     Args:
         spark: the session.
-        into: as it was given to `mirror`.
-        at: a commit, as `_commit_version` has it or as the product writes it (`log:0xposition`), or a
-            time, naive ones in the time zone of this process: the last batch that ends there or before.
+        into: as passed to `mirror`.
+        at: a commit, as in `_commit_version` or in the form `log:0xposition`, or a time (naive: in the
+            time zone of this process): the last batch that ends at or before it is read.
         storage_options: of delta-rs, for object stores.
 
     Raises:
-        BadOption: there is no mirror, or none of its batches ends there or before.
+        BadOption: there is no mirror, or none of its batches ends at or before that.
     """
     settings = MirrorSettings.of(
         into=into,
@@ -92,7 +92,7 @@ def as_of(
     lake = Lake(settings, "", spark)
     if not all(lake.target(name).is_there() for name in (BATCHES, TABLES)):
         raise BadOption(
-            f"there is no mirror in {into}.", "Name the place that mirror was given as into."
+            f"there is no mirror in {into}.", "Use the value of into that was passed to mirror."
         )
     batches, tables = _of_newest_query(*(lake.target(name).rows() for name in (BATCHES, TABLES)))
     column, wanted = _place(at)
@@ -115,7 +115,7 @@ def as_of(
 
 
 def _of_newest_query(batches: pa.Table, tables: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of the query that wrote last: a mirror that began again has another id."""
+    """Return the rows of the latest query: a mirror that was started anew has another id."""
     newest = batches.sort_by([("commit_timestamp", "descending")]).column("query")[0]
     return (
         batches.filter(pc.equal(batches.column("query"), newest)),
@@ -125,19 +125,19 @@ def _of_newest_query(batches: pa.Table, tables: pa.Table) -> tuple[pa.Table, pa.
 
 def _place(at: int | str | datetime) -> tuple[str, Any]:
     if isinstance(at, date) and not isinstance(at, datetime):
-        raise BadOption(f"{at} is a day, which has many commits.", "Give a time of it, as a datetime.")
+        raise BadOption(f"{at} is a date, not a time.", "Use a datetime.")
     if isinstance(at, datetime):
         return "commit_timestamp", pa.scalar(at.astimezone(), pa.timestamp("us", "UTC"))
     return "commit", parse(at) if isinstance(at, str) else at
 
 
 def _missing(tables: pa.Table, last: Mapping[str, Any]) -> dict[str, str]:
-    """Return which targets are no copy at the end of a batch."""
+    """Return the targets that are not a copy at the end of a batch."""
     found: dict[str, str] = {}
     rows = [row for row in tables.to_pylist() if row["batch"] <= last["batch"]]
     for row in sorted(rows, key=lambda row: row["batch"]):
         found[row["target"]] = {
-            MIRRORED: "its snapshot was under way" if row["table"] in last["loading"] else ""
+            MIRRORED: "its snapshot was not finished" if row["table"] in last["loading"] else ""
         }.get(row["status"], f"it had {row['status']}: {row['reason']}".rstrip(": "))
     return {name: why for name, why in found.items() if why}
 
@@ -147,7 +147,7 @@ def _delta_rows(
 ) -> DataFrame:
     """Return the rows of a version of a Delta table, with or without Delta Lake in the session.
 
-    Without it, the Parquet files of that version are read; a table that needs more of a reader, such as
+    Without it, the Parquet files of that version are read; a table that needs reader features, such as
     deletion vectors, is refused.
 
     Raises:
@@ -159,7 +159,7 @@ def _delta_rows(
     needs = set(table.protocol().reader_features or []) - {"timestampNtz"}
     if needs:
         raise BadOption(
-            f"the table {place} needs a reader with {', '.join(sorted(needs))}.",
+            f"the table {place} requires a reader with {', '.join(sorted(needs))}.",
             f"Read it with Delta Lake: option versionAsOf {version}.",
         )
     schema = StructType.fromJson(json.loads(table.schema().to_json()))

@@ -1,4 +1,4 @@
-"""The target table of each captured table: its name, its columns, and the key that identifies a row."""
+"""The target of each captured table: its name, its columns, and the key that identifies a row."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from informix_cdc.server import SourceTables, TableDefinition, table_definitions
 
 @dataclass(frozen=True, slots=True)
 class TargetColumn:
-    """A column, as the catalog declares it and as rows of the stream have it.
+    """A column, as declared in the catalog and as in the rows of the stream.
 
     Attributes:
-        declared: the type in Informix's words, in upper case.
+        declared: the Informix type, in upper case.
         is_nullable: whether Informix allows NULL.
     """
 
@@ -38,9 +38,9 @@ class TargetTable:
 
     Attributes:
         source: owner.table.
-        name: of the target; the table's name, with the owner in front where two tables share it.
+        name: of the target: the table's name, with the owner as a prefix if two tables share it.
         key: names of the columns that identify a row; empty if there is no usable key.
-        why_no_key: the reason then.
+        why_no_key: the reason in that case.
     """
 
     source: str
@@ -54,7 +54,7 @@ class TargetTable:
         """Return the target of a captured table.
 
         Args:
-            definition: as the catalog declares the table.
+            definition: of the table in the catalog.
             schema: of its rows in the stream.
             name: of the target.
 
@@ -72,10 +72,10 @@ class TargetTable:
 def target_tables(
     options: SourceOptions, source: SourceTables, catalog: Catalog
 ) -> tuple[TargetTable, ...]:
-    """Return the target of each captured table, in their order.
+    """Return the target of each captured table, in order.
 
     Args:
-        options: option snapshotKey names keys that the catalog does not know.
+        options: option snapshotKey sets keys that are not in the catalog.
         source: the captured tables.
         catalog: of the captured database.
 
@@ -92,7 +92,7 @@ def target_tables(
 def definitions_and_schemas(
     options: SourceOptions, source: SourceTables, catalog: Catalog
 ) -> Iterator[tuple[TableDefinition, pa.Schema]]:
-    """Yield of each captured table how the catalog declares it, and the columns of its rows."""
+    """Yield the catalog definition of each captured table, and the columns of its rows."""
     found = table_definitions(options, source.tables, source.rules, catalog)
     for definition, table in zip(found, source.tables, strict=True):
         yield definition, delivered_schema(table, table_schema(table, source.rules), source.rules)
@@ -111,22 +111,22 @@ def _require_one_source(targets: Iterable[TargetTable]) -> None:
         other = known.setdefault(target.name.lower(), target.source)
         if other != target.source:
             raise BadOption(
-                f"{other} and {target.source} would both be the table {target.name}: Spark does not"
-                " tell upper case from lower.",
-                "Leave one of them out by option table or tableExclude.",
+                f"{other} and {target.source} would both have the target {target.name}: names in"
+                " Spark are not case-sensitive.",
+                "Exclude one of them with option table or tableExclude.",
                 option="table",
             )
 
 
 def _require_distinct(table: str, names: Sequence[str]) -> None:
-    """Refuse what Informix tells apart as delimited names, and Spark, Delta and Iceberg do not."""
+    """Refuse names that differ only by case: Spark, Delta and Iceberg do not distinguish them."""
     known: dict[str, str] = {}
     for name in names:
         if (other := known.setdefault(name.lower(), name)) != name:
             raise UnsupportedColumn(
-                f"table {table} has columns {quoted(other)} and {quoted(name)}, which are the same"
-                " name in Spark.",
-                "Name the columns to capture with option columns, and only one of these.",
+                f"table {table} has columns {quoted(other)} and {quoted(name)}, which are the"
+                " same name in Spark.",
+                "Use option columns to capture only one of them.",
                 table=table,
                 column=name,
             )

@@ -1,6 +1,6 @@
-"""How a stream is doing: figures, lag, Prometheus, Spark's progress.
+"""The state of a stream: figures, lag, Prometheus, Spark's progress.
 
-Rule: read when somebody asks, from counters that the capture keeps anyway.
+Rule: figures are computed on request, from counters that the capture has anyway.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from informix_capture_client.lazy_names import lazy_names
 from informix_cdc.monitoring.figures import progress_figures
 
-if TYPE_CHECKING:  # executors' workers load this room too, and need neither of these
+if TYPE_CHECKING:  # workers of executors load this room too, and need neither of these
     from informix_cdc.monitoring.progress_listener import ProgressListener
     from informix_cdc.monitoring.prometheus import MetricsServer, MirrorMetrics
 

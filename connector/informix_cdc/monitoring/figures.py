@@ -1,8 +1,8 @@
-"""The figures of a stream, each declared once: name, kind, meaning, and where it is read.
+"""The figures of a stream, each declared once: name, kind, description and source.
 
-Rule: the keys of Spark's progress, the names for Prometheus and the manual's table come from here. No
-value of a cell and no secret is a figure. Reading them costs the capture nothing: they are looked up
-only when they are asked for.
+Rule: the keys in Spark's progress, the Prometheus names and the table in the manual are generated from
+here. A figure never contains a value of a row or a secret. Figures do not slow down the capture: they
+are read only on request.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Figure:
     """One figure.
 
     Attributes:
-        name: in words with underscores; its unit, where it has one, at the end.
-        kind: counter (since the process began), gauge, flag, or position (in the progress only).
+        name: words with underscores; ends with the unit, if there is one.
+        kind: counter (since the process started), gauge, flag, or position (in the progress only).
         source: where it is read, in a `View`.
-        meaning: for the manual and for Prometheus.
-        key: in Spark's progress, where that is not the name in camel case.
+        meaning: description for the manual and for Prometheus.
+        key: key in Spark's progress, if it is not the name in camel case.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Figure:
 
     @property
     def metric(self) -> str | None:
-        """The name for Prometheus; None where it is no number to be charted."""
+        """The name for Prometheus; None if it is not a number."""
         if self.kind == POSITION:
             return None
         return f"{PREFIX}{self.name}{'_total' if self.kind == COUNTER else ''}"
@@ -62,10 +62,10 @@ CONTENT_FIGURES = tuple(
     Figure(f"lob_{name}", COUNTER, f"counters.contents.{name}", meaning)
     for name, meaning in (
         ("read", "large objects whose content was read"),
-        ("gone", "large objects that were not there any more when they were opened"),
-        ("too_large", "large objects left unread, since they have more bytes than lobMaxBytes"),
-        ("not_read", "large objects left unread, since lobReadSeconds were over"),
-        ("read_bytes", "bytes of contents of large objects"),
+        ("gone", "large objects that no longer existed when they were opened"),
+        ("too_large", "large objects not read because they exceed lobMaxBytes"),
+        ("not_read", "large objects not read because lobReadSeconds expired"),
+        ("read_bytes", "bytes of large-object contents read"),
     )
 )
 
@@ -75,7 +75,7 @@ _Clock = Callable[[], float]
 
 
 class _View(NamedTuple):
-    """Where figures are read."""
+    """The sources of figures."""
 
     state: CaptureState
     counters: Counters
@@ -84,11 +84,11 @@ class _View(NamedTuple):
 
 
 INFO, START_TIME = f"{PREFIX}info", f"{PREFIX}start_time_seconds"
-# What is known of the query itself, for Prometheus alone: name and meaning of gauges.
+# Facts about the query itself, for Prometheus only: name and description of gauges.
 ABOUT = {
-    INFO: "1, with the labels `version` (of informix-cdc), `dialect` and `server_version` (empty until"
-    " the server has told it)",
-    START_TIME: "UNIX time, in seconds, at which the query's process began to show its figures",
+    INFO: "1, with the labels `version` (of informix-cdc), `dialect` and `server_version`"
+    " (empty until the server has reported it)",
+    START_TIME: "UNIX time, in seconds, when the query's process started to serve its metrics",
 }
 
 FIGURES = (
@@ -118,47 +118,50 @@ FIGURES = (
         "timeouts",
         COUNTER,
         "counters.received.timeouts",
-        "TIMEOUT records read: the server is alive and had nothing more to send",
+        "TIMEOUT records read: the server is up and had nothing else to send",
     ),
     Figure(
         "lag_seconds",
         GAUGE,
         "lag.lag_seconds",
-        "seconds since the commit of the oldest change that Spark has not taken; if Spark has"
-        " taken all, seconds since the end of the log was read",
+        "seconds since the commit of the oldest change that Spark has not read; if Spark has"
+        " read all changes, seconds since the capture last read the end of the log",
     ),
     Figure(
         "capture_lag_seconds",
         GAUGE,
         "lag.capture_lag_seconds",
-        "seconds that reading is behind the server: since the end of the log was last read, else"
-        " since the newest time read from it; while the stream is stalled, since it last moved",
+        "seconds that the capture is behind the server: since it last read the end of the log,"
+        " else since the latest time read from the log; while the stream is stalled, since it"
+        " last advanced",
     ),
     Figure(
         "lag_bytes",
         GAUGE,
         "lag.lag_bytes",
-        "bytes of log between what Spark has taken and the server's current position",
+        "bytes of log between the position that Spark has read and the server's current position",
     ),
     Figure(
         "capture_lag_bytes",
         GAUGE,
         "lag.capture_lag_bytes",
-        "bytes of log between what has been read and the server's current position",
+        "bytes of log between the position that the capture has read and the server's current position",
     ),
     Figure(
         "headroom_bytes",
         GAUGE,
         "lag.headroom_bytes",
         "bytes of log that the server can write before it overwrites the checkpoint's restart"
-        " position, so that a restart loses data",
+        " position; after that a restart loses data",
     ),
-    Figure("log_bytes", GAUGE, "lag.log_bytes", "bytes of all the server's logical log files"),
+    Figure(
+        "log_bytes", GAUGE, "lag.log_bytes", "total size in bytes of the server's logical log files"
+    ),
     Figure(
         "open_transactions",
         GAUGE,
         "gauges.open_transactions",
-        "transactions that have begun and not ended in the log as read so far",
+        "open transactions in the log read so far",
     ),
     Figure(
         "oldest_open_seconds",
@@ -170,22 +173,21 @@ FIGURES = (
         "oldest_open_begin",
         POSITION,
         "gauges.oldest_open_begin",
-        "position (`log:0xpos`) of the oldest open transaction's BEGINTX, which holds the restart"
-        " position back",
+        "position (`log:0xpos`) of the oldest open transaction's BEGINTX; the restart position"
+        " cannot advance past it",
     ),
     Figure(
         "open_memory_bytes",
         GAUGE,
         "gauges.open_bytes_in_memory",
-        "bytes of memory that rows of open transactions take",
+        "bytes of memory used by rows of open transactions",
         key="openBytesInMemory",
     ),
     Figure(
         "open_spilled_bytes",
         GAUGE,
         "gauges.open_bytes_spilled",
-        "bytes on disk that rows of open transactions take, spilled because of"
-        " maxTransactionMemoryBytes",
+        "bytes on disk used by rows of open transactions, spilled because of maxTransactionMemoryBytes",
         key="openBytesSpilled",
     ),
     Figure("spool_rows", GAUGE, "state.spool_rows", "rows in the spool"),
@@ -194,58 +196,58 @@ FIGURES = (
         "spool_ahead_bytes",
         GAUGE,
         "state.bytes_ahead",
-        "bytes in the spool that Spark has not taken; limited by maxSpoolBytes",
+        "bytes in the spool that Spark has not read; limited by maxSpoolBytes",
     ),
     Figure(
         "paused",
         FLAG,
         "gauges.is_paused",
-        "whether reading from the server waits for Spark, because maxSpoolBytes is exceeded",
+        "whether the capture waits for Spark because maxSpoolBytes is exceeded",
         "isPaused",
     ),
     Figure(
         "pauses",
         COUNTER,
         "counters.pauses",
-        "number of times that reading from the server began to wait for Spark",
+        "number of times the capture started to wait for Spark",
     ),
     Figure(
         "caught_up",
         FLAG,
         "gauges.is_caught_up",
-        "whether everything that was committed when the capture began has been read",
+        "whether everything committed before the capture started has been read",
         key="isCaughtUp",
     ),
     Figure(
         "reconnects",
         COUNTER,
         "counters.reconnects",
-        "outages: connections lost, each counted once whatever the number of attempts",
+        "lost connections; an outage counts once, however many reconnect attempts it takes",
     ),
     Figure(
         "reconnect_attempts",
         COUNTER,
         "counters.reconnect_attempts",
-        "attempts to connect again in all outages",
+        "reconnect attempts in all outages",
     ),
     Figure(
         "stalls",
         COUNTER,
         "counters.stalls",
-        "number of times that the stream did not move for stalledSeconds while the server's log did",
+        "number of times the stream did not advance for stalledSeconds while the server's log did",
     ),
     Figure(
         "stalled",
         FLAG,
         "gauges.is_stalled",
-        "whether the stream does not move although the server's log does",
+        "whether the stream does not advance although the server's log does",
         "isStalled",
     ),
     Figure(
         "data_losses",
         COUNTER,
         "counters.data_losses",
-        "losses of data after which the stream went on (failOnDataLoss=false)",
+        "data losses after which the stream continued (failOnDataLoss=false)",
     ),
     Figure(
         "empty_transactions",
@@ -257,7 +259,7 @@ FIGURES = (
         "rolled_back_transactions",
         COUNTER,
         "counters.assembly.rolled_back_transactions",
-        "transactions that were rolled back; none of their rows is delivered",
+        "transactions that were rolled back; none of their rows are delivered",
     ),
     Figure(
         "discarded_rows",
@@ -269,13 +271,13 @@ FIGURES = (
         "unseen_transactions",
         COUNTER,
         "counters.assembly.unseen_transactions",
-        "transactions left out because they began before the stream did",
+        "transactions skipped because they began before the stream did",
     ),
     Figure(
         "abandoned_transactions",
         COUNTER,
         "counters.assembly.abandoned_transactions",
-        "open transactions left out because a new transaction reused their id before their end"
+        "open transactions discarded because a new transaction reused their id before their end"
         " was read",
     ),
     Figure(
@@ -294,51 +296,50 @@ FIGURES = (
         "ignored_truncates",
         COUNTER,
         "counters.ignored_truncates",
-        "TRUNCATEs of captured tables left out (truncate=ignore)",
+        "TRUNCATEs of captured tables skipped (truncate=ignore)",
     ),
     Figure(
         "snapshot_rows",
         COUNTER,
         "counters.snapshots.rows",
-        "rows that were there before, written to the spool by snapshots",
+        "snapshot rows written to the spool",
     ),
     Figure(
         "snapshot_dropped_rows",
         COUNTER,
         "counters.snapshots.dropped_rows",
-        "rows that snapshots read and left out, since the stream has newer ones",
+        "snapshot rows discarded because the stream has newer ones",
     ),
     Figure(
         "snapshot_chunks",
         COUNTER,
         "counters.snapshots.chunks",
-        "chunks of snapshots put into the stream",
+        "snapshot chunks added to the stream",
     ),
     Figure(
         "snapshot_repeated_chunks",
         COUNTER,
         "counters.snapshots.thrown_away",
-        "chunks of snapshots read again, because more keys were touched meanwhile than"
-        " snapshotMaxTouchedKeys",
+        "snapshot chunks read again because more than snapshotMaxTouchedKeys keys changed meanwhile",
     ),
     Figure(
         "snapshot_percent",
         GAUGE,
         "counters.snapshots.percent",
-        "how much of the tables under snapshot has been read, by the rows that their statistics name;"
-        " unknown where a table has none, and without a snapshot",
+        "progress of all running snapshots, based on the row counts in the tables' statistics;"
+        " unknown if a table has none, and without a snapshot",
     ),
     Figure(
         "snapshot_tables_left",
         GAUGE,
         "counters.snapshots.tables_left",
-        "tables whose snapshot is not done",
+        "tables whose snapshot is not finished",
     ),
     Figure(
         "snapshot_touched_keys",
         GAUGE,
         "counters.snapshots.touched_keys",
-        "keys remembered as changed, so that their rows are left out of chunks that wait",
+        "changed keys remembered so that their rows are removed from waiting chunks",
     ),
     Figure(
         "snapshot_waiting_seconds",
@@ -353,7 +354,7 @@ FIGURES = (
 def read_figures(
     state: CaptureState, clock: _Clock = time.time, monotonic: _Clock = time.monotonic
 ) -> dict[Figure, FigureValue]:
-    """Return the value of every figure now; None where it is not known."""
+    """Return the current value of every figure; None if it is unknown."""
     view = _View(state, state.counters, state.gauges, _lag(state, clock(), monotonic()))
     return {figure: attrgetter(figure.source)(view) for figure in FIGURES}
 
@@ -388,7 +389,7 @@ def _lag(state: CaptureState, now: float, monotonic: float) -> Lag:
 
 
 def _read_up_to(state: CaptureState, now: float, monotonic: float, server_now: float) -> float | None:
-    """Return the server's time up to which the log is read: TIMEOUTs of a stalled one say nothing."""
+    """Return the server time up to which the log is read; TIMEOUTs of a stalled stream do not count."""
     stalled_since, heard_at = state.gauges.stalled_since, state.gauges.heard_at
     if stalled_since is not None:
         return server_now - (monotonic - stalled_since)

@@ -1,12 +1,12 @@
-"""How far a stream is behind its server, and how long its place in the log will be there.
+"""Compute how far a stream is behind its server, and how long its position will remain in the log.
 
-Rule: pure: facts in, figures out. What is not known is None, never a guess: without fresh facts of the
-server's log there is no lag in bytes and no headroom.
+Rule: pure: facts in, figures out. Unknown figures are None, never estimates: without recent facts about
+the server's log there is no lag in bytes and no headroom.
 
     server's log   oldest ........ restart ....... delivered ...... reached ...... current
                                                |<------------ lag ------------->|
                                                              |<- capture lag -->|
-                   headroom: what may be written until the log of `restart` is used again; 0 if it was
+                   headroom: log to be written until `restart` is overwritten; 0 if it already is
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from dataclasses import dataclass
 
 from informix_capture_client.catalog import LogSpace
 
-FRESH_SECONDS = 60.0  # four times what lies between two questions
-_PAGES = 2  # the current page may be half full, and the record that was read last may begin before it
+FRESH_SECONDS = 60.0  # four times the interval between two requests
+_PAGES = 2  # the current page may be half full, and the last record read may begin before it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a stream has come; times in seconds since 1970 by the server's clock.
+    """The progress of a stream; times in seconds since 1970 by the server's clock.
 
     Attributes:
         now: the server's time.
-        restart: where a new session of this query would begin; None before the first batch.
-        delivered: the log up to here is with Spark; None before the stream has begun.
-        reached: the log up to here has been read; 0 before the first record.
-        read_up_to: what committed before this time has been read; None before the first record.
-        waits: whether rows lie in the spool that Spark has not taken.
-        waiting_since: when the oldest of these were committed, if known.
-        asked_at: when the server last answered where its log ends; None if it has not.
-        oldest_open: when the oldest open transaction began, if one is open.
+        restart: start position of a new session of this query; None before the first batch.
+        delivered: position up to which Spark has the changes; None before the stream has begun.
+        reached: position up to which the log has been read; 0 before the first record.
+        read_up_to: all earlier commits have been read; None before the first record.
+        waits: whether the spool has rows that Spark has not read.
+        waiting_since: commit time of the oldest of these rows, if known.
+        asked_at: when the server last reported the end of its log; None if it has not.
+        oldest_open: when the oldest open transaction began, if there is one.
     """
 
     now: float
@@ -48,7 +48,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lag:
-    """Seconds and bytes of log; None is not known."""
+    """Seconds and bytes of log; None if unknown."""
 
     lag_seconds: float | None
     capture_lag_seconds: float | None
@@ -60,7 +60,7 @@ class Lag:
 
 
 def lag_of(progress: Progress, space: LogSpace | None) -> Lag:
-    """Hold progress against the server's log; `space` is None where that is not known."""
+    """Compare progress with the server's log; `space` is None if that is unknown."""
     capture_lag_bytes = _bytes_since(space, progress.reached)
     capture_lag = _age(progress.now, _read_up_to(progress, space, capture_lag_bytes))
     waiting = _age(progress.now, progress.waiting_since)
@@ -76,10 +76,10 @@ def lag_of(progress: Progress, space: LogSpace | None) -> Lag:
 
 
 def _read_up_to(progress: Progress, space: LogSpace | None, lag_bytes: int | None) -> float | None:
-    """Return the time before which every commit has been read; None where it is not known.
+    """Return the time before which every commit has been read; None if unknown.
 
-    If the log has been read to the end that the server named, that is at least the time of its answer:
-    the log itself shows no newer time while one long transaction is all that is written.
+    If the log has been read to the end that the server reported, that is at least the time of the
+    report: the log itself shows no newer time while only one long transaction is written.
     """
     is_at_end = space is not None and lag_bytes is not None and lag_bytes <= _PAGES * space.page_bytes
     known = [time for time in (progress.read_up_to, progress.asked_at) if time is not None]

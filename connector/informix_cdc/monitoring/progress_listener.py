@@ -1,7 +1,7 @@
-"""For the user's own program: what Spark's progress says of our source, as log lines or metrics.
+"""A streaming query listener for user programs: logs or exports the progress of this source.
 
-Rule: it sees nothing but the progress events that Spark sends, so that it works where the port of
-`metricsPort` cannot be reached, and tells nothing while a query is idle.
+Rule: it uses only the progress events that Spark sends, so that it also works where `metricsPort`
+cannot be reached; it reports nothing while a query is idle.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from informix_cdc.monitoring.figures import FIGURES, Figure, FigureValue
 from informix_cdc.monitoring.prometheus import FigureCollector, Labels
 from informix_checkpoints.offsets import NOT_STARTED
 
-logger = logging.getLogger("informix_cdc.connector.progress_listener")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.progress_listener")  # a logger name, not a module
 
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: [^\n]*")
 _MILLISECONDS = 1000
@@ -37,16 +37,16 @@ _MILLISECONDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """What a micro-batch has taken from one source.
+    """The part of a micro-batch that came from one source.
 
     Attributes:
-        query: the query's name, or its id where it has none.
-        source: the number of the source in the query.
-        batch: the number of the batch.
-        rows: how many it had.
-        seconds: how long it took.
-        end: the offset that it ends at, with `commit` and `restart`.
-        figures: by their keys, as `docs/operations/monitoring.md` lists them; None is not known.
+        query: the query's name, or its id if it has none.
+        source: index of the source in the query.
+        batch: number of the batch.
+        rows: number of rows.
+        seconds: duration.
+        end: end offset, with `commit` and `restart`.
+        figures: by their keys, as listed in `docs/operations/monitoring.md`; None if unknown.
     """
 
     query: str
@@ -73,14 +73,14 @@ def log_batch(done: BatchProgress) -> None:
 
 
 class ProgressListener(StreamingQueryListener):
-    """Tells what the queries of a session have taken from Informix; ignores all other sources.
+    """Reports what the queries of a session have read from Informix; ignores all other sources.
 
     `spark.streams.addListener(ProgressListener())` logs one line for each batch. Errors of `on_batch`
-    end nothing; Spark logs them.
+    do not end a query; Spark logs them.
 
     Args:
-        on_batch: called with each batch, in the driver, one after the other.
-        registry: a prometheus-client registry that shows each query's latest figures.
+        on_batch: called with each batch in the driver, one after the other.
+        registry: a prometheus-client registry in which to export each query's latest figures.
     """
 
     def __init__(
@@ -89,17 +89,17 @@ class ProgressListener(StreamingQueryListener):
         registry: CollectorRegistry | None = None,
     ) -> None:
         self._on_batch = on_batch
-        self._names: dict[str, str] = {}  # by the id of the run
+        self._names: dict[str, str] = {}  # by run id
         self._latest: dict[str, list[tuple[Labels, dict[Figure, FigureValue]]]] = {}
         if registry is not None:
             registry.register(FigureCollector(self._samples))
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Remember the query's name, which its end does not tell."""
+        """Remember the query's name, which the termination event does not have."""
         self._names[str(event.runId)] = event.name or str(event.id)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Take what a batch says of our sources."""
+        """Process the progress of our sources."""
         batches = list(batches_of(event.progress))
         if batches:
             self._latest[str(event.progress.runId)] = [_sample(done) for done in batches]
@@ -110,7 +110,7 @@ class ProgressListener(StreamingQueryListener):
         """Do nothing: Spark sends no figures with it."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Forget a query, and log how it ended, if it was one of ours."""
+        """Forget a query, and log its end if it used our source."""
         run = str(event.runId)
         name, was_ours = self._names.pop(run, str(event.id)), self._latest.pop(run, None) is not None
         found = _OUR_ERROR.search(event.exception or "")
@@ -125,10 +125,10 @@ class ProgressListener(StreamingQueryListener):
 
 
 def batches_of(progress: StreamingQueryProgress) -> Iterator[BatchProgress]:
-    """Yield what a progress event says of our sources."""
+    """Yield the progress of our sources in a progress event."""
     for number, source in enumerate(progress.sources):
         end = _object(source.endOffset)
-        if end.keys() >= NOT_STARTED.to_json().keys():  # later keys may be there
+        if end.keys() >= NOT_STARTED.to_json().keys():  # may have keys of later versions
             yield BatchProgress(
                 query=progress.name or str(progress.id),
                 source=number,

@@ -1,8 +1,8 @@
-"""Show Prometheus the figures of a query: families of metrics, and a port that serves them.
+"""Export the figures of a query to Prometheus, and serve them on a port.
 
-Rule: made anew at each scrape from what is known then, in a thread of the server's own. There is no
-registry but the one of whoever asks, and a figure that is not known has no sample, rather than a wrong
-one. The port is the query's alone: it opens before the capture and closes with the query.
+Rule: metrics are created at each scrape, in a thread of the HTTP server. The global registry is not
+used. An unknown figure has no sample. The port belongs to the query: it opens before the capture and
+closes with the query.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from informix_cdc.version import __version__
 Labels = Mapping[str, str]
 Sample = tuple[Labels, Mapping[Figure, FigureValue]]
 
-# The process of the query before may need as long to end: Spark does not wait for it.
+# The process of the previous query may take that long to end: Spark does not wait for it.
 PORT_WAIT_SECONDS = 5.0
 _OF_THE_PORT = (
     "metricsPort",
-    "Give each query on this host a port of its own, above 1023; or leave metricsPort out.",
+    "Use a separate port above 1023 for each query on this host; or remove metricsPort.",
 )
-_OF_THE_HOST = ("metricsHost", "Name an address of this host, 0.0.0.0 for all of them.")
+_OF_THE_HOST = ("metricsHost", "Use an address of this host, or 0.0.0.0 for all of them.")
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class FigureCollector(Collector):
     """Collects the figures of one or several streams.
 
     Args:
-        samples: called at each scrape; all streams have the same names of labels.
+        samples: called at each scrape; all streams have the same label names.
     """
 
     samples: Callable[[], Iterable[Sample]]
 
     def collect(self) -> Iterator[Metric]:
-        """Yield a family for each figure that any stream knows."""
+        """Yield a family for each figure that is known for any stream."""
         samples = list(self.samples())
         for figure in FIGURES:
             known = [(labels, values[figure]) for labels, values in samples]
@@ -65,7 +65,7 @@ class FigureCollector(Collector):
                 yield _family(figure, figure.metric, known)
 
     def describe(self) -> Iterable[Metric]:
-        """Tell nothing beforehand, so that registering does not ask for figures."""
+        """Return nothing, so that registering does not read figures."""
         return ()
 
 
@@ -78,15 +78,15 @@ def _family(figure: Figure, name: str, known: list[tuple[Labels, FigureValue]]) 
     return family
 
 
-@dataclass(frozen=True, eq=False)  # a registry keeps collectors as keys
+@dataclass(frozen=True, eq=False)  # hashable by identity: registries use collectors as keys
 class AboutCollector(Collector):
-    """Tells what runs, and since when: there before any figure is.
+    """Exports facts about the query itself, which are known before any figure.
 
     Args:
         labels: of every metric.
-        dialect: the product that is captured.
+        dialect: the captured product.
         started: UNIX time.
-        server_version: asked at each scrape; empty while it is not known.
+        server_version: called at each scrape; returns an empty text while unknown.
     """
 
     labels: Labels
@@ -105,7 +105,7 @@ class AboutCollector(Collector):
         yield _gauge(START_TIME, self.labels, self.started)
 
     def describe(self) -> Iterable[Metric]:
-        """Tell nothing beforehand, so that registering does not ask."""
+        """Return nothing, so that registering does not read figures."""
         return ()
 
 
@@ -116,16 +116,16 @@ def _gauge(name: str, labels: Labels, value: float) -> Metric:
 
 
 class MetricsServer:
-    """Serves `/metrics` from when it is made until `close`.
+    """Serves `/metrics` until `close` is called.
 
     Args:
-        host, port: where to listen.
+        host, port: the address to listen on.
         labels: of every metric.
-        state: returns the capture whose figures are shown, if there is one.
-        dialect: the product that is captured.
+        state: returns the capture whose figures are exported, if there is one.
+        dialect: the captured product.
 
     Raises:
-        BadOption: the port is taken, which is waited for; or the address is not one of this host.
+        BadOption: the port stays in use for some seconds, or the address is not one of this host.
     """
 
     def __init__(
@@ -151,17 +151,17 @@ class MetricsServer:
         self._server, self._thread = serve(host, port, registry)
 
     def close(self) -> None:
-        """Close the port; safe to call twice."""
+        """Close the port; can be called twice."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
 
 def serve(host: str, port: int, registry: CollectorRegistry) -> tuple[MetricsPort, Thread]:
-    """Serve a registry in a thread of its own.
+    """Serve a registry in a new thread.
 
     Raises:
-        BadOption: the port is taken, which is waited for; or the address is not one of this host.
+        BadOption: the port stays in use for some seconds, or the address is not one of this host.
     """
     try:
         return _patiently()(open_port, host, port, registry)
@@ -172,7 +172,7 @@ def serve(host: str, port: int, registry: CollectorRegistry) -> tuple[MetricsPor
 def _refused(host: str, port: int, reason: OSError | OverflowError) -> BadOption:
     is_port = isinstance(reason, OverflowError) or reason.errno in (EADDRINUSE, EACCES)
     option, remedy = _OF_THE_PORT if is_port else _OF_THE_HOST
-    text = f"option '{option}': nothing can listen on {host}:{port}: {reason}."
+    text = f"option '{option}': cannot listen on {host}:{port}: {reason}."
     return BadOption(text, remedy, option=option)
 
 
@@ -192,22 +192,22 @@ def _patiently() -> Retrying:
 STOPPED, CHANGES = "informix_cdc_mirror_stopped_tables", "informix_cdc_mirror_changes_total"
 SECONDS, COMMITTED = "informix_cdc_mirror_batch_seconds", "informix_cdc_mirror_commit_time_seconds"
 OF_MIRRORS = {
-    STOPPED: "tables that are not mirrored any more, each for a reason in _informix_cdc_tables",
-    CHANGES: "changes that were applied to tables",
-    SECONDS: "how long the last micro-batch with changes took to apply",
-    COMMITTED: "UNIX time, in seconds, of the last commit that is in the tables",
+    STOPPED: "tables that are no longer mirrored; _informix_cdc_tables has the reasons",
+    CHANGES: "changes applied to tables",
+    SECONDS: "duration in seconds of the latest micro-batch with changes",
+    COMMITTED: "UNIX time, in seconds, of the latest commit applied to the tables",
 }
 
 
 class MirrorMetrics:
-    """Serves the figures of one mirror from when it is made.
+    """Serves the figures of one mirror.
 
     Args:
-        port: where to listen, on all addresses.
+        port: the port to listen on, on all addresses.
         labels: of every metric.
 
     Raises:
-        BadOption: the port is taken.
+        BadOption: the port is in use.
     """
 
     def __init__(self, port: int, labels: Mapping[str, str]) -> None:
@@ -221,7 +221,7 @@ class MirrorMetrics:
         self._server, _ = serve("0.0.0.0", port, registry)
 
     def batch(self, stopped: int, changes: int, seconds: float, committed_at: datetime | None) -> None:
-        """Take in what a micro-batch has done."""
+        """Record the result of a micro-batch."""
         self._gauges[STOPPED].set(stopped)
         if changes:
             self._changes.inc(changes)

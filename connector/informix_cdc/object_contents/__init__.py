@@ -1,7 +1,7 @@
-"""The contents of large objects, read for rows before they go into the spool.
+"""Read the contents of large objects for rows, before the rows go to the spool.
 
-Rule: a few connections of the capture process, which has the password; the spool keeps what they read,
-so that a batch that is read again has equal bytes.
+Rule: a few connections of the capture process, which has the password; the spool stores the contents,
+so that a repeated batch has equal bytes.
 """
 
 from __future__ import annotations

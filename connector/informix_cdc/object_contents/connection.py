@@ -1,7 +1,7 @@
-"""One connection by which large objects are read, opened when the first of them is.
+"""One connection that reads large objects; it is opened with the first object.
 
-Rule: first all that it is given are opened, then they are read one by one: an open object stays,
-whatever becomes of its row.
+Rule: first all given objects are opened, then they are read one by one: an open object remains readable
+even if its row changes.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from informix_capture_client.transport import Transport
 from informix_cdc.object_contents.settled_rows import SettledRows
 from informix_cdc.server import is_locked
 
-logger = logging.getLogger("informix_cdc.connector.large_objects")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.large_objects")  # a logger name, not a module
 
-_AGAIN_SECONDS = 0.1  # the server itself has waited for a lock before it refuses (SHORT_LOCK_WAIT)
+_AGAIN_SECONDS = 0.1  # the server has waited for the lock before it refuses (SHORT_LOCK_WAIT)
 _TELL_SECONDS = 10.0
-_MOST_CLOSED_ALONE = 16  # objects; a round trip each
+_MOST_CLOSED_ALONE = 16  # maximum number of objects closed one by one, with a round trip each
 
 IsLate = Callable[[], bool]
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class ObjectConnection:
 
     Args:
         connect: connects to the captured database.
-        most_bytes: of an object that is read.
+        most_bytes: maximum size of an object that is read.
     """
 
     def __init__(self, connect: Callable[[], Transport], most_bytes: int) -> None:
@@ -59,7 +59,7 @@ class ObjectConnection:
         self._reader: ObjectReader | None = None
         self._rows: SettledRows | None = None
         self._committed: Collection[int] = frozenset()
-        self._logged: Collection[int] | None = None  # of which batch it was said that it waits
+        self._logged: Collection[int] | None = None  # the batch for which a wait was logged
         self._open: dict[ObjectPlace, OpenedObject] = {}
 
     def begin(self, committed: Collection[int]) -> None:
@@ -67,7 +67,7 @@ class ObjectConnection:
         self._committed = committed
 
     def close(self) -> None:
-        """End the connection, and with it whatever is open."""
+        """Close the connection, and with it all open objects."""
         self._open.clear()
         if self._transport is not None:
             self._transport.close()
@@ -75,13 +75,13 @@ class ObjectConnection:
 
     @property
     def has_open(self) -> bool:
-        """Whether objects are opened that were not read."""
+        """Whether objects are open that were not read."""
         return bool(self._open)
 
     def let_go(self) -> None:
-        """Close objects that were opened and not read, as where rows in front of them were refused.
+        """Close objects that were opened but not read, for example because an earlier row was refused.
 
-        Many are closed with the connection: rows wait meanwhile.
+        If there are many, the connection is closed instead, because rows wait meanwhile.
         """
         if len(self._open) > _MOST_CLOSED_ALONE:
             self.close()
@@ -96,11 +96,11 @@ class ObjectConnection:
             self.close()
 
     def open(self, places: Sequence[ObjectPlace], is_late: IsLate) -> dict[ObjectPlace, OpenedObject]:
-        """Open objects and return them; those for which it is too late are left unopened.
+        """Open objects and return them; objects for which it is too late are not opened.
 
         Raises:
             ConnectionLost: the connection broke.
-            ServerRefused: the server does not open objects; the remedy says what to do.
+            ServerRefused: the server does not open objects.
         """
         with explained():
             for place in places:
@@ -114,9 +114,9 @@ class ObjectConnection:
         is_late: IsLate,
         has_room: Callable[[int], bool] = lambda _: True,
     ) -> dict[ObjectPlace, Content]:
-        """Read objects that were opened, and close them; once there is no room, the others are left.
+        """Read opened objects and close them; when there is no room, the others are skipped.
 
-        `has_room` is told the bytes of each.
+        `has_room` is called with the size of each.
 
         Raises: as `open`.
         """
@@ -134,7 +134,7 @@ class ObjectConnection:
             return self._open.pop(place).content or UNREAD
 
         def whole(reader: ObjectReader) -> Content:
-            # it may have been read for other rows, and be asked for once more
+            # it may have been read for other rows already
             known = self._open.pop(place, None) or self._opened(place, reader)
             return read_whole(reader, known, self._most_bytes, is_late)
 
@@ -146,7 +146,7 @@ class ObjectConnection:
     def _tried(
         self, place: ObjectPlace, is_late: IsLate, run: Callable[[ObjectReader], T], unread: T
     ) -> T:
-        """Return what `run` returns, or `unread` once it is too late; a locked row is waited for."""
+        """Return the result of `run`, or `unread` when it is too late; wait for a locked row."""
         began = time.monotonic()
         while not is_late():
             reader = self._known_reader()
@@ -163,7 +163,7 @@ class ObjectConnection:
         return unread
 
     def _log_wait(self, reason: ServerRefused, waited_seconds: float) -> None:
-        """Say that a row is waited for, once a batch."""
+        """Log that a row is awaited, once per batch."""
         if waited_seconds >= _TELL_SECONDS and self._logged is not self._committed:
             self._logged = self._committed
             CONTENTS_WAIT.log(logger, seconds=round(waited_seconds), reason=reason)
@@ -178,7 +178,7 @@ class ObjectConnection:
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Let an error say that it is of a large object; that a server is silent there says no more."""
+    """Add to an error that it concerns a large object; silence there proves nothing about the log."""
     try:
         yield
     except ConnectionLost as reason:
@@ -190,8 +190,8 @@ def explained() -> Iterator[None]:
     except (AccessRefused, ServerRefused) as reason:
         raise type(reason)(
             f"the content of a large object cannot be read: {reason.message}",
-            "Look the number up with finderr. To go on without contents: lobs=handle for BLOB and CLOB,"
-            " simpleLobs=unsupported for TEXT and BYTE.",
+            "Look up the error number with finderr. To continue without contents, set"
+            " lobs=handle for BLOB and CLOB, and simpleLobs=unsupported for TEXT and BYTE.",
             is_temporary=reason.is_temporary,
             answer=reason.answer,
         ) from None

@@ -1,6 +1,6 @@
-"""What became of large objects that were to be read.
+"""Counts of large objects by the result of reading them.
 
-Rule: counted once for each object that a row names, by the capture thread.
+Rule: counted once for each object that a row refers to, by the capture thread.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class ContentFigures:
     """Counts since the query began.
 
     Attributes:
-        read, gone, too_large, not_read: objects, by what became of them; of `not_read` those only for
-            which there was no time.
-        read_bytes: of contents.
+        read, gone, too_large, not_read: number of objects by result; `not_read` only counts those for
+            which the time had expired.
+        read_bytes: total size of contents.
     """
 
     read: int = 0

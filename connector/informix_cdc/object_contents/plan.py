@@ -1,6 +1,6 @@
-"""How large objects are found again, by the keys of their rows, and how long one may take.
+"""Determine the keys by which large objects are found, and the time limits for reading them.
 
-Rule: what would fail for sure is found before the first row: a table without a key is refused by name.
+Rule: certain failures are found before the first row: a table without a key is refused by name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from informix_cdc.server import (
     silent_seconds,
 )
 
-_SILENT_REQUESTS = 10  # of an object, each of which may take as long as a living server is silent
+_SILENT_REQUESTS = 10  # requests per object, each of which may take the maximum silence of the server
 
 
 @contextlib.contextmanager
@@ -37,17 +37,17 @@ def open_contents(
     is_stopped: Callable[[], bool],
     clock: Callable[[], float],
 ) -> Iterator[ObjectContents | None]:
-    """Have what reads large objects for a session, if rows have their contents; else None.
+    """Return the reader of large objects for a session if rows have their contents; else None.
 
     Args:
-        options: with the password, or where it is.
+        options: with the password or its location.
         source: the captured tables.
-        figures: count what becomes of objects.
-        is_stopped: whether nobody wants what is read any more.
+        figures: count the results.
+        is_stopped: whether the contents are no longer needed.
         clock: a monotonic clock.
 
     Raises:
-        BadOption: a table with large objects has no key that can be used.
+        BadOption: a table with large objects has no usable key.
     """
     if not source.has_contents:
         yield None
@@ -68,10 +68,10 @@ def open_contents(
 
 
 def most_silent_seconds(options: SourceOptions) -> float:
-    """Return for how long a connection may bring no object, and no piece of one, before it is lost.
+    """Return the maximum time in which a connection must return an object or a piece of one.
 
-    Natively each answer has its own deadline, by its bytes. Through a driver manager nothing has one,
-    and a whole TEXT or BYTE comes by one call.
+    Without a driver, each response has its own deadline, depending on its size. With ODBC no call has
+    one, and a whole TEXT or BYTE is read by one call.
     """
     if options.transport == "sqli":
         return math.inf
@@ -80,10 +80,10 @@ def most_silent_seconds(options: SourceOptions) -> float:
 
 
 def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int, Reselecting]:
-    """Return by which keys objects are found again, by the numbers of tables; none if by their handles.
+    """Return the keys by which objects are found, by table number; empty if handles are used.
 
     Raises:
-        BadOption: a table with large objects has no key that can be used.
+        BadOption: a table with large objects has no usable key.
     """
     if source.rules.lobs != "reselect" and options.simple_lobs != "reselect":
         return {}
@@ -101,8 +101,8 @@ def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int,
                 key = choose_key(table, keys, rules, named.get(table.name, ()))
             except BadOption as reason:
                 raise BadOption(
-                    f"option '{option}' is reselect, and {reason.message}",
-                    "Name a key of it with option snapshotKey, leave its large objects out, or set"
+                    f"option '{option}' is reselect, but {reason.message}",
+                    "Set a key for it with option snapshotKey, exclude its large objects, or set"
                     f" {option} to another value.",
                     option=option,
                 ) from None
@@ -111,7 +111,7 @@ def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int,
 
 
 def _option_that_needs_a_key(table: Table, source: SourceTables) -> str:
-    """Return the option by which objects of a table are found by a key; empty: there is none."""
+    """Return the option that makes a table need a key for its objects; empty if there is none."""
     if table.reselected:
         return "simpleLobs"
     is_asked = source.rules.lobs == "reselect"

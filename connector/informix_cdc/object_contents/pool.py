@@ -1,8 +1,8 @@
-"""Read the large objects of rows, by several connections at once, some megabytes at a time.
+"""Read the large objects of rows with several connections at once, some megabytes at a time.
 
-Rule: the rows' order is kept; what fails on one connection fails for all: there is never half a
-content, and never a row of a batch that has contents beside one that has lost them. Memory is bounded
-by the bytes of a piece, as many again that later rows refer to, and one object of each connection.
+Rule: the order of rows is kept. If one connection fails, all fail: there is never half a content, and
+within a batch either all rows have contents or none. Memory is limited to the bytes of a piece, the
+same amount again for later rows, and one object per connection.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from informix_cdc.object_contents.connection import IsLate, ObjectConnection
 from informix_cdc.object_contents.figures import ContentFigures
 
 _PIECE_BYTES = 16 << 20  # of contents that are in memory together
-_MOST_OPEN = 1000  # of a connection; descriptors have 16 bits on the wire
-# of all connections: a TEXT or BYTE of up to AT_ONCE_BYTES is in memory once its length is known
+_MOST_OPEN = 1000  # open objects per connection; descriptors have 16 bits in the protocol
+# Of all connections: a TEXT or BYTE of up to AT_ONCE_BYTES is in memory as soon as its length is known
 _MOST_TOGETHER = _PIECE_BYTES // AT_ONCE_BYTES
 _LOOK_SECONDS = 1.0
-_STOP_SECONDS = 2.0  # for which an answer is waited for that nobody wants any more
+_STOP_SECONDS = 2.0  # maximum time to wait for a response that is no longer needed
 
 T = TypeVar("T")
 
 
 class ContentPool:
-    """Reads objects; what `ObjectContents` asks for them.
+    """Reads objects for `ObjectContents`.
 
     Args:
         connect: connects to the captured database.
-        connections: how many there are at most; none before there is an object to read.
-        most_bytes: of an object that is read.
-        read_seconds: for which rows wait; 0: for as long as it takes.
-        figures: count what becomes of objects.
+        connections: maximum number of connections; none is opened before there is an object.
+        most_bytes: maximum size of an object that is read.
+        read_seconds: maximum time that rows wait; 0: no limit.
+        figures: count the results.
         clock: a monotonic clock.
-        is_stopped: whether nobody wants what is read any more.
-        silent_seconds: for which a connection may bring no object, and no piece of one.
+        is_stopped: whether the contents are no longer needed.
+        silent_seconds: maximum time in which a connection must return an object or a piece of one.
     """
 
     def __init__(
@@ -70,31 +70,31 @@ class ContentPool:
         self._figures = figures or ContentFigures()
         self._deadline = 0.0
         self._at_work: dict[ObjectConnection, float] = {}  # since when each has been silent
-        self._is_given_up = False  # who is at work ends his connection by himself
-        self._waited_seconds = 0.0  # for the one that was given up
-        self._failure: BaseException | None = None  # of the first one that has failed
-        self._sharing = threading.Lock()  # what connections at work write
+        self._is_given_up = False  # a busy connection is then closed by its own thread
+        self._waited_seconds = 0.0  # for the connection that was given up
+        self._failure: BaseException | None = None  # the first one
+        self._sharing = threading.Lock()  # for fields that several threads write
 
     def close(self) -> None:
-        """End the connections; one whose server does not answer is ended once it does."""
+        """Close the connections; one whose server does not answer is closed once it does."""
         with self._sharing:
             self._is_given_up = True
         self._close_idle()
 
     def begin(self, committed: Collection[int] = frozenset()) -> None:
-        """Begin with rows of these transactions, that have waited until now."""
+        """Begin with rows of these transactions, which have waited until now."""
         for connection in self._connections:
             connection.begin(committed)
         self._deadline = self._clock() + self._read_seconds
 
     def pieces(self, rows: Sequence[Sequence[ObjectPlace]]) -> Generator[tuple[int, ContentsByPlace]]:
-        """Yield how many rows are done, and what is at their places, some rows at a time.
+        """Yield the number of finished rows, and the contents at their places, some rows at a time.
 
-        What later rows refer to as well is kept for them, within the bytes of a piece.
+        Contents that later rows also refer to are kept for them, within the bytes of a piece.
 
         Raises:
-            ConnectionLost: a connection broke, or is silent; the rows have no contents then.
-            ServerRefused: the server does not let objects be read.
+            ConnectionLost: a connection broke or is silent; the rows then have no contents.
+            ServerRefused: the server does not allow reading objects.
         """
         last_rows = {place: row for row, places in enumerate(rows) for place in places}
         known: dict[ObjectPlace, Content] = {}
@@ -105,7 +105,7 @@ class ContentPool:
                 opened = self._open(_distinct(rows[at:end], known))
                 held: Mapping[ObjectPlace, OpenedObject | Content] = {**opened, **known}
                 sizes = {place: each.buffered_bytes for place, each in held.items()}
-                del opened, held  # short values are read already, and would stay for the whole round
+                del opened, held  # short values are already read, and would be kept for the whole round
                 while at < end:
                     up_to = _end_of_piece(rows, at, end, sizes)
                     wanted = _distinct(rows[at:up_to], known)
@@ -113,16 +113,16 @@ class ContentPool:
                     self._figures.record(fresh.values())
                     sizes.update({place: content.buffered_bytes for place, content in fresh.items()})
                     known = {**known, **fresh}
-                    del fresh  # or it would be in memory beside the next ones
+                    del fresh  # otherwise it would be in memory together with the next ones
                     if (done := _end_of_known(rows, at, up_to, known)) > at:
                         yield done, known
                     known = _kept(known, rows, at := done, up_to, last_rows)
         except InformixCdcError:
-            self._close_idle()  # the server closes what they have open
+            self._close_idle()  # the server closes their open objects
             raise
         finally:
             if self._is_stopped():
-                self._close_idle()  # at once, and not one object by the other
+                self._close_idle()  # at once, instead of one object after the other
             self._let_go()
 
     def _round(self, rows: Sequence[Sequence[ObjectPlace]], at: int) -> int:
@@ -134,20 +134,21 @@ class ContentPool:
         return end
 
     def _is_late(self) -> bool:
-        """Tell whether no more is to be read; asked before each object, and each piece of one.
+        """Return whether to stop reading; checked before each object, and each piece of one.
 
         Raises:
-            ConnectionLost: nobody wants it any more; rows have no contents then, and are not delivered.
+            ConnectionLost: the contents are no longer needed; the rows have none, and are not
+                delivered.
         """
         if self._is_stopped():
-            raise ConnectionLost("large objects are not read on: the capture is to stop.")
+            raise ConnectionLost("reading large objects was stopped: the capture is stopping.")
         return bool(self._read_seconds) and self._clock() >= self._deadline
 
     def _open(self, places: Sequence[ObjectPlace]) -> dict[ObjectPlace, OpenedObject]:
         return self._by_each(places, lambda one, share, is_late: one.open(share, is_late))
 
     def _read(self, places: Sequence[ObjectPlace], most_bytes: int) -> dict[ObjectPlace, Content]:
-        """Read objects; the last of them are left where others have grown since they were opened."""
+        """Read objects; the last ones are skipped if others have grown since they were opened."""
         read_bytes = 0
 
         def has_room(size: int) -> bool:
@@ -159,7 +160,7 @@ class ContentPool:
         return self._by_each(places, lambda one, share, is_late: one.read(share, is_late, has_room))
 
     def _let_go(self) -> None:
-        """Close what was opened and not read; a connection that is silent then is given up."""
+        """Close objects that were opened but not read; give up a connection that is silent then."""
         opened = [(one, ()) for one in self._idle() if one.has_open]
         if opened and not self._is_given_up:
             with contextlib.suppress(ConnectionLost):
@@ -170,7 +171,7 @@ class ContentPool:
         places: Sequence[ObjectPlace],
         run: Callable[[ObjectConnection, Sequence[ObjectPlace], IsLate], dict[ObjectPlace, T]],
     ) -> dict[ObjectPlace, T]:
-        """Let each connection do its share; an object is always of the same one."""
+        """Let each connection do its share; an object is always handled by the same one."""
         shares: list[list[ObjectPlace]] = [[] for _ in self._connections]
         for place in places:
             shares[_number(place) % len(shares)].append(place)
@@ -187,14 +188,14 @@ class ContentPool:
         busy: Sequence[tuple[ObjectConnection, Sequence[ObjectPlace]]],
         run: Callable[[ObjectConnection, Sequence[ObjectPlace], IsLate], T],
     ) -> list[T]:
-        """Let connections do something at once; what one of them fails with ends the others."""
+        """Let all connections work at once; if one fails, the others are closed."""
         self._at_work = {one: self._clock() for one, _ in busy}
         self._failure = None
         try:
             return _side_by_side(
                 [partial(self._work, run, *pair) for pair in busy], self._check_silence
             )
-        except Exception as reason:  # noqa: BLE001 - raised again, or what failed before it
+        except Exception as reason:  # noqa: BLE001 - this or an earlier failure is raised again
             raise self._failure or reason from None
 
     def _work(
@@ -221,15 +222,15 @@ class ContentPool:
                 if not (is_given_up := self._is_given_up):
                     del self._at_work[one]
             if is_given_up:
-                one.close()  # nobody else does before it is idle
+                one.close()  # no other thread closes it before it is idle
                 with self._sharing:
                     del self._at_work[one]
 
     def _check_silence(self) -> None:
-        """Give up a connection whose server does not answer; soon, where nobody wants the answer.
+        """Give up a connection whose server does not answer; soon, if the answer is no longer needed.
 
         Raises:
-            ConnectionLost: there is one, or nobody wants the answer.
+            ConnectionLost: there is one, or the answer is no longer needed.
         """
         is_in_vain = self._is_stopped() or self._failure is not None
         most_seconds = _STOP_SECONDS if is_in_vain else self._silent_seconds
@@ -243,7 +244,7 @@ class ContentPool:
 
     def _lost(self) -> ConnectionLost:
         waited = f"{self._waited_seconds:.0f} s"
-        return ConnectionLost(f"a connection that reads large objects has brought none for {waited}.")
+        return ConnectionLost(f"a connection that reads large objects has returned none for {waited}.")
 
     def _idle(self) -> list[ObjectConnection]:
         with self._sharing:
@@ -255,7 +256,7 @@ class ContentPool:
 
 
 def _number(place: ObjectPlace) -> int:
-    """Return the same number for the same place."""
+    """Return a number for a place, always the same."""
     return crc32(place if isinstance(place, bytes) else repr(place.arguments).encode())
 
 
@@ -266,7 +267,7 @@ def _distinct(rows: Sequence[Sequence[ObjectPlace]], known: ContentsByPlace) -> 
 def _end_of_piece(
     rows: Sequence[Sequence[ObjectPlace]], at: int, end: int, sizes: Mapping[ObjectPlace, int]
 ) -> int:
-    """Return where rows end whose objects may be in memory together; one row may always."""
+    """Return the end of rows whose objects may be in memory together; at least one row."""
     size = 0
     for row in range(at, end):
         more = sum(sizes[each] for each in rows[row])
@@ -279,7 +280,7 @@ def _end_of_piece(
 def _end_of_known(
     rows: Sequence[Sequence[ObjectPlace]], at: int, up_to: int, known: ContentsByPlace
 ) -> int:
-    """Return up to which row all is read."""
+    """Return up to which row everything is read."""
     return next((row for row in range(at, up_to) if any(one not in known for one in rows[row])), up_to)
 
 
@@ -290,7 +291,7 @@ def _kept(
     up_to: int,
     last_rows: Mapping[ObjectPlace, int],
 ) -> dict[ObjectPlace, Content]:
-    """Return what is kept for rows to come: all of the next one, of others a piece's bytes."""
+    """Return what to keep for later rows: everything of the next one, and a piece's bytes of others."""
     next_ones = rows[at] if at < len(rows) else ()
     kept = {place: known[place] for place in next_ones if place in known}
     size = 0
@@ -305,17 +306,17 @@ def _kept(
 
 
 def _side_by_side(tasks: Sequence[Callable[[], T]], check: Callable[[], None]) -> list[T]:
-    """Return what tasks return, in their order, once all have ended.
+    """Return the results of tasks, in order, when all have ended.
 
-    Each thread is one that holds up no end of a process: through a driver manager a call has no time
-    limit, and may never return.
+    The threads are daemons: with ODBC a call has no time limit and may never return, and must not keep
+    the process from exiting.
 
     Args:
-        tasks: each has a thread.
-        check: called every second; what it raises gives up tasks that have not ended.
+        tasks: run in a thread each.
+        check: called every second; if it raises, unfinished tasks are abandoned.
 
     Raises:
-        BaseException: what the first of them has failed with, or what `check` has.
+        BaseException: the error of the first failed task, or of `check`.
     """
     started = [_started(task) for task in tasks]
     while wait(started, _LOOK_SECONDS).not_done:
@@ -329,7 +330,7 @@ def _started(task: Callable[[], T]) -> Future[T]:
     def run() -> None:
         try:
             future.set_result(task())
-        except BaseException as reason:  # noqa: BLE001 - whoever asks for the result raises it
+        except BaseException as reason:  # noqa: BLE001 - raised where the result is requested
             future.set_exception(reason)
 
     threading.Thread(target=run, name="informix-cdc large objects", daemon=True).start()

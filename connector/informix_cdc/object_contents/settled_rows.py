@@ -1,14 +1,15 @@
-"""SELECT rows as the transactions of a batch have left them, whatever locks they still hold.
+"""SELECT rows as the transactions of a batch have left them, regardless of locks that they still hold.
 
-Rule: a server writes the COMMIT record first and lets the locks go afterwards (Administrator's Guide,
-ids_admin_0417), so that a transaction can be in the stream while LAST COMMITTED still shows its rows as
-they were before it. Who is open is asked once a batch, and decides how its rows are selected:
+Rule: a server writes the COMMIT record first and releases the locks afterwards (Administrator's Guide,
+ids_admin_0417), so that a transaction can be in the stream while LAST COMMITTED still returns the
+earlier state of its rows. The open transactions are read once per batch, and determine how its rows are
+selected:
 
-    none of its transactions    LAST COMMITTED: no writer is waited for
-    one of them                 COMMITTED READ: a locked row is waited for, and then asked again
+    none of its transactions    LAST COMMITTED: does not wait for writers
+    one of them                 COMMITTED READ: waits for a locked row, and then selects it again
 
-Ids are slots that a server uses again: one that is listed may be another transaction by now. Then a
-writer is waited for who need not be, and nothing is read that is too old.
+Ids are slots that a server reuses: a listed id may belong to another transaction. Then a writer is
+awaited unnecessarily, but no outdated row is read.
 """
 
 from __future__ import annotations
@@ -26,21 +27,23 @@ from informix_capture_client.transport import Transport
 
 
 class SettledRows:
-    """How one connection selects rows by their keys.
+    """Selects rows by their keys over one connection.
 
     Args:
-        transport: the connection; it is as it was opened.
+        transport: the connection, unchanged since it was opened.
     """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._isolation = ""
-        self._committed: Collection[int] | None = None  # of which batch it was asked who is open
+        self._committed: Collection[int] | None = (
+            None  # the batch for which open transactions were read
+        )
 
     def require(self, committed: Collection[int]) -> None:
-        """Let the next SELECT show what these transactions have done, or be refused by a lock.
+        """Let the next SELECT return what these transactions have done, or fail because of a lock.
 
-        Raises: what a transport raises.
+        Raises: errors of the transport.
         """
         if self._committed is committed:
             return
@@ -55,5 +58,5 @@ class SettledRows:
         self._committed = committed
 
     def ask_again(self) -> None:
-        """Ask anew who is open before the next SELECT: a lock has refused the last one."""
+        """Read the open transactions again before the next SELECT, after a lock was refused."""
         self._committed = None

@@ -1,11 +1,11 @@
-"""Every option of the source: declared once, read and checked before anything is opened.
+"""All options of the source: declared once, parsed and checked before anything is opened.
 
-    declared.py     all options, in the order of the manual; declaring.py has how their texts are read
-    parsing.py      texts into values, and all that is wrong in one error
-    checks.py       what options may not be together, as one table of rules
-    source.py       `SourceOptions`: the values, and what other rooms ask of them
+    declared.py     all options, in the order of the manual; declaring.py parses their texts
+    parsing.py      texts to values, with one error for all problems
+    checks.py       combinations of options that are refused, as a table of rules
+    source.py       `SourceOptions`: the values, and properties derived from them
 
-Rule: light to import: neither NumPy nor Arrow nor Spark.
+Rule: quick to import: neither NumPy nor Arrow nor Spark.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who connects, and where the password is: it is fetched from there when a connection opens.
+"""Determine the user and fetch the password when a connection opens.
 
-Rule: nothing here keeps a password, and no error quotes what was given or read: a path or a command may
-be a password in the wrong option, and a command's output may hold one.
+Rule: passwords are not kept, and no error quotes what was given or read: a path or a command may be a
+misplaced password, and the output of a command may contain one.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from informix_capture_client.transport import TRUSTED
 from informix_cdc.options.declared import DeclaredOptions
 from informix_cdc.options.declaring import PASSWORD_VARIABLE
 
-_COMMAND_SECONDS = 30.0  # a connection waits for it, and so does a query that is being stopped
-_MOST_BYTES = 64 << 10  # of a password, whatever prints or holds it
-_POLL_MILLISECONDS = 50  # how late the end of a program is seen whose child keeps the pipe open
+_COMMAND_SECONDS = 30.0  # connecting waits for the command, and so does stopping a query
+_MOST_BYTES = 64 << 10  # maximum size of a password from a command or file
+_POLL_MILLISECONDS = 50  # delay until the end of a program is noticed whose child keeps the pipe open
 _PIECE_BYTES = 1 << 16
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
-# Switches of the driver's environment against options that run code there: who sets the environment
-# decides, not who sets options. On a server that many share, somebody who can send it SQL alone can set
-# options. Any value that is not a clear yes forbids. INFORMIX_CDC_PASSWORD_COMMAND and
-# INFORMIX_CDC_DRIVER are taken: they stand for flags of the command line.
+# Environment variables of the driver that switch off options that run code there. Whoever controls the
+# environment decides, not whoever sets options: on a shared server, everyone who can send SQL can set
+# options. Any value that is not clearly yes forbids. The names INFORMIX_CDC_PASSWORD_COMMAND and
+# INFORMIX_CDC_DRIVER are not available: they stand for flags of the command line.
 DRIVER_SWITCH = "INFORMIX_CDC_ALLOW_DRIVER_OPTION"
 _COMMAND_SWITCH = "INFORMIX_CDC_ALLOW_PASSWORD_COMMAND"
 _YES = ("", "yes", "true", "on", "1")
 
 
 def fetch_password(options: DeclaredOptions, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the password as it is at this moment; empty for a trusted connection.
+    """Return the current password; empty for a trusted connection.
 
     Raises:
-        BadOption: there is none where the options say. Temporary where the next attempt may find one:
-            a file that is being replaced, a command whose service is away.
+        BadOption: there is no password. Temporary if a retry may find one: a file that is being
+            replaced, or a command whose service is unavailable.
     """
     if options.authentication == TRUSTED:
         return ""
@@ -61,14 +61,14 @@ def fetch_password(options: DeclaredOptions, environment: Mapping[str, str] = os
         return password
     raise BadOption(
         "no password is given.",
-        f"Set option passwordFile, or passwordCommand, or the environment variable {PASSWORD_VARIABLE};"
-        " or authentication=trusted where the server trusts this host.",
+        "Set option passwordFile, option passwordCommand or the environment variable"
+        f" {PASSWORD_VARIABLE}; or set authentication=trusted if the server trusts this host.",
         option="password",
     )
 
 
 def require_access(options: DeclaredOptions, environment: Mapping[str, str]) -> None:
-    """Refuse at once what cannot open a connection later; no command is run for it.
+    """Refuse options that cannot open a connection later; no command is run.
 
     Raises:
         BadOption: names the option and the remedy.
@@ -85,7 +85,7 @@ def require_access(options: DeclaredOptions, environment: Mapping[str, str]) -> 
 
 
 def user_to_connect_as(options: DeclaredOptions) -> str:
-    """Return the user: the one given, or the product's owner; a trusted one is the system's."""
+    """Return the given user, else the product's owner; for a trusted connection the system user."""
     if options.authentication == TRUSTED:
         return _user_of_system()
     return options.user or DIALECTS[options.dialect_name].owner
@@ -94,15 +94,15 @@ def user_to_connect_as(options: DeclaredOptions) -> str:
 def _refuse_with_trust(options: DeclaredOptions) -> None:
     if given := [*(["user"] if options.user else []), *_ways(options)]:
         raise BadOption(
-            f"option {given[0]!r} means nothing with authentication=trusted, where the server takes the"
-            " user of the operating system.",
-            "Keep one of them.",
+            f"option {given[0]!r} cannot be used with authentication=trusted, which logs in as"
+            " the operating-system user.",
+            "Remove one of them.",
             option=given[0],
         )
 
 
 def _ways(options: DeclaredOptions) -> list[str]:
-    """Return the options given that say what the password is, or where."""
+    """Return the options given that contain or locate the password."""
     given = {
         "password": options.password,
         "passwordFile": options.password_file,
@@ -113,19 +113,19 @@ def _ways(options: DeclaredOptions) -> list[str]:
 
 def _two_ways(first: str, second: str, *_others: str) -> BadOption:
     return BadOption(
-        f"options {first!r} and {second!r} both say where the password is.",
-        "Keep one of them.",
+        f"options {first!r} and {second!r} are both set, but only one can provide the password.",
+        "Remove one of them.",
         option=second,
     )
 
 
 def _user_of_system() -> str:
-    """Return whom the server takes us for: a connection without a user is the process's own."""
+    """Return the operating-system user of this process, which the server sees."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         raise BadOption(
-            f"authentication=trusted: the system has no name for user id {os.geteuid()}.",
+            f"authentication=trusted: user id {os.geteuid()} has no name on this system.",
             "Run as a user that both the system and the server know, or use authentication=password.",
             option="authentication",
         ) from None
@@ -134,31 +134,32 @@ def _user_of_system() -> str:
 def _in_file(path: str) -> str:
     what = ""
     try:
-        password = Path(path).read_text(encoding="utf-8-sig").strip()  # editors put a BOM before it
-        if password and "\n" not in password:  # as which every line end is read
+        password = Path(path).read_text(encoding="utf-8-sig").strip()  # some editors write a BOM
+        if password and "\n" not in password:  # all line ends are read as \n
             return password
         what = "has several lines" if password else "is empty"
     except OSError as reason:
         what = f"cannot be read: {reason.strerror}"
-    except ValueError:  # not UTF-8, whose error carries the content; or a NUL in the path
+    except ValueError:  # not UTF-8, and the error quotes the content; or a NUL in the path
         what = "is not UTF-8 text"
     raise BadOption(
-        f"option 'passwordFile': the file that it names {what}.",
-        "Give the path of a file that holds the password alone; under Spark, on the driver.",
+        f"option 'passwordFile': the file {what}.",
+        "Set it to the path of a file that contains only the password; with Spark, on the"
+        " driver's host.",
         option="passwordFile",
         is_temporary=True,
     )
 
 
 def _words_of(command: str, environment: Mapping[str, str]) -> list[str]:
-    """Split a command as a shell would, but expand nothing: no shell runs it."""
+    """Split a command as a shell would, but without expansions: no shell runs it."""
     if setting := forbidden_by(_COMMAND_SWITCH, environment):
-        raise _refused(f"is not run: {setting} is set here")
+        raise _refused(f"is not run, because {setting} is set in the environment")
     words: list[str] = []
-    with contextlib.suppress(ValueError):  # a quote without its other half
+    with contextlib.suppress(ValueError):  # an unbalanced quote
         words = shlex.split(command)
     if not words or "\0" in command or shutil.which(words[0]) is None:
-        raise _refused("is no program that can be run here, with its arguments")
+        raise _refused("is not a program with arguments that can be run here")
     return words
 
 
@@ -176,44 +177,46 @@ def _from_command(command: str, environment: Mapping[str, str]) -> str:
     except OSError as reason:
         what = f"cannot be run: {reason.strerror}"
     except UnicodeDecodeError:
-        what = "printed what is not UTF-8 text"
+        what = "printed text that is not UTF-8"
     if password:
         return password
-    raise _refused(what)  # out here, where no exception with the command or its output is handled
+    raise _refused(
+        what
+    )  # outside of the except blocks, so that no exception with the output is chained
 
 
 def _refused(what: str) -> BadOption:
     return BadOption(
         f"option 'passwordCommand': the command {what}.",
-        "Run it by hand, as the user and on the host of the driver: it must print the password alone."
-        " No shell runs it; for a pipe, name a script.",
+        "Run it manually, as the user and on the host of the driver: it must print only the"
+        " password. No shell runs it; to use a pipe, put it into a script.",
         option="passwordCommand",
         is_temporary=True,
     )
 
 
 def forbidden_by(switch: str, environment: Mapping[str, str]) -> str:
-    """Return what a switch is set to if it forbids, as `NAME=value`; else nothing."""
+    """Return the setting of a switch that forbids, as `NAME=value`; else an empty text."""
     setting = environment.get(switch, "").strip().lower()
     return "" if setting in _YES else f"{switch}={setting}"
 
 
 class TooMuchOutput(Exception):
-    """A program printed more than was allowed; what it printed is not in here."""
+    """A program printed more than allowed; the output is not included."""
 
 
 def output_of(words: Sequence[str], seconds: float, most_bytes: int) -> bytes:
-    """Run a program without a shell and return its standard output; the other one is dropped.
+    """Run a program without a shell and return its standard output; standard error is discarded.
 
-    The program's own end counts: a child that it leaves behind may keep the pipe open, and is let be,
-    as a cache of tickets or an agent is meant to live on. A program that is stopped goes with its
-    children; so does one that runs in the main thread while this process is ended by a signal for which
-    nobody else has a handler, as on the command line. SIGKILL cannot be handled, and Python handles
-    signals in the main thread only: then the program ends by itself.
+    Only the program itself is awaited: a child that keeps the pipe open, such as a ticket cache or an
+    agent, keeps running. If the program is stopped, its children are stopped too. The same happens if
+    it runs in the main thread and a signal without a handler ends this process, as on the command line.
+    SIGKILL cannot be handled, and Python handles signals only in the main thread: then the program ends
+    on its own.
 
     Raises:
         subprocess.TimeoutExpired: it did not end in time; it is stopped.
-        subprocess.CalledProcessError: it ended with another exit code than 0.
+        subprocess.CalledProcessError: its exit code is not 0.
         TooMuchOutput: it printed more than `most_bytes`; it is stopped.
         OSError: it cannot be run.
     """
@@ -223,8 +226,8 @@ def output_of(words: Sequence[str], seconds: float, most_bytes: int) -> bytes:
             words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # it may quote a token, and nobody can tell
-            start_new_session=True,  # a group of its own, which can be stopped as a whole
+            stderr=subprocess.DEVNULL,  # it may contain a token
+            start_new_session=True,  # a process group of its own, which can be stopped as a whole
         ) as program,
     ):
         signals.has_started(program)
@@ -239,10 +242,10 @@ def output_of(words: Sequence[str], seconds: float, most_bytes: int) -> bytes:
 
 
 class _Signals:
-    """Stops a program first where a signal ends this process.
+    """Stops a program before a signal ends this process.
 
-    A signal keeps its effect: only where it would end the process at once is it taken, and then sent
-    again. One that comes before the program is known waits for it.
+    Only signals that would end the process at once are handled, and then sent again. A signal that
+    arrives before the program has started is deferred until then.
     """
 
     def __init__(self) -> None:
@@ -265,7 +268,7 @@ class _Signals:
     def __exit__(self, *_: object) -> None:
         for number in self._handled:
             signal.signal(number, signal.SIG_DFL)
-        self._end_if_due()  # a program that could not be started
+        self._end_if_due()  # for a program that could not be started
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         self._came.append(number)
@@ -293,13 +296,13 @@ def _printed(program: subprocess.Popen[bytes], deadline: float, most_bytes: int)
 
 
 def _pieces(program: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) -> Iterator[bytes]:
-    """Yield what is printed until the program's end, or until nobody can print any more."""
+    """Yield the output until the program ends, or until all writers have closed the pipe."""
     os.set_blocking(pipe.fileno(), False)
-    readable = select.poll()  # not select(), which takes no number above 1,023
+    readable = select.poll()  # not select(), which is limited to file descriptors up to 1,023
     readable.register(pipe, select.POLLIN)
     has_ended = False
     while not has_ended:
-        has_ended = program.poll() is not None  # before the pipe: what is there now is all it printed
+        has_ended = program.poll() is not None  # checked before the pipe, so that all output is read
         if not has_ended and time.monotonic() > deadline:
             raise subprocess.TimeoutExpired(program.args, 0)
         readable.poll(0 if has_ended else _POLL_MILLISECONDS)
@@ -310,6 +313,6 @@ def _pieces(program: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) 
 
 
 def _stop(program: subprocess.Popen[bytes]) -> None:
-    """Stop a program and its children, unless it has ended: its number may be another's by then."""
+    """Stop a program and its children, unless it has ended: its process id may have been reused."""
     if program.poll() is None:
         os.killpg(program.pid, signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""What options may not be together: one table of rules, by the option that an error is about.
+"""Combinations of options that are refused, as a table of rules by option.
 
-Rule: a rule is a row. Of the rules of one option, the first that is broken is reported.
+Rule: a rule is a row. Of the rules of one option, the first broken one is reported.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from informix_cdc.options.transports import (
 
 # Keywords of a connection string that name a library; TDLL is short for TRANSLATIONDLL.
 _LIBRARIES = ("driver", "translationdll", "tdll", "translationlibrary")
-_SHAPES_OF_THEIR_OWN = ("envelope", "raw")  # whose columns about a change are others
+_SHAPES_OF_THEIR_OWN = ("envelope", "raw")  # shapes with other metadata columns
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is refused, and what to say then.
+    """A combination of options that is refused, and the error to report.
 
     Attributes:
-        is_broken: tells whether the options break the rule.
+        is_broken: returns whether the options break the rule.
         message: what is wrong; `{it.shape}` stands for the value of an option.
-        remedy: what to do about it.
-        about: the option that the error names; by default the one under which the rule stands.
-        is_of_stream: whether the rule is one of streams only, and not of a command that runs none.
+        remedy: how to fix it.
+        about: the option that the error names; by default the one under which the rule is listed.
+        is_of_stream: whether the rule applies to streams only, and not to other commands.
     """
 
     is_broken: Callable[[DeclaredOptions], object]
@@ -51,7 +51,7 @@ class Rule:
 
 
 Reading = Callable[[DeclaredOptions, Mapping[str, str]], object]
-"""Reads what options name, with an environment; raises BadOption where it cannot be read."""
+"""Reads a value from options and environment; raises BadOption if it is invalid."""
 
 
 def check(
@@ -73,15 +73,15 @@ def check(
 
 
 def _has_plain_protocol(options: DeclaredOptions) -> bool:
-    """Tell whether the driver would be given a protocol other than the one of encryption=tls."""
+    """Return whether the connection string sets a protocol other than the one of encryption=tls."""
     named = (each.name.lower() for each in read_keywords(options.connection_string))
     return options.encryption == TLS and "protocol" in named
 
 
 def _refuse_forbidden_driver(options: DeclaredOptions, environment: Mapping[str, str]) -> None:
-    """Refuse option driver where it is switched off; the one of INFORMIXDIR is the environment's own.
+    """Refuse option driver where it is switched off; the driver of INFORMIXDIR is always allowed.
 
-    A library's code runs as soon as it is loaded, before anybody can ask whether it is a driver.
+    Code in a library runs as soon as it is loaded, before it is known whether it is a driver.
     """
     if not (setting := forbidden_by(DRIVER_SWITCH, environment)):
         return
@@ -90,30 +90,30 @@ def _refuse_forbidden_driver(options: DeclaredOptions, environment: Mapping[str,
     if options.driver or in_string:
         what = "option 'driver'" if options.driver else f"{in_string[0]} in option 'connectionString'"
         raise BadOption(
-            f"{what} is not taken: {setting} is set here.",
-            "Leave it away: the driver under INFORMIXDIR (GBASEDBTDIR) of this environment is loaded.",
+            f"{what} is not allowed: {setting} is set in the environment.",
+            "Remove it: the driver under INFORMIXDIR (GBASEDBTDIR) of this environment is loaded.",
             option="driver" if options.driver else "connectionString",
         )
 
 
 def _refuse_what_a_driver_ignores(options: DeclaredOptions, _: Mapping[str, str]) -> None:
-    """Name the option that asks for a driver, if that is why: `auto` stands for odbc then."""
+    """Name the option that requires a driver, if that is the reason: `auto` means odbc then."""
     if options.transport == "sqli":
         return
     asking = asks_for_driver(options)
-    sqli = f"leave option {asking} out and set transport=sqli" if asking else "set transport=sqli"
-    driver = f"the ODBC driver that option {asking} asks for" if asking else "transport=odbc"
+    sqli = f"remove option {asking} and set transport=sqli" if asking else "set transport=sqli"
+    driver = f"the ODBC driver, which option {asking} requires" if asking else "transport=odbc"
     if "," in options.host:
         raise BadOption(
-            f"option 'host' is a list, which {driver} cannot try in turn.",
-            f"Make them a group in sqlhosts, and name that in option server; or {sqli}.",
+            f"option 'host' is a list of hosts, which cannot be used with {driver}.",
+            f"Define them as a group in sqlhosts, and set option server to its name; or {sqli}.",
             option="host",
         )
     if name := certificate_option(options):
         raise BadOption(
-            f"option {name!r} means nothing with {driver}: certificates are read from the keystore"
-            " that conssl.cfg names.",
-            f"Put the certificate into that keystore, or {sqli}.",
+            f"option {name!r} cannot be used with {driver}: certificates are read from the"
+            " keystore that conssl.cfg names.",
+            f"Add the certificate to that keystore, or {sqli}.",
             option=name,
         )
 
@@ -122,14 +122,14 @@ def _refuse_certificates_of_no_tls(options: DeclaredOptions, _: Mapping[str, str
     name = certificate_option(options)
     if name and options.encryption != TLS:
         raise BadOption(
-            f"option {name!r} means nothing without encryption=tls.",
-            "Set encryption=tls, or leave it away.",
+            f"option {name!r} requires encryption=tls.",
+            "Set encryption=tls, or remove it.",
             option=name,
         )
 
 
 def _contents_rules(name: str, field: str) -> tuple[Rule, ...]:
-    """Return the rules of an option by which contents of large objects are read."""
+    """Return the rules of an option that makes the source read contents of large objects."""
 
     def reads_contents(options: DeclaredOptions) -> bool:
         return getattr(options, field) in ("content", "reselect")
@@ -137,22 +137,22 @@ def _contents_rules(name: str, field: str) -> tuple[Rule, ...]:
     return (
         Rule(
             lambda it: reads_contents(it) and it.shape == "raw",
-            f"option '{name}' is {{it.{field}}}, which has no meaning with shape=raw: its records are"
-            " as they came.",
-            f"Set shape to rows, json, arrow or envelope, or leave {name} out.",
+            f"option '{name}' is {{it.{field}}}, which cannot be used with shape=raw: its rows"
+            " are undecoded records.",
+            f"Set shape to rows, json, arrow or envelope, or remove {name}.",
         ),
         Rule(
             lambda it: reads_contents(it) and not it.spool_path,
-            f"option '{name}' is {{it.{field}}}, which needs option spoolPath: an object may have"
-            " changed when a batch has to show it again.",
-            "Set spoolPath to a folder that outlives the query.",
+            f"option '{name}' is {{it.{field}}}, which requires option spoolPath: an object may"
+            " have changed before a batch is repeated.",
+            "Set spoolPath to a folder that persists after the query.",
             about="spoolPath",
             is_of_stream=True,
         ),
     )
 
 
-_NO_DRIVER = "means nothing with transport=sqli, which loads no driver."
+_NO_DRIVER = "cannot be used with transport=sqli, which loads no driver."
 
 RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     "table": (lambda it, _: table_choice(it),),
@@ -163,33 +163,33 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
         Rule(
             _has_plain_protocol,
             f"option 'connectionString' has a PROTOCOL other than {PROTOCOLS[TLS]}, which"
-            " encryption=tls means.",
-            "Keep one of them.",
+            " encryption=tls requires.",
+            "Remove one of them.",
         ),
     ),
     "transport": (
         Rule(
             lambda it: it.transport == "sqli" and it.driver,
             f"option 'driver' {_NO_DRIVER}",
-            "Leave it away, or set transport=odbc.",
+            "Remove it, or set transport=odbc.",
             about="driver",
         ),
         Rule(
             lambda it: it.transport == "sqli" and it.connection_string,
-            "option 'connectionString' has keywords for a driver, and transport=sqli loads none.",
-            "Take them out, or set transport=odbc.",
+            "option 'connectionString' has keywords for a driver, but transport=sqli loads no driver.",
+            "Remove them, or set transport=odbc.",
             about="connectionString",
         ),
         Rule(
             lambda it: it.transport == "sqli" and has_client_locale(it),
-            "option 'clientLocale' means nothing with transport=sqli, which reads texts in the code set"
-            " of the database.",
-            "Leave it away.",
+            "option 'clientLocale' cannot be used with transport=sqli, which reads text in the"
+            " code set of the database.",
+            "Remove it.",
             about="clientLocale",
         ),
         Rule(
             lambda it: it.tls_key_file and not it.tls_certificate_file,
-            "option 'tlsKeyFile' is the key of a certificate that is not named.",
+            "option 'tlsKeyFile' is set without its certificate.",
             "Set option tlsCertificateFile.",
             about="tlsKeyFile",
         ),
@@ -199,35 +199,36 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     "flightPort": (
         Rule(
             lambda it: it.flight_host and it.deliver_by == "files",
-            "option 'flightHost' means nothing with delivery=files.",
-            "Keep one of them.",
+            "option 'flightHost' cannot be used with delivery=files.",
+            "Remove one of them.",
             about="flightHost",
         ),
         Rule(
             lambda it: it.flight_port and it.deliver_by != "flight" and not it.flight_host,
-            "option 'flightPort' means nothing where no Flight server is asked for.",
-            "Set flightHost to an address of the driver, or delivery=flight; or leave it out.",
+            "option 'flightPort' is set, but no Flight server is configured.",
+            "Set flightHost to an address of the driver, or set delivery=flight; or remove flightPort.",
         ),
     ),
     "initialSnapshot": (
         lambda it, _: it.initial_snapshot and (snapshot_choice(it), snapshot_key_names(it)),
         Rule(
             lambda it: it.initial_snapshot and it.shape == "raw",
-            "option 'initialSnapshot' has no meaning with shape=raw, whose rows are records of a log.",
-            "Set shape to rows, json, arrow or envelope, or leave initialSnapshot out.",
+            "option 'initialSnapshot' cannot be used with shape=raw, whose rows are records of"
+            " the log.",
+            "Set shape to rows, json, arrow or envelope, or remove initialSnapshot.",
         ),
         Rule(
             lambda it: it.initial_snapshot and it.starting_position != "latest",
-            "option 'initialSnapshot' begins a stream now: rows of a snapshot are as they are when they"
-            " are read, and startingPosition={it.starting_position} asks for changes before.",
-            "Leave startingPosition out.",
+            "option 'initialSnapshot' starts the stream now, but"
+            " startingPosition={it.starting_position} requests earlier changes.",
+            "Remove startingPosition.",
             about="startingPosition",
         ),
         Rule(
             lambda it: it.initial_snapshot and not it.spool_path,
-            "option 'initialSnapshot' needs option spoolPath: rows of a snapshot that a batch has to"
-            " show again are nowhere else.",
-            "Set spoolPath to a folder that outlives the query.",
+            "option 'initialSnapshot' requires option spoolPath: if a batch is repeated, its"
+            " snapshot rows come from the spool.",
+            "Set spoolPath to a folder that persists after the query.",
             about="spoolPath",
             is_of_stream=True,
         ),
@@ -237,8 +238,8 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
                 and it.snapshot_marker == HEARTBEAT_MARKER
                 and not it.heartbeat_table
             ),
-            "option 'snapshotMarker' is heartbeat, and option heartbeatTable names no table.",
-            "Set heartbeatTable, or leave snapshotMarker out.",
+            "option 'snapshotMarker' is heartbeat, but option heartbeatTable is not set.",
+            "Set heartbeatTable, or remove snapshotMarker.",
             about="heartbeatTable",
         ),
     ),
@@ -247,18 +248,18 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     "metadata": (
         Rule(
             lambda it: it.metadata != "full" and it.shape in _SHAPES_OF_THEIR_OWN,
-            "option 'metadata' has no meaning with shape={it.shape}, whose columns are its own.",
-            "Leave it out, or set shape to rows, json or arrow.",
+            "option 'metadata' cannot be used with shape={it.shape}, which has its own columns.",
+            "Remove it, or set shape to rows, json or arrow.",
         ),
     ),
     "discoverySeconds": (
         Rule(
-            # Spark fixes a query's schema when it starts
+            # Spark determines a query's schema when it starts
             lambda it: it.discovery_seconds and not RowForm(shape=it.shape).has_fixed_schema,
-            "option 'discoverySeconds' has no meaning with shape={it.shape}, whose columns depend"
-            " on the tables and are fixed while a query runs.",
-            "Set shape to json or arrow, whose columns are the same for any number of tables, or leave"
-            " discoverySeconds out.",
+            "option 'discoverySeconds' cannot be used with shape={it.shape}: its columns depend"
+            " on the tables, and cannot change while a query runs.",
+            "Set shape to json or arrow, whose columns do not depend on the tables, or remove"
+            " discoverySeconds.",
         ),
     ),
 }

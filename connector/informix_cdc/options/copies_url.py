@@ -1,6 +1,6 @@
-"""Read option segmentCopies: a URL of `pyarrow.fs` that holds no secret, since query plans show it.
+"""Parse option segmentCopies: a URL of `pyarrow.fs` without secrets, because query plans show it.
 
-Rule: what is known to be harmless is taken, by its form, and all else refused; nothing of it is quoted.
+Rule: only forms known to be harmless are accepted; everything else is refused, and never quoted.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from informix_capture_client.errors import BadOption
 
 _SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 
-# Whoever stands before the @ of a URL: a container of Azure, by its rules of naming, or a user of HDFS,
-# which has no passwords. For S3 and Google that place is for a key.
+# The part before the @ of a URL: an Azure container, by its naming rules, or an HDFS user, which has no
+# password. For S3 and Google Cloud Storage that part is a key.
 _CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}|\$root|\$web")
 _USERS = {
     **dict.fromkeys(("abfs", "abfss"), _CONTAINER),
     **dict.fromkeys(("hdfs", "viewfs"), re.compile(r"[a-z_][a-z0-9_.-]{0,31}")),
 }
-# No sign that could begin a parameter, though it is not read as one: a signature may follow it.
+# No character that could begin a parameter, even if it is not parsed as one: a signature may follow it.
 _PATH = re.compile(r"[\w ./~+,()-]*")
 _PLACE = re.compile(r"(?:[A-Za-z0-9._-]{0,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?")
 _FLAG, _NUMBER = re.compile(r"true|false|0|1"), re.compile(r"\d{1,9}")
 _HOST = re.compile(r"(?:https?://)?[A-Za-z0-9.-]{1,253}(?::\d{1,5})?/?")
 _SCHEME, _REGION = re.compile(r"https?"), re.compile(r"[a-z0-9-]{1,24}")
 _IDENTITY = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-# those of `pyarrow.fs` (26.0) but access keys, client secrets and signatures
+# those of `pyarrow.fs` (26.0) except for access keys, client secrets and signatures
 _PARAMETERS = {
     "region": _REGION,
     "scheme": _SCHEME,
@@ -49,7 +49,7 @@ _PARAMETERS = {
 
 
 def url_of_copies(text: str) -> str:
-    """Read a URL of `pyarrow.fs`; one that may hold a secret is refused."""
+    """Parse a URL of `pyarrow.fs`; refuse one that may contain a secret."""
     try:
         url = urlsplit(text)
         is_harmless = _has_harmless_parts(url)
@@ -57,10 +57,10 @@ def url_of_copies(text: str) -> str:
         raise BadOption("option 'segmentCopies' is not a URL.", option="segmentCopies") from None
     if not is_harmless:
         raise BadOption(
-            "option 'segmentCopies' may hold a secret, before an @, in a parameter or behind a sign in"
-            " its path; plans show it.",
-            "Write a path of letters, digits and ._-+~,() alone, and give each host its rights by its"
-            " role or its environment. Known parameters are"
+            "option 'segmentCopies' may contain a secret, before an @, in a parameter or after"
+            " a special character in its path; query plans show it.",
+            "Use only letters, digits and ._-+~,() in the path, and grant access to each host"
+            " by its role or environment. Allowed parameters are"
             f" {', '.join(_PARAMETERS)}.",
             option="segmentCopies",
         )
@@ -72,7 +72,7 @@ def url_of_copies(text: str) -> str:
 
 
 def _has_harmless_parts(url: SplitResult) -> bool:
-    """Tell whether every part is known to hold no secret."""
+    """Return whether every part is known to contain no secret."""
     parameters = parse_qsl(url.query, keep_blank_values=True, strict_parsing=bool(url.query))
     return (
         not url.fragment

@@ -1,7 +1,7 @@
-"""Declare an option, and read its text as a value; the ValueError says what the text must be.
+"""Declare options, and parse their texts; a ValueError states what the text must be.
 
-Rule: functions from text to value, used where options are declared (`declared.py`), and the words that
-values have.
+Rule: functions from text to value for the declarations in `declared.py`, and the words that values can
+have.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ def option(
     doc: str,
     read: Callable[[str], Any] = str,
     *,
-    default: Any = MISSING,  # noqa: ANN401 - a default is of its option's own type
+    default: Any = MISSING,  # noqa: ANN401 - defaults have the type of their option
     name: str = "",
     secret: bool = False,
 ) -> Any:  # noqa: ANN401 - dataclasses.field is typed the same way
-    """Declare an option: its meaning, how its text is read, its default."""
+    """Declare an option: its description, the parser of its text, its default."""
     metadata = {"doc": doc, "read": read, "name": name}
     return field(default=default, metadata=metadata, repr=not secret)
 
 
 def option_name(declared: Field[Any]) -> str:
-    """Return the name under which users set a field."""
+    """Return the option name of a field."""
     first, *rest = declared.name.split("_")
     return str(declared.metadata["name"]) or first + "".join(part.capitalize() for part in rest)
 
@@ -53,12 +53,12 @@ def flag_of(name: str) -> str:
     return "--" + re.sub(r"([A-Z])", lambda found: f"-{found[1].lower()}", name)
 
 
-_NO_LIMIT = 1 << 62  # a bound that no user means
+_NO_LIMIT = 1 << 62  # stands for no upper limit
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerRange:
-    """Reads a whole number between two bounds; the command line shows them."""
+    """Parses a whole number in a range; the command line shows the range."""
 
     lowest: int
     highest: int
@@ -71,7 +71,7 @@ class IntegerRange:
 
 @dataclass(frozen=True, slots=True)
 class WordChoice:
-    """Reads one of a few words; the command line shows and completes them."""
+    """Parses one of several words; the command line shows and completes them."""
 
     words: tuple[str, ...]
     read: Callable[[str], str]
@@ -82,7 +82,7 @@ class WordChoice:
 
 
 def whole_number(lowest: int, highest: int) -> IntegerRange:
-    """Read a whole number between two bounds."""
+    """Return a parser of whole numbers in a range."""
 
     def read(text: str) -> int:
         if not (text.isascii() and text.strip().isdigit()) or not lowest <= int(text) <= highest:
@@ -94,7 +94,7 @@ def whole_number(lowest: int, highest: int) -> IntegerRange:
 
 
 def one_of(*choices: str) -> WordChoice:
-    """Read one of a few words, in any case."""
+    """Return a parser of one of several words, in any case."""
 
     def read(text: str) -> str:
         text = text.strip().lower()
@@ -106,7 +106,7 @@ def one_of(*choices: str) -> WordChoice:
 
 
 def flag(text: str) -> bool:
-    """Read true or false, also as yes or no."""
+    """Parse true or false, or yes or no."""
     word = text.strip().lower()
     return one_of("true", "false")({"yes": "true", "no": "false"}.get(word, word)) == "true"
 
@@ -116,7 +116,7 @@ _FLOATING = re.compile(r"decimal\(38,\s*(\d+)\)")
 
 
 def floating_decimal(text: str) -> str | int:
-    """Read what DECIMAL(p) becomes: a word, or the scale of a DECIMAL(38,n)."""
+    """Parse the type for DECIMAL(p): a word, or the scale of a DECIMAL(38,n)."""
     text = text.strip().lower()
     if text in ("string", "double"):
         return text
@@ -130,17 +130,17 @@ _BETWEEN_COMMAS = re.compile(r'(?:"(?:[^"]|"")*"|[^",])+')
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Read names between commas; a comma in double quotes belongs to the name."""
+    """Parse comma-separated names; a comma in double quotes is part of the name."""
     found = tuple(part.strip() for part in _BETWEEN_COMMAS.findall(text) if part.strip())
     if text.count('"') % 2:
-        raise ValueError("has a double quote without its other half")
+        raise ValueError("has an unbalanced double quote")
     if not found or len(set(found)) != len(found):
-        raise ValueError("must be owner.table, or several of them with commas, each once")
+        raise ValueError("must be owner.table, or several of them separated by commas, each once")
     return found
 
 
 def starting_position(text: str) -> str:
-    """Read where a stream begins."""
+    """Parse the starting position of a stream."""
     text = text.strip()
     text = text.lower() if text.isalpha() else text
     try:
@@ -156,7 +156,7 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 def size(lowest: int, highest: int = 1 << 50) -> Callable[[str], int]:
-    """Read a number of bytes such as 512m, 16GiB or 1.5g; k, m, g and t are powers of 1024."""
+    """Return a parser of sizes such as 512m, 16GiB or 1.5g; k, m, g and t are powers of 1024."""
 
     def read(text: str) -> int:
         found = _SIZE.fullmatch(text.strip().lower())
@@ -172,7 +172,7 @@ def size(lowest: int, highest: int = 1 << 50) -> Callable[[str], int]:
 
 
 def size_text(count: int) -> str:
-    """Return a whole number in the largest unit that divides it.
+    """Return a size in the largest unit that divides it.
 
     >>> size_text(64 << 20), size_text(100)
     ('64m', '100')
@@ -185,33 +185,33 @@ _PORT_BEHIND = re.compile(r"([\w.-]+):(\d{1,5})")
 
 
 def host_name(text: str) -> str:
-    """Read a server's name or address, without a port; a URL is not quoted: it may hold a password."""
+    """Parse a server's host name or address, without a port; never quote a URL with a password."""
     if "jdbc:" in text.lower():
         raise BadOption(
             "option 'host' is a JDBC URL.",
-            "Of jdbc:informix-sqli://HOST:PORT/DATABASE:INFORMIXSERVER=SERVER, set options host, port,"
-            " database and server.",
+            "From jdbc:informix-sqli://HOST:PORT/DATABASE:INFORMIXSERVER=SERVER, set options"
+            " host, port, database and server.",
             option="host",
         )
     if "," in text:
         return ",".join(_place(each) for each in text.split(","))
     if behind := _PORT_BEHIND.fullmatch(text.strip()):
         raise BadOption(
-            f"option 'host' is {text.strip()!r}, a host and a port.",
+            f"option 'host' is {text.strip()!r}, which contains a port.",
             f"Set host to {behind[1]} and port to {behind[2]}.",
             option="host",
         )
     if any(sign in text for sign in "/@;=") or " " in text.strip():
         raise BadOption(
-            "option 'host' is no host name or address.",
-            "Write it alone, without a scheme, a port or a path: db.example, 10.0.0.7.",
+            "option 'host' is not a host name or address.",
+            "Give it without a scheme, a port or a path: db.example, 10.0.0.7.",
             option="host",
         )
     return text.strip()
 
 
 def _place(text: str) -> str:
-    """Read one host of a list, whose port may be its own."""
+    """Parse one host of a list; it may have its own port."""
     name, _, port = text.strip().rpartition(":")
     if name and not name.endswith(":") and port.isascii() and port.isdigit():
         return f"{host_name(name)}:{port}"
@@ -222,13 +222,13 @@ _LOCALE = re.compile(r"[a-z]{2,}_[a-z0-9]{2,}\.[\w.@-]+", re.IGNORECASE)
 
 
 def locale(text: str) -> str:
-    """Read a locale of connections, `language_territory.codeset`, whose code set is known."""
+    """Parse a locale `language_territory.codeset` with a known code set."""
     if not _LOCALE.fullmatch(text.strip()):
         raise ValueError("must be language_territory.codeset, such as en_us.utf8 or en_us.8859-1")
     try:
         codec_of(text)
     except BadOption:
-        raise ValueError("must have a code set that is known, such as en_us.utf8") from None
+        raise ValueError("must have a known code set, such as en_us.utf8") from None
     return text.strip()
 
 
@@ -238,8 +238,8 @@ _TRANSPORTS = one_of(AUTO, ODBC, SQLI)
 def _read_transport(text: str) -> str:
     if text.strip().lower() == "emulator":
         raise BadOption(
-            "option 'transport': the emulator has no protocol of its own any more.",
-            "Set transport=sqli: it speaks Informix's, as a server does.",
+            "option 'transport': the emulator no longer has a protocol of its own.",
+            "Set transport=sqli: the emulator speaks the Informix protocol.",
             option="transport",
         )
     return _TRANSPORTS.read(text)
@@ -252,14 +252,14 @@ _WILDCARDS = {"0.0.0.0", "::"}
 
 
 def address(text: str) -> str:
-    """Read the address of a host, without a port."""
+    """Parse the address of a host, without a port."""
     if text in _WILDCARDS:
-        raise ValueError("must be one address that executors can connect to")
+        raise ValueError("must be an address that executors can connect to")
     return listening_address(text)
 
 
 def listening_address(text: str) -> str:
-    """Read an address to listen on, without a port; it may be a wildcard."""
+    """Parse an address to listen on, without a port; it may be a wildcard."""
     if not text.isascii() or any(sign in text for sign in " /@[]") or text.count(":") == 1:
         raise ValueError("must be a host name or an address, without a port")
     return text
@@ -269,17 +269,17 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def local_folder(text: str) -> str:
-    """Read the path of a folder; `s3://bucket` and `~/x` would become folders in the working one."""
+    """Parse an absolute path; `s3://bucket` and `~/x` would be folders in the working directory."""
     if scheme := _SCHEME.match(text):
         raise ValueError(
-            f"must be a path that the driver's system knows: {scheme[0]} is a URL's scheme, and an"
-            " object store has neither the lock nor the renaming that the spool rests on; mount a"
-            " folder, or set segmentCopies to a URL for executors"
+            f"must be a local path: {scheme[0]} is the scheme of a URL, and object stores do not"
+            " support the locks and renames that the spool needs; mount a folder, or set"
+            " segmentCopies to a URL for executors"
         )
     if not PurePosixPath(text).is_absolute():
         raise ValueError(
-            "must be a path from the root on, such as /var/lib/informix-cdc: no shell expands ~ here,"
-            " and another path would be another folder wherever the query is started"
+            "must be an absolute path, such as /var/lib/informix-cdc: ~ is not expanded, and a"
+            " relative path would depend on the working directory"
         )
     return text
 
@@ -291,13 +291,13 @@ _KEY = re.compile(rf"\s*({_NAMED})\(({_NAMED}(?:,{_NAMED})*)\)\s*(?:,|$)")
 
 
 def snapshot_tables(text: str) -> tuple[str, ...]:
-    """Read which tables have a snapshot: none, all, or a list; none is an empty one."""
+    """Parse the tables to snapshot: none, all, or a list; none is an empty list."""
     word = text.strip().lower()
     return _SNAPSHOT_WORDS[word] if word in _SNAPSHOT_WORDS else names(text)
 
 
 def snapshot_keys(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Read keys of tables.
+    """Parse keys of tables.
 
     >>> snapshot_keys('informix.items(order_id, "Line No")')
     (('informix.items', ('order_id', 'Line No')),)
@@ -306,7 +306,7 @@ def snapshot_keys(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     at = 0
     while at < len(text):
         if (match := _KEY.match(text, at)) is None:
-            raise ValueError("must be owner.table(column, ...), or several of them with commas")
+            raise ValueError("must be owner.table(column, ...), or several of them separated by commas")
         columns = tuple(path[-1] for path in read_paths(match[2]))
         found.append((match[1].strip(), columns))
         at = match.end()

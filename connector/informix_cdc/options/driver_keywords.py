@@ -1,7 +1,7 @@
-"""Read option connectionString: keywords for the ODBC driver, which no other option stands for.
+"""Parse option connectionString: keywords for the ODBC driver that have no option.
 
-Rule: what has an option of its own, or holds a secret, is refused by the keyword's name; no error
-quotes a value.
+Rule: a keyword that has its own option, or contains a secret, is refused by its name; no error quotes a
+value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.transport import PROTOCOLS, Keyword, read_keywords
 from informix_cdc.options.declaring import PASSWORD_VARIABLE
 
-# With their short versions (HCL, ids_odbc_076, "Connection string keywords that make a connection").
+# With their short forms (HCL, ids_odbc_076, "Connection string keywords that make a connection").
 _OPTIONS = {
     "host": "host",
     **dict.fromkeys(("service", "serv"), "port"),
@@ -23,10 +23,10 @@ _OPTIONS = {
 
 
 def driver_keywords(text: str) -> str:
-    """Read a connection string; return its keywords as they are handed to the driver.
+    """Parse a connection string; return its keywords for the driver.
 
     Raises:
-        BadOption: it is no connection string, holds a secret, or says what another option says.
+        BadOption: it is not a connection string, contains a secret, or sets what has its own option.
     """
     keywords = read_keywords(text)
     for keyword in keywords:
@@ -35,8 +35,8 @@ def driver_keywords(text: str) -> str:
     if misplaced := {each.name: option for each in keywords if (option := _option_of(each))}:
         options = list(dict.fromkeys(misplaced.values()))
         raise BadOption(
-            f"option 'connectionString' contains {_listed(list(misplaced))}; it takes only keywords"
-            " for the ODBC driver that no other option stands for.",
+            f"option 'connectionString' contains {_listed(list(misplaced))}; it accepts only"
+            " ODBC driver keywords that have no option of their own.",
             f"Set option{'s' if len(options) > 1 else ''} {_listed(options)} instead.",
             option="connectionString",
         )
@@ -44,9 +44,9 @@ def driver_keywords(text: str) -> str:
 
 
 def _option_of(keyword: Keyword) -> str:
-    """Return the option that says what a keyword says; empty if there is none."""
+    """Return the option for a keyword; empty if there is none."""
     name = keyword.name.lower()
-    if name == "protocol":  # that of shared memory, or of DRDA, has no option
+    if name == "protocol":  # the protocols of shared memory and DRDA have no option
         is_of_encryption = keyword.value.strip().lower() in PROTOCOLS.values()
         return "encryption" if is_of_encryption else ""
     return _OPTIONS.get(name, "")
@@ -54,15 +54,16 @@ def _option_of(keyword: Keyword) -> str:
 
 def _secret(name: str) -> BadOption:
     return BadOption(
-        f"option 'connectionString' holds a secret ({name}), which query plans would show.",
-        "Take it out. The user's password comes by option passwordFile or passwordCommand, or the"
-        f" environment variable {PASSWORD_VARIABLE}; that of a keystore is in its stash file.",
+        f"option 'connectionString' contains a secret ({name}), which query plans would show.",
+        "Remove it. Provide the user's password by option passwordFile or passwordCommand, or"
+        f" by the environment variable {PASSWORD_VARIABLE}; the password of a keystore is in its"
+        " stash file.",
         option="connectionString",
     )
 
 
 def _listed(words: list[str]) -> str:
-    """Return words as a sentence lists them.
+    """Join words with commas and `and`.
 
     >>> _listed(["HOST"]), _listed(["HOST", "SERVER", "UID"])
     ('HOST', 'HOST, SERVER and UID')

@@ -1,7 +1,7 @@
-"""Read the text of every option, and check them together; one error reports all that is wrong.
+"""Parse the text of every option and check them together; one error reports all problems.
 
-Rule: an option that could not be read is absent, and no rule that asks for it is checked. Problems are
-reported in the order in which options are declared; a name that is no option comes first.
+Rule: an option that could not be parsed is absent, and rules that need it are skipped. Problems are
+reported in the order of the declarations; unknown option names come first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from informix_cdc.options.declared import OPTION_NAMES, DeclaredOptions
 from informix_cdc.options.declaring import option_name
 from informix_cdc.options.transports import chosen_transport
 
-# What sources of changes call the same thing elsewhere: Spark's Kafka source, Debezium, JDBC.
+# Names of the same options in other sources of changes: Spark's Kafka source, Debezium, JDBC.
 _ELSEWHERE = {
     "snapshot.mode": "initialSnapshot",
     "subscribe": "table",
@@ -38,15 +38,15 @@ _ELSEWHERE = {
 def read_options(
     given: Mapping[str, str], environment: Mapping[str, str], *, is_stream: bool
 ) -> dict[str, Any]:
-    """Return the value of each field of the options.
+    """Return the value of each option's field.
 
     Args:
-        given: texts by the names of options, in any case, as Spark hands them over.
-        environment: variables that may hold the password, or forbid an option.
-        is_stream: whether a stream is to run with them, which delivers rows and keeps a spool.
+        given: texts by option name, in any case, as Spark passes them.
+        environment: variables that may contain the password, or forbid an option.
+        is_stream: whether the options are for a stream, which delivers rows and has a spool.
 
     Raises:
-        BadOption: an option is unknown, missing or malformed, or contradicts another one.
+        BadOption: an option is unknown, missing or invalid, or contradicts another one.
     """
     lowered = {key.lower(): value for key, value in given.items()}
     errors = OptionErrors(OPTION_NAMES)
@@ -71,23 +71,23 @@ def read_options(
 
 
 def missing_options(given: Mapping[str, str]) -> list[str]:
-    """Return the options that must be given and are not."""
+    """Return the required options that are not given."""
     has = {name.lower() for name, text in given.items() if text}
     required = (option_name(each) for each in fields(DeclaredOptions) if each.default is MISSING)
     return [name for name in required if name.lower() not in has]
 
 
 def option_readers() -> dict[str, Callable[[str], Any]]:
-    """Return how the text of each option is read; what it may not be is a ValueError."""
+    """Return the parser of each option; it raises ValueError for an invalid text."""
     return {option_name(declared): declared.metadata["read"] for declared in fields(DeclaredOptions)}
 
 
 class _NotReadError(Exception):
-    """A rule asks for an option that could not be read, which is reported already."""
+    """A rule needs an option that could not be parsed, which is already reported."""
 
 
 class _Readable(DeclaredOptions):
-    """The options that could be read. The fields of the others are not set."""
+    """The options that could be parsed. Fields of the others are not set."""
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> _Readable:
@@ -110,24 +110,24 @@ def _read(declared: Field[Any], given: Mapping[str, str]) -> object:
     try:
         return declared.metadata["read"](text)
     except ValueError as reason:
-        # without the value, which may be a password in the wrong place
+        # without the value, which may be a misplaced password
         raise BadOption(f"option {name!r} {reason}.", option=name) from None
 
 
 class OptionErrors:
-    """What is wrong with the options of a query, as it is found.
+    """Collects the errors in the options of a query.
 
     Args:
-        names: of all options, in the order in which they are declared.
+        names: of all options, in the order of their declarations.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
-        self._found: dict[str, tuple[int, BadOption]] = {}  # by text: two rules may say the same
+        self._found: dict[str, tuple[int, BadOption]] = {}  # by text, to report duplicates once
 
     @contextlib.contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """Record what is refused meanwhile; `name` is the option that it is about."""
+        """Record an error raised in the block, which is about option `name`."""
         try:
             yield
         except BadOption as reason:
@@ -135,21 +135,21 @@ class OptionErrors:
             self._found.setdefault(reason.message, (place, reason))
 
     def raise_all(self) -> None:
-        """Raise what was recorded.
+        """Raise the recorded errors.
 
         Raises:
-            BadOption: the one problem as it is, or all of them in one.
+            BadOption: the only error, or one that lists all of them.
         """
         found = [reason for _, reason in sorted(self._found.values(), key=lambda each: each[0])]
         if len(found) == 1:
             raise found[0]
         if found:
             listed = (f"({n}) {each.message} {each.remedy}".rstrip() for n, each in enumerate(found, 1))
-            raise BadOption(f"{len(found)} things are wrong with the options: {' '.join(listed)}")
+            raise BadOption(f"{len(found)} options are invalid: {' '.join(listed)}")
 
 
 def _refuse_unknown(given: Mapping[str, str], errors: OptionErrors) -> None:
-    """Record each name that is no option, with the one that was meant where that is clear."""
+    """Record each unknown option name, with the likely intended one."""
     by_lower_case = {name.lower(): name for name in OPTION_NAMES}
     for key in given:
         if key not in by_lower_case:
@@ -161,10 +161,10 @@ def _refuse_unknown(given: Mapping[str, str], errors: OptionErrors) -> None:
 
 def _instead_of(key: str, names: Mapping[str, str]) -> str:
     if key in _ELSEWHERE:
-        return f"Here it is {_ELSEWHERE[key]!r}."
-    near = difflib.get_close_matches(key, names, n=1)  # at least 0.6 alike, or it misleads
+        return f"Use {_ELSEWHERE[key]!r}."
+    near = difflib.get_close_matches(key, names, n=1)  # similarity of at least 0.6
     if near:
         return f"Did you mean {names[near[0]]!r}?"
     if key.startswith("snapshot"):
-        return "Here it is 'initialSnapshot': all, or a list of tables (docs/pipelines.md)."
-    return f"There are: {', '.join(names.values())}."
+        return "Use 'initialSnapshot': all, or a list of tables (docs/pipelines.md)."
+    return f"The options are: {', '.join(names.values())}."

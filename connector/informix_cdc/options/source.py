@@ -1,6 +1,7 @@
-"""The options of the source, read and checked, with what follows from them.
+"""The parsed and checked options of the source, with properties derived from them.
 
-Rule: `declared.py` has the options, `checks.py` what is refused; here is what other rooms ask of them.
+Rule: `declared.py` declares the options and `checks.py` refuses combinations; this module has what
+other rooms need.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from informix_checkpoints.limits import BatchLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions(DeclaredOptions):
-    """What a user has set, and what follows from it."""
+    """The options that a user has set, with derived properties."""
 
     @classmethod
     def parse(
@@ -39,24 +40,24 @@ class SourceOptions(DeclaredOptions):
         *,
         is_stream: bool = True,
     ) -> Self:
-        """Build the options from Spark's map of strings.
+        """Parse and check the options in Spark's map of strings.
 
         Args:
-            given: texts by the names of options, in any case.
-            environment: variables that may hold the password, or forbid an option.
-            is_stream: whether a stream is to run with them. A command that runs none delivers no
-                rows, and needs no spool for them.
+            given: texts by option name, in any case.
+            environment: variables that may contain the password, or forbid an option.
+            is_stream: whether the options are for a stream. Other commands deliver no rows and need no
+                spool.
 
         Raises:
-            BadOption: an option is unknown, missing or malformed; the message names it.
+            BadOption: an option is unknown, missing or invalid; the message names it.
         """
         return cls(**read_options(given, environment, is_stream=is_stream))
 
     def without_secrets(self) -> Self:
         """Return the same options for executors, which open no connection to the server.
 
-        Neither the password travels there nor a word of where it is, nor of where the key of the
-        client's certificate is.
+        They contain neither the password nor its location, nor the location of the client certificate's
+        key.
         """
         return replace(
             self,
@@ -73,22 +74,22 @@ class SourceOptions(DeclaredOptions):
 
     @property
     def dialect(self) -> Dialect:
-        """Which product the server is, with all that this decides."""
+        """The dialect of the server's product."""
         return DIALECTS[self.dialect_name]
 
     def addresses(self) -> list[tuple[str, int]]:
-        """Return the hosts and ports to try, in their order."""
+        """Return the hosts and ports to try, in order."""
         return addresses(self.host, self.port)
 
     @property
     def address(self) -> str:
-        """Where the server is, for messages."""
+        """The server's address, for messages."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses())
 
     def connection(self, database: str, db_locale: str = "") -> ConnectionSettings:
-        """Return where to connect for one of the server's databases, without the password.
+        """Return the connection settings for one of the server's databases, without the password.
 
-        Who opens a connection fetches that, at that moment: `fetch_password`.
+        The password is fetched when the connection is opened: `fetch_password`.
         """
         return ConnectionSettings(
             host=self.host,
@@ -112,31 +113,31 @@ class SourceOptions(DeclaredOptions):
     # which tables
 
     def table_choice(self) -> TableChoice:
-        """Return what option table names and matches."""
+        """Return the names and patterns of option `table`."""
         return table_choice(self)
 
     def table_names(self) -> tuple[TableName, ...]:
-        """Return the tables that are named one by one."""
+        """Return the tables that are listed by name."""
         return self.table_choice().names
 
     def of_tables(self, names: Iterable[TableName]) -> Self:
-        """Return the same options with these tables, named one by one."""
+        """Return the same options with these tables, listed by name."""
         shown = tuple(str(name).partition(":")[2] for name in names)
         return replace(self, tables=shown, table_exclude=())
 
     def heartbeat(self) -> TableName | None:
-        """Return the table whose changes only move the stream."""
+        """Return the heartbeat table, whose changes only advance the stream."""
         return heartbeat_table(self)
 
     def snapshot_choice(self) -> tuple[TableName | TablePattern, ...]:
-        """Return the names and patterns of option initialSnapshot; without those for all."""
+        """Return the names and patterns of option initialSnapshot; an empty tuple means all."""
         return snapshot_choice(self)
 
     def snapshot_key_names(self) -> Mapping[TableName, tuple[str, ...]]:
-        """Return the key that option snapshotKey names for a table."""
+        """Return the keys set with option snapshotKey, by table."""
         return snapshot_key_names(self)
 
-    # what is read, and what rows become
+    # columns and the form of rows
 
     def column_choice(self) -> ColumnChoice:
         """Return which columns are captured."""
@@ -158,7 +159,7 @@ class SourceOptions(DeclaredOptions):
         return self.reads_objects or self.simple_lobs == "reselect"
 
     def decode_rules(self, codec: str) -> DecodeRules:
-        """Return what columns become where there is a choice."""
+        """Return the conversion rules for types with a choice."""
         return DecodeRules(
             codec=codec,
             keep_blanks=self.trailing_blanks == "keep",
@@ -178,20 +179,20 @@ class SourceOptions(DeclaredOptions):
             metadata=self.metadata,
         )
 
-    # how rows are delivered
+    # delivery of rows
 
     @property
     def has_flight_server(self) -> bool:
-        """Whether rows may go by Flight: it is the only way, or its address was named."""
+        """Whether rows can be delivered by Flight: it is the only way, or its address is set."""
         return self.deliver_by == "flight" or (self.deliver_by == "auto" and self.flight_host != "")
 
     @property
     def bounds_restart(self) -> bool:
-        """Whether the server's list of open transactions bounds the restart position."""
+        """Whether the server's list of open transactions limits the restart position."""
         return self.restart_bound == "server"
 
     def batch_limits(self) -> BatchLimits:
-        """Return the most that a micro-batch takes."""
+        """Return the limits of a micro-batch."""
         return BatchLimits(
             self.max_rows_per_trigger or None,
             self.max_bytes_per_trigger or None,
@@ -199,14 +200,14 @@ class SourceOptions(DeclaredOptions):
         )
 
 
-# A command that fetches a password may have one written into it. Tables are arguments of their own.
+# A password command may contain a password. Tables are separate arguments.
 _PRINTED = {*CONNECTION, "database"} - {"passwordCommand"}
 
 
 def connection_arguments(options: SourceOptions) -> tuple[str, ...]:
-    """Return flags that name the server, the database and how to connect; defaults are left out.
+    """Return flags that name the server, the database and the connection; defaults are omitted.
 
-    For commands that are printed: no secret is among them. The command asks for a password by itself.
+    They are for printed commands and contain no secret; the command obtains the password by itself.
     """
     given: list[str] = []
     for declared in fields(SourceOptions):
@@ -220,7 +221,7 @@ def connection_arguments(options: SourceOptions) -> tuple[str, ...]:
 
 
 def option_rows() -> Iterator[tuple[str, str, str]]:
-    """Yield (name, default, meaning) of every option, for the manual and for help texts."""
+    """Yield (name, default, description) of every option, for the manual and for help texts."""
     for declared in fields(SourceOptions):
         default = "required" if declared.default is MISSING else _shown(declared.default)
         yield option_name(declared), default, str(declared.metadata["doc"])

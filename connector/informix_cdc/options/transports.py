@@ -1,4 +1,4 @@
-"""Which transport connects, and which options only one of the two heeds."""
+"""Choose the transport, and list the options that only one of the transports supports."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from informix_cdc.options.declared import DeclaredOptions
 def chosen_transport(
     options: DeclaredOptions, environment: Mapping[str, str]
 ) -> Literal["odbc", "sqli"]:
-    """Return the transport that option `transport` names, or the one that `auto` stands for.
+    """Return the transport that option `transport` names, or the one that `auto` selects.
 
-    An option that only one of them heeds decides first, then whether this host has a driver.
+    `auto` depends first on options that only one transport supports, then on whether a driver is
+    installed.
     """
     if options.transport != "auto":
         return options.transport
@@ -32,7 +33,7 @@ def chosen_transport(
 
 
 def asks_for_driver(options: DeclaredOptions) -> str:
-    """Return the first option given that only a driver heeds; empty if there is none."""
+    """Return the first given option that only a driver supports; empty if there is none."""
     given = {
         "driver": bool(options.driver),
         "connectionString": bool(options.connection_string),
@@ -42,17 +43,17 @@ def asks_for_driver(options: DeclaredOptions) -> str:
 
 
 def rules_out_driver(options: DeclaredOptions) -> bool:
-    """Tell whether an option is given that only a connection without a driver heeds."""
+    """Return whether an option is given that only the transport without a driver supports."""
     return "," in options.host or certificate_option(options) != ""
 
 
 def has_client_locale(options: DeclaredOptions) -> bool:
-    """Tell whether the connection is to have another locale than the default one."""
+    """Return whether the connection uses a locale other than the default."""
     return options.client_locale.lower() != "en_us.utf8"
 
 
 def certificate_option(options: DeclaredOptions) -> str:
-    """Return the first option given that only a native TLS connection has; empty if there is none."""
+    """Return the first given option that only a native TLS connection has; empty if there is none."""
     given = {
         "tlsCaFile": options.tls_ca_file,
         "tlsCertificateFile": options.tls_certificate_file,

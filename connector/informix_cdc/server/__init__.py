@@ -1,6 +1,6 @@
-"""The server that the options name: connections, its captured tables, its log.
+"""The server that the options name: connections, captured tables, log.
 
-Rule: the one room that knows which transport serves which options.
+Rule: the only room that knows which transport belongs to which options.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Open connections by the options: which transport, which database, which locale.
+"""Open connections according to the options: transport, database, locale.
 
-Rule: the only place that knows all transports; they are imported when they are opened.
+Rule: the only place that knows all transports; each is imported when it is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from informix_capture_client.transport import ConnectionSettings, Transport, che
 from informix_capture_client.transport.sqli import WireTrace
 from informix_cdc.options import SourceOptions, fetch_password
 
-# A server that does not even send TIMEOUT records for this many timeouts is taken for dead.
+# A server that sends not even TIMEOUT records for this many timeouts is considered dead.
 _SILENT_TIMEOUTS = 3
 _SILENT_SECONDS = 5.0
 
@@ -34,7 +34,8 @@ def _odbc(settings: ConnectionSettings, receive_timeout_seconds: float) -> Trans
 
     if _traces:
         raise BadOption(
-            "--trace-wire sees nothing of transport=odbc, whose driver speaks with the server itself.",
+            "--trace-wire cannot trace transport=odbc: its driver communicates with the server"
+            " directly.",
             "Add --transport sqli.",
         )
     return OdbcTransport(settings, receive_timeout_seconds)
@@ -53,7 +54,7 @@ _TRANSPORTS: dict[str, Callable[[ConnectionSettings, float], Transport]] = {
 
 
 def silent_seconds(options: SourceOptions) -> float:
-    """Return how long a living server may send nothing, not even a TIMEOUT record."""
+    """Return the maximum time without any bytes, not even a TIMEOUT record, from a live server."""
     return options.read_timeout_seconds * _SILENT_TIMEOUTS + _SILENT_SECONDS
 
 
@@ -64,9 +65,9 @@ _traces: list[WireTrace] = []
 
 @contextlib.contextmanager
 def every_connection(wrap: Wrap) -> Iterator[None]:
-    """Let whatever is opened meanwhile, by any thread, pass through `wrap`: the recorder's way in.
+    """Pass every connection opened in the block, by any thread, through `wrap`, as the recorder needs.
 
-    What was asked before it is asked again, so that `wrap` sees all that a first connection needs.
+    Cached facts are read again, so that `wrap` sees everything that a first connection requests.
     """
     _locales.clear()
     _wraps.append(wrap)
@@ -78,7 +79,7 @@ def every_connection(wrap: Wrap) -> Iterator[None]:
 
 @contextlib.contextmanager
 def trace_wire(trace: WireTrace) -> Iterator[None]:
-    """Let whatever is opened meanwhile, by any thread, tell a trace what passes."""
+    """Trace the messages of every connection opened in the block, by any thread."""
     _traces.append(trace)
     try:
         yield
@@ -88,7 +89,7 @@ def trace_wire(trace: WireTrace) -> Iterator[None]:
 
 @contextlib.contextmanager
 def open_catalog(options: SourceOptions) -> Iterator[Catalog]:
-    """Connect to the captured database for questions about it.
+    """Connect to the captured database to query its catalog.
 
     Raises:
         BadOption: option dbLocale is not its locale.
@@ -104,8 +105,8 @@ _locales: dict[_Server, DatabaseLocales] = {}
 def open_connection(options: SourceOptions, database: str) -> Transport:
     """Connect to one of the server's databases, in its own locale.
 
-    The captured database's is spelt as option dbLocale has it. What the server said is kept for
-    this process, until a database refuses it.
+    The captured database's locale is spelled as in option dbLocale. Locales are cached for this
+    process, until a database refuses one.
     """
     server = (options.transport, options.host, options.port, options.server)
     locales = _locales.setdefault(server, DatabaseLocales())
@@ -114,14 +115,14 @@ def open_connection(options: SourceOptions, database: str) -> Transport:
 
 
 def open_snapshot_connection(options: SourceOptions, db_locale: str, *, sorts: bool) -> Transport:
-    """Connect to the captured database to read its tables in blocks, in bytes of its own code set.
+    """Connect to the captured database to read its tables in blocks, as bytes of its own code set.
 
-    `sorts` says whether a server may have to look for the first row: a table that is read whole begins
-    at once, and stays locked for as long as its SELECT is waited for.
+    `sorts`: the server may take long to find the first row. Without it, reading begins at once: a table
+    that is read in one go stays locked while its SELECT is awaited.
     """
     from informix_capture_client.row_fetch import SELECT_SECONDS, in_database_code_set
 
-    # Natively it is for the time of a query that the server may be silent for so long.
+    # Without a driver, this is the time that the server may be silent during a query.
     may_be_silent = sorts and options.transport != "sqli"
     most_seconds = SELECT_SECONDS if may_be_silent else silent_seconds(options)
     return _connect(options, options.database, db_locale, in_database_code_set, most_seconds)
@@ -133,10 +134,10 @@ def open_object_connection(options: SourceOptions, db_locale: str) -> Transport:
 
 
 def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport:
-    """Connect where captures are made, in the locale of the captured database (guide, chapter 1).
+    """Connect to the database for captures, in the locale of the captured database (guide, chapter 1).
 
-    That is the captured database itself, where the product allows it: syscdcv1 has one locale, which
-    need not be that of every captured database (decision 0024).
+    If the product allows it, that is the captured database itself: syscdcv1 has one locale, which may
+    differ from that of the captured database (decision 0024).
     """
     return _connect(options, options.dialect.capture_database or options.database, db_locale)
 
@@ -156,33 +157,33 @@ def _connect(
     return transport
 
 
-# sysmaster has what the server's environment said when its disk was initialised: nothing, or UTF-8
+# sysmaster has the locale of the environment in which its disk was initialised: none, or UTF-8
 _SYSTEM_LOCALES = ("en_US.819", "en_US.utf8")
-_REFUSALS = {-23197, -23101}  # another code set; no files of this locale
+_REFUSALS = {-23197, -23101}  # different code set; no files for this locale
 
 _ConnectTo = Callable[[str, str], Transport]  # to a database, with a DB_LOCALE
 
 
 class DatabaseLocales:
-    """In which locale each database of one server is opened; nothing of who asked is kept.
+    """The locale of each database of one server; nothing about users is kept.
 
-    A connection whose DB_LOCALE is absent or of another code set than the database's is refused with
-    -23197, as others measured of live servers (decision 0024). So sysmaster, whose own locale hardly
-    differs between servers, is asked for the database's, and every connection names one.
+    A connection whose DB_LOCALE is missing or has another code set than the database is refused with
+    -23197, as others have measured on live servers (decision 0024). So sysmaster, whose own locale is
+    almost always the same, is queried for the database's locale, and every connection sets it.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
     def open(self, database: str, connect: _ConnectTo, wanted: str = "") -> Transport:
-        """Connect to a database in its locale, spelt as is wanted.
+        """Connect to a database in its locale, spelled as wanted.
 
-        The server is asked the first time, and again when the database refuses what is known: it may
-        have been made anew.
+        The server is queried the first time, and again when the database refuses the cached locale,
+        because it may have been created again.
 
         Raises:
             BadOption: the wanted locale is not the database's.
-            InformixCdcError: there is no connection, or the locale cannot be asked for.
+            InformixCdcError: the connection fails, or the locale cannot be read.
         """
         if database == SYSTEM_DATABASE:
             return self._open_system(connect, wanted)
@@ -212,7 +213,7 @@ class DatabaseLocales:
         raise refused
 
     def _ask(self, database: str, connect: _ConnectTo, wanted: str) -> str:
-        """Return what to connect to a database with; what does not exist is refused by name."""
+        """Return the locale for a database; raise an error that names a missing database."""
         with contextlib.closing(self._open_system(connect, wanted)) as system:
             try:
                 rows = checked_rows(system, statements.DATABASE_LOCALE, database)
@@ -236,10 +237,10 @@ def _is_of_locale(answer: DriverAnswer | None) -> bool:
 
 
 def _require_database(database: str, there: Sequence[str]) -> None:
-    """Refuse a database of which a server knows no locale, and which is none of those it has.
+    """Refuse a database that does not exist and whose locale is unknown.
 
     Raises:
-        AccessRefused: names those that it has.
+        AccessRefused: lists the existing databases.
     """
     if there and database not in there and database != CDC_DATABASE:
         require(no_such_database(database, there))
@@ -247,19 +248,19 @@ def _require_database(database: str, there: Sequence[str]) -> None:
 
 def _cannot_be_asked(database: str, reason: InformixCdcError) -> InformixCdcError:
     return type(reason)(
-        f"the locale of database {database!r} cannot be asked for: {reason.message}",
-        "Set option dbLocale to the locale that the database was created in.",
+        f"the locale of database {database!r} cannot be read: {reason.message}",
+        "Set option dbLocale to the locale in which the database was created.",
         answer=reason.answer,
     )
 
 
-# Of Informix, and of its access method: a row or a table is locked, the wait has run out, deadlock
-# (finderr); which of them a server names first is an assumption.
+# Error codes of Informix and of its access method: row or table locked, lock wait timed out, deadlock
+# (finderr); which of them a server reports first is an assumption.
 _LOCKED = {-107, -113, -143, -154, -233, -243, -244, -245, -246, -289}
 
 
 def is_locked(reason: BaseException) -> bool:
-    """Tell whether an error says that others have locked what was to be read."""
+    """Return whether an error means that others have locked the rows to read."""
     answer = getattr(reason, "answer", None)
     if not isinstance(reason, ServerRefused) or answer is None:
         return False

@@ -1,8 +1,8 @@
-"""The tables that option `table` stands for: names, and patterns that the catalog answers.
+"""Resolve option `table`: names, and patterns that are matched with the catalog.
 
-Rule: what patterns match is looked up and logged where a query starts; later by discovery alone. Views,
-synonyms, system tables, temporary and RAW tables match nothing, as no capture can have them; a table
-with a column that cannot be captured does match, and is refused like one that is named.
+Rule: patterns are resolved and logged when a query starts, and later only by discovery. Views,
+synonyms, system, temporary and RAW tables never match, because they cannot be captured. A table with a
+column that cannot be captured does match, and is refused as if it were named.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from informix_capture_client.log_events import TABLES_MATCHED
 from informix_capture_client.sql_names import TableName, TablePattern
 from informix_cdc.options import SourceOptions
 
-logger = logging.getLogger("informix_cdc.connector.named_tables")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.named_tables")  # a logger name, not a module
 
 
 def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, ...]:
-    """Return the tables of option `table`: the named ones in their order, then what patterns match.
+    """Return the tables of option `table`: the named ones in order, then those that match patterns.
 
     Raises:
-        BadOption: a pattern matches nothing, or a table is named and excluded.
+        BadOption: a pattern matches nothing, or a table is both named and excluded.
     """
     choice = options.table_choice()
     if excluded := [name for name in choice.names if _is_one_of(name, choice.excluded)]:
         raise BadOption(
-            f"table {excluded[0]} is named by option table and by tableExclude.",
-            "Take it out of one of them.",
+            f"table {excluded[0]} is listed in both options table and tableExclude.",
+            "Remove it from one of them.",
             option="tableExclude",
         )
     if not choice.patterns:
@@ -41,9 +41,10 @@ def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, .
     names = (*choice.names, *matched)
     if len(names) == 1 and not options.row_form().has_fixed_schema:
         raise BadOption(
-            f"option 'table' is a pattern that only {names[0]} matches: with shape={options.shape} the"
-            " form of its rows would change with the next table that does.",
-            "Name the table, or set shape=json, whose columns are the same for any number of tables.",
+            f"option 'table' is a pattern that only {names[0]} matches: with"
+            f" shape={options.shape} the form of its rows would change when another table"
+            " matches.",
+            "Name the table, or set shape=json, whose columns do not depend on the number of tables.",
             option="table",
         )
     shown = ",".join(map(str, choice.patterns))
@@ -52,12 +53,12 @@ def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, .
 
 
 def matched_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, ...]:
-    """Return the tables that patterns match now, without those that are named; refuse nothing."""
+    """Return the tables that patterns match now, without the named ones; refuse nothing."""
     return _matched(options, _tables_there(options, catalog))
 
 
 def with_named_tables(options: SourceOptions, catalog: Catalog) -> SourceOptions:
-    """Return options that name their tables one by one."""
+    """Return options that list their tables by name."""
     if not options.table_choice().patterns:
         return options
     return options.of_tables(named_tables(options, catalog))
@@ -85,7 +86,7 @@ def _require_match(pattern: TablePattern, there: list[TableName]) -> None:
     if not any(map(pattern.matches, there)):
         raise BadOption(
             f"no table of database {pattern.database} matches {pattern}.",
-            "Upper and lower case count; views, synonyms, system and RAW tables match nothing.",
+            "Patterns are case-sensitive; views, synonyms, system and RAW tables never match.",
             option="table",
         )
 

@@ -1,6 +1,6 @@
-"""What the server says of its log and its capture sessions now, without a word about tables.
+"""Read the server's current log and capture sessions, without any tables.
 
-Rule: it only asks, over one connection to the CDC database.
+Rule: read-only, over one connection to the CDC database.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from informix_cdc.server.connections import open_connection
 
 @dataclass(frozen=True, slots=True)
 class ServerLog:
-    """A server's name and clock, its log, and its sessions as far as the user may see them."""
+    """A server's name, time, log, and capture sessions if the user may list them."""
 
     server: str
     clock: int
@@ -39,10 +39,10 @@ def open_server_log(options: SourceOptions) -> Iterator[Transport]:
 
 
 def read_server_log(connection: Transport, dialect: Dialect) -> ServerLog:
-    """Ask once.
+    """Read the facts once.
 
     Raises:
-        InformixCdcError: the server does not answer, or not the user.
+        InformixCdcError: the server does not answer, or refuses the user.
     """
     catalog = Catalog(connection, CDC_DATABASE)
     return ServerLog(
@@ -57,5 +57,5 @@ def read_server_log(connection: Transport, dialect: Dialect) -> ServerLog:
 def _sessions(connection: Transport, dialect: Dialect) -> tuple[OpenSession, ...] | Unanswered:
     try:
         return read_open_sessions(connection, dialect)
-    except AccessRefused as reason:  # the log may be told all the same
+    except AccessRefused as reason:  # the log may be readable all the same
         return Unanswered(reason.message, reason.remedy)

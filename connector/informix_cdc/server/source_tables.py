@@ -1,6 +1,6 @@
-"""What the catalog says of the captured tables, checked: the facts every part of a query starts from.
+"""Describe and check the captured tables with the catalog, for every part of a query.
 
-Rule: whatever can be wrong with the set-up is found here, before a capture session is opened.
+Rule: every problem of the set-up is found here, before a capture session is opened.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ from informix_checkpoints.table_states import Tables, TableState
 
 _ANY_COLUMN = ColumnChoice(unsupported="omit-following", lobs="omit")
 _OF_THE_SERVER = {SYSTEM_DATABASE, CDC_DATABASE, "sysutils", "sysuser", "sysadmin", "syscdr"}
-_FIRST_OF_USERS = 100  # tabid of the first table that a user makes: SQL Reference, systables
-_STORED_FORM = 2  # raise it when segments are written in another form
+_FIRST_OF_USERS = 100  # lowest tabid of a user's table: SQL Reference, systables
+_STORED_FORM = 2  # increase when the form of segments changes
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """The captured tables, how rows are made of them, and the digest their positions belong to.
+    """The captured tables, the form of their rows, and the digest for their positions.
 
     Attributes:
-        source: the digest of server and database.
+        source: digest of server and database.
         server: the server's name.
-        is_buffered: whether the database's commits may be in no log that can be read.
+        is_buffered: whether commits may be missing in the readable log for a while.
         is_ansi: whether each statement begins a transaction.
-        definitions: of the tables, in shape=arrow, where rows carry them.
+        definitions: of the tables, with shape=arrow, where rows carry them.
     """
 
     tables: tuple[Table, ...]
@@ -81,22 +81,22 @@ class SourceTables:
         return tuple(unqualified(str(table.name)) for table in self.tables)
 
     def states(self) -> dict[str, TableState]:
-        """Return what a stream that begins with these tables knows of them."""
+        """Return the table states of a stream that begins with these tables."""
         digests = map(table_digest, self.tables)
         return {name: TableState(digest) for name, digest in zip(self.names, digests, strict=True)}
 
     @property
     def identity(self) -> str:
-        """A digest of server, database and all tables: whatever is another one makes it another."""
+        """A digest of server, database and all tables; it changes if any of them changes."""
         return f"{self.source} {list_digest(self.server, self.tables)}"
 
     def of_first(self, count: int) -> str:
-        """Return the digest under which version 1 kept positions of the first of these tables."""
+        """Return the digest with which version 1 stored positions, for the first of these tables."""
         return list_digest(self.server, self.tables[:count])
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
-        """The captured tables, and behind them the one that is not delivered."""
+        """The captured tables, followed by the heartbeat table, which is not delivered."""
         return (*self.tables, self.heartbeat) if self.heartbeat else self.tables
 
     @property
@@ -108,21 +108,22 @@ class SourceTables:
 
     @property
     def row_digest(self) -> str:
-        """A short digest of everything that decides what the same records become."""
-        # The words are those of the first kept spools: a class may be renamed, its digest may not.
+        """A short digest of everything that determines the rows made from a record."""
+        # The text is that of the first stored spools: a class may be renamed, but its digest must not
+        # change.
         rules, form = _as_text("DecodeRules", self.rules), _as_text("Delivery", self.row_form)
         facts = f"{_STORED_FORM} {rules} {form}"
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
     def digests_of_rows_beside(self, known: int) -> tuple[str, ...]:
-        """Return what stored rows of this form are called: the first one now, all of them serve.
+        """Return the digests of stored rows in this form: the first is the current one, all are valid.
 
-        Where rows of one table become rows of several, or the other way round, what was stored has
-        another form; what is stored from there on says which form it has, and serves later processes,
-        who know of as many tables as there are.
+        When the rows of one table become rows of several, or vice versa, earlier stored rows have
+        another form. Rows stored from then on have their form recorded, which also serves later
+        processes.
 
         Args:
-            known: of how many tables the stream was until now.
+            known: number of tables of the stream until now.
         """
         if self.row_form.has_fixed_schema:
             return (self.row_digest,)
@@ -131,7 +132,7 @@ class SourceTables:
         return (self.row_digest, named) if (known > 1) == is_several else (named,)
 
     def numbered(self, known: Tables) -> dict[int, int]:
-        """Return since when tables are in the stream, by their numbers."""
+        """Return for each table, by number, the commit since which it is in the stream."""
         return {number: known[name].since for number, name in enumerate(self.names) if name in known}
 
     def encoder(
@@ -140,7 +141,7 @@ class SourceTables:
         observer: KeyObserver | None = None,
         contents: ObjectContents | None = None,
     ) -> ChangeEncoder:
-        """Return what makes rows of transactions; with `since`, of tables that have joined."""
+        """Return the encoder of transactions; with `since`, only for tables that have joined."""
         return make_encoder(
             self.tables,
             self.rules,
@@ -156,7 +157,7 @@ class SourceTables:
         return row_schema(self.tables, self.rules, self.row_form)
 
 
-# choices that the first kept spools did not know: told only if they are made
+# choices that did not exist in the first stored spools: part of the digest only if set
 _LATER = {"metadata", "lobs"}
 
 
@@ -170,13 +171,13 @@ def _as_text(name: str, choice: DecodeRules | RowForm) -> str:
 
 
 def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
-    """Look the tables up, choose their columns, and check that each can be captured.
+    """Look up the tables, choose their columns, and check that each can be captured.
 
     Raises:
         AccessRefused: there is no CDC database.
-        BadOption: the database is not logged or of another locale, `syscdcv1` is of another code set
-            where that matters, or a table or a column does not exist.
-        UnsupportedColumn: a column's type cannot be carried.
+        BadOption: the database is not logged or has another locale, `syscdcv1` has another code set
+            where that matters, or a table or column does not exist.
+        UnsupportedColumn: the type of a column is not supported.
     """
     logging = _require_databases(options, catalog)
     whole = catalog.tables(named_tables(options, catalog))
@@ -202,12 +203,12 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
 
 
 def _require_users_tables(database: str, tables: Sequence[Table]) -> None:
-    """Refuse the catalog of a database, and tables of databases that the server has for itself."""
+    """Refuse system tables, and tables in the server's own databases."""
     for table in tables:
         if database in _OF_THE_SERVER or 0 < table.table_id < _FIRST_OF_USERS:
             raise BadOption(
-                f"{table.name} is a system table, and these cannot be captured.",
-                "Name tables of a database of your own.",
+                f"{table.name} is a system table. System tables cannot be captured.",
+                "Use tables of your own databases.",
                 option="table",
             )
 
@@ -220,21 +221,21 @@ def _require_databases(options: SourceOptions, catalog: Catalog) -> DatabaseLogg
 
 
 def require_logged_database(options: SourceOptions, catalog: Catalog) -> DatabaseLogging:
-    """Refuse a database without logging, whose changes no capture can see; return how it is logged.
+    """Refuse a database without logging, whose changes cannot be captured; return its logging mode.
 
     Raises:
-        AccessRefused: there is no such database.
+        AccessRefused: the database does not exist.
         BadOption: it is not logged.
     """
     logging = catalog.database_logging()
     there = catalog.databases() if logging is None else ()
     require(check_database_logging(options.database, logging, options.dialect.owner, there))
-    assert logging is not None  # else it was refused
+    assert logging is not None  # otherwise it was refused
     return logging
 
 
 def _locale(options: SourceOptions, catalog: Catalog) -> str:
-    """Return the locale to connect with: as the user spells it, if it is the database's."""
+    """Return the locale to connect with, in the user's spelling if it is the database's locale."""
     locale = catalog.database_locale()
     require(check_locale(options.database, locale, options.db_locale))
     if options.dialect.capture_database:
@@ -244,7 +245,7 @@ def _locale(options: SourceOptions, catalog: Catalog) -> str:
 
 
 def _heartbeat(options: SourceOptions, catalog: Catalog) -> Table | None:
-    """Return the heartbeat table with one column: more is not read."""
+    """Return the heartbeat table with one column; others are not read."""
     if (name := options.heartbeat()) is None:
         return None
     (table,) = choose_columns([catalog.table(name)], _ANY_COLUMN)
@@ -252,7 +253,7 @@ def _heartbeat(options: SourceOptions, catalog: Catalog) -> Table | None:
 
 
 def require_capturing_server(catalog: Catalog, dialect: Dialect) -> None:
-    """Refuse a server of a cluster that runs no captures; one that does not tell is taken as it is.
+    """Refuse a cluster server that cannot run captures; accept one whose role is unknown.
 
     Raises:
         ServerRefused: it is a secondary of a release before 15.
@@ -265,7 +266,7 @@ def require_capturing_server(catalog: Catalog, dialect: Dialect) -> None:
 
 
 def server_version_text(catalog: Catalog) -> str:
-    """Return the server's version; empty where it does not tell, which is no reason to stop."""
+    """Return the server's version; empty if it does not report one."""
     try:
         return catalog.server_version()
     except (AccessRefused, ServerRefused):

@@ -1,7 +1,7 @@
-"""How Informix declares each captured table, and the key that identifies its rows.
+"""The definition of each captured table in Informix, and the key that identifies its rows.
 
-Rule: it travels as text with a table's rows in shape=arrow, so that a reader never asks a catalog that
-may have changed since the rows were captured.
+Rule: with shape=arrow it is sent as text with a table's rows, so that a reader never queries a catalog
+that may have changed since the rows were captured.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from informix_cdc.options import SourceOptions
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """A column as the catalog declares it.
+    """A column as declared in the catalog.
 
     Attributes:
-        type: in Informix's words, in upper case.
+        type: the Informix type, in upper case.
         is_nullable: whether Informix allows NULL.
     """
 
@@ -33,13 +33,13 @@ class DeclaredColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """A table as the catalog declares it.
+    """A table as declared in the catalog.
 
     Attributes:
-        table: owner.table, as SQL writes it.
+        table: owner.table, as in SQL.
         columns: in table order.
         key: names of the columns that identify a row; empty if there is no usable key.
-        why_no_key: the reason then.
+        why_no_key: the reason in that case.
     """
 
     table: str
@@ -48,14 +48,14 @@ class TableDefinition:
     why_no_key: str = ""
 
     def to_text(self) -> str:
-        """Return it as text."""
+        """Return the definition as text."""
         columns = [[column.name, column.type, column.is_nullable] for column in self.columns]
         known = {"table": self.table, "key": self.key, "why_no_key": self.why_no_key}
         return json.dumps({**known, "columns": columns}, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str | bytes) -> TableDefinition:
-        """Read what `to_text` wrote."""
+        """Parse a text written by `to_text`."""
         known = json.loads(text)
         columns = tuple(DeclaredColumn(*column) for column in known["columns"])
         return cls(known["table"], columns, tuple(known["key"]), known["why_no_key"])
@@ -64,12 +64,12 @@ class TableDefinition:
 def table_definitions(
     options: SourceOptions, tables: Sequence[Table], rules: DecodeRules, catalog: Catalog
 ) -> Iterator[TableDefinition]:
-    """Yield the definition of each captured table, in their order.
+    """Yield the definition of each captured table, in order.
 
     Args:
-        options: option snapshotKey names keys that the catalog does not know.
-        tables: with the columns that are captured.
-        rules: decide whether the values of a column identify rows.
+        options: option snapshotKey sets keys that are not in the catalog.
+        tables: with the captured columns.
+        rules: determine whether the values of a column identify rows.
         catalog: of the captured database.
     """
     key_rules = KeyRules(rules, catalog.ignores_case())

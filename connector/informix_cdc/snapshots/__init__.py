@@ -1,7 +1,7 @@
-"""The rows that were there before the stream: which tables, read by whom, and when they may go out.
+"""Initial snapshots: the tables, the threads that read them, and their chunks in the stream.
 
-Rule: what a snapshot decides is the client's room `snapshot`; here are the connections, the threads
-that read, and the door through which the capture loop lets chunks into the stream.
+Rule: the client's room `snapshot` has the logic; this room has connections, threads, and the only place
+where the capture loop inserts chunks into the stream.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Wait until transactions have ended on the server, and until the stream has shown that.
+"""Wait until transactions have ended on the server, and until the stream has passed their ends.
 
-Rule: the log must show it. Silence says so only near the log's end and after a minute, and only where a
-commit is in the log before its locks go: a stalled stream is silent too, with changes still to come.
+Rule: the log must show it. Silence counts as proof only near the end of the log and after a minute, and
+only if a commit is in the log before its locks are released: a stalled stream is silent too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from informix_cdc.options import SourceOptions
 from informix_cdc.server import open_catalog
 
 ASK_SECONDS = 1.0
-# A stream that shows nothing more for so long, and stands so near to the log's end, has shown what had
-# been committed (docs/assumptions.md, 33).
+# A stream that returns nothing more for so long, near the end of the log, has returned everything that
+# was committed (docs/assumptions.md, 33).
 QUIET_SECONDS = 60.0
 _NEAR = log_page(0, 4)
 
 
 class ServerSays(NamedTuple):
-    """What is open on the server, and then its clock and where its log ends."""
+    """The open transactions on the server, then its time and the end of its log."""
 
     still_open: frozenset[int]
     clock: int
@@ -36,7 +36,7 @@ class ServerSays(NamedTuple):
 
 
 def ask_server(options: SourceOptions) -> ServerSays:
-    """Ask who is open, and where the log ends, over a connection of its own."""
+    """Read the open transactions and the end of the log over a separate connection."""
     with open_catalog(options) as catalog:
         still_open = catalog.open_transactions()
         return ServerSays(still_open, catalog.clock(), page_after(catalog.current_position()))
@@ -44,16 +44,16 @@ def ask_server(options: SourceOptions) -> ServerSays:
 
 @dataclass(slots=True)
 class QuietTime:
-    """Measures how long a stream has returned only TIMEOUTs; it must see every answer."""
+    """Measures how long a stream has returned only TIMEOUTs; it must receive every answer."""
 
     _since: float | None = field(default=None, init=False)
 
     def restart(self) -> None:
-        """Count from the next TIMEOUT on."""
+        """Measure from the next TIMEOUT."""
         self._since = None
 
     def seconds(self, answer: Read, now: float) -> float:
-        """Return the length of the silence up to this answer; 0 if the answer holds another record."""
+        """Return the length of the silence up to this answer; 0 if the answer has another record."""
         if answer.block is None or not (answer.block.raw.kinds == RecordKind.TIMEOUT).all():
             self._since = None
             return 0.0
@@ -64,14 +64,15 @@ class QuietTime:
 
 @dataclass(slots=True)
 class AwaitedEnds:
-    """Asks now and then; once all have ended, the stream must pass what the log was then.
+    """Queries the server at intervals; once all have ended, the stream must pass the log's end of then.
 
     Args:
-        ask: asks the server.
-        is_buffered: whether commits may be in no log that can be read.
+        ask: queries the server.
+        is_buffered: whether commits may be missing in the readable log for a while.
         clock: a monotonic clock.
-        silent_seconds: of silence that count wherever the stream stands: only where nothing is lost by
-            a stream that is stalled. Else it must stand near the log's end, for a minute.
+        silent_seconds: length of a silence that counts wherever the stream is; only for uses where a
+            stalled stream loses nothing. By default the stream must be near the log's end, for a
+            minute.
     """
 
     ask: Callable[[], ServerSays]
@@ -84,20 +85,20 @@ class AwaitedEnds:
     _quiet_seconds: float = field(default=0.0, init=False)
 
     def watch(self, answer: Read) -> None:
-        """Measure the silence; every answer must come here or to `are_passed`."""
+        """Measure the silence; every answer must be passed to this or to `are_passed`."""
         self._quiet_seconds = self._quiet.seconds(answer, self.clock())
 
     @property
     def have_ended(self) -> bool:
-        """Whether the server has said that all have ended: every position counts from here on."""
+        """Whether the server has reported that all have ended: every position counts from here on."""
         return self._ended is not None
 
     def are_passed(self, answer: Read, is_open: Callable[[ServerSays], bool]) -> bool:
-        """Tell whether the stream has passed the end of all of them.
+        """Return whether the stream has passed the end of all of them.
 
         Args:
             answer: of the stream.
-            is_open: tells, by what the server says, whether one of them is open still.
+            is_open: returns whether one of them is still open, given the server's facts.
         """
         self.watch(answer)
         if self._ended is None:
@@ -120,14 +121,14 @@ class AwaitedEnds:
 
 
 def has_passed(answer: Read, log_end: int, quiet_seconds: float, *, is_buffered: bool) -> bool:
-    """Tell whether the stream has shown what was committed when the log ended there.
+    """Return whether the stream has passed everything committed when the log ended there.
 
     Args:
         answer: of the stream.
-        log_end: beyond every page that was written then, as `syslogs` counts pages.
-        quiet_seconds: how long the stream has shown nothing.
-        is_buffered: whether commits may be in the log buffer: they lie behind the pages that were
-            written (docs/assumptions.md, 15), and silence says nothing of them.
+        log_end: after every page that was written then, as `syslogs` counts pages.
+        quiet_seconds: length of the stream's silence.
+        is_buffered: whether commits may be in the log buffer, after the written pages
+            (docs/assumptions.md, 15); silence proves nothing about them.
     """
     if is_buffered:
         return answer.reached >= log_end + UNFLUSHED_LOG
@@ -135,9 +136,9 @@ def has_passed(answer: Read, log_end: int, quiet_seconds: float, *, is_buffered:
 
 
 def is_idle(answer: Read) -> bool:
-    """Tell whether the server has nothing more; a stream that has not begun has no events.
+    """Return whether the server has nothing more; a stream that has not begun has no events.
 
-    Only what came last says so: behind a TIMEOUT of before there may be more that is on its way.
+    Only the last record counts: after an earlier TIMEOUT more records may have arrived.
     """
     if answer.block is not None:
         return bool((answer.block.raw.kinds[-1:] == RecordKind.TIMEOUT).any())

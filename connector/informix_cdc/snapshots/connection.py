@@ -1,11 +1,11 @@
-"""The two connections by which a table is read for a snapshot.
+"""The two connections with which a table is read for a snapshot.
 
-Rule: one reads, the other asks the server and moves its log on, so that a table that is locked while it
-is read holds no question up. What they say to the server is said here, and no more.
+Rule: one reads, the other queries the server and advances the log, so that queries work while a table
+is locked for reading. Only this module sends their statements.
 
-    reading   SET ISOLATION TO COMMITTED READ LAST COMMITTED: no writer waits for us, and no row is
-              returned that may be rolled back (Guide to SQL: Syntax, "SET ISOLATION")
-    asking    systrans, the clock, the log's end; the marker
+    reading   SET ISOLATION TO COMMITTED READ LAST COMMITTED: it blocks no writer, and returns no row
+        that may be rolled back (Guide to SQL: Syntax, "SET ISOLATION") asking    systrans, the time,
+        the log's end; the marker
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ from informix_cdc.server import (
 )
 from informix_cdc.snapshots.plan import PlannedTable
 
-logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.snapshots")  # a logger name, not a module
 
 ROWS_A_BLOCK = 4096
-_MOST_LOCKED_BYTES = 1 << 30  # of a table that is read whole, since it is one chunk in memory
+_MOST_LOCKED_BYTES = (
+    1 << 30
+)  # maximum size of a table read in one go, because it is one chunk in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class RowsRead:
     """The rows of a chunk.
 
     Attributes:
-        last_key: the key of the last one as it was fetched; None where there is none.
-        is_last: whether the table has no rows behind.
+        last_key: key of the last row as fetched; None if there are no rows.
+        is_last: whether the table has no more rows after them.
     """
 
     rows: pa.Table
@@ -62,11 +64,11 @@ class RowsRead:
 
 
 class SnapshotConnection:
-    """Reads one table, and asks beside it.
+    """Reads one table, and queries the server on a second connection.
 
     Args:
-        options: with the password, or where it is.
-        source: how rows are decoded.
+        options: with the password or its location.
+        source: determines how rows are decoded.
         planned: the table.
     """
 
@@ -74,10 +76,10 @@ class SnapshotConnection:
         self._options, self._source, self._planned = options, source, planned
         is_native = options.transport == "sqli"
         self._commits = source.is_ansi and is_native
-        # Nor need a driver commit each statement of an ANSI database, where none begins a transaction:
-        # the next marker would be in the same one, and begin none that the stream shows.
+        # A driver must not commit each statement of an ANSI database, where no statement begins a
+        # transaction: the next marker would be in the same one, and begin none that the stream shows.
         self._asks_anew = source.is_buffered or (source.is_ansi and not is_native)
-        self._no_right: AccessRefused | None = None  # to write a marker: it is not asked for again
+        self._no_right: AccessRefused | None = None  # to write a marker: not tried again
         self._is_open = False
         with contextlib.ExitStack() as on_error:
             self._reading = open_snapshot_connection(
@@ -94,25 +96,25 @@ class SnapshotConnection:
         self._schema = table_schema(planned.table, source.rules)
 
     def close(self) -> None:
-        """Release both connections, and with them whatever is locked."""
+        """Release both connections, and all their locks."""
         self._reading.close()
         self._asking.close()
 
     def abandon(self) -> None:
-        """End what is being read, from another thread, where the transport can; it fails then."""
+        """Cancel the current read from another thread, if the transport can; the read then fails."""
         self._blocks.abandon()
 
-    # what is asked
+    # queries
 
     def open_transactions(self) -> frozenset[int]:
-        """Return the ids of the transactions that are open now."""
+        """Return the ids of all open transactions."""
         return self._catalog.open_transactions()
 
     def holders(self) -> str:
-        """Return who holds locks of the table, and how its rows are locked, in words."""
+        """Return which sessions hold locks on the table, and its lock mode, as text."""
         sessions = self._catalog.lock_holders(self._planned.table.name)
-        who = f"; sessions {', '.join(map(str, sessions))} hold locks of it" if sessions else ""
-        page = "; its rows are locked by page (LOCK MODE PAGE)" if self._planned.locks.by_page else ""
+        who = f"; sessions {', '.join(map(str, sessions))} hold locks on it" if sessions else ""
+        page = "; it has page locks (LOCK MODE PAGE)" if self._planned.locks.by_page else ""
         return who + page
 
     def clock(self) -> int:
@@ -120,17 +122,17 @@ class SnapshotConnection:
         return self._catalog.clock()
 
     def barrier(self) -> Barrier:
-        """Return what a record must be beyond that was written after now."""
+        """Return a barrier that every later record passes."""
         return Barrier(self._catalog.clock(), self._log_end())
 
     def _log_end(self) -> int:
-        """Return a place that the log's end has not reached, its buffer included."""
+        """Return a position that the log, including its buffer, has not reached."""
         return self._catalog.current_position() + UNFLUSHED_LOG
 
-    # what is read
+    # reading
 
     def chunk(self, query: ChunkQuery, after: Bounds | None, most_rows: int) -> RowsRead:
-        """Read the rows behind a key, at most so many, and at most about `snapshotChunkBytes`."""
+        """Read the rows after a key, up to a number, and up to about `snapshotChunkBytes`."""
         if after is None:
             statement, arguments = query.first(most_rows), list[Argument]()
         else:
@@ -149,7 +151,7 @@ class SnapshotConnection:
     def _fetched(
         self, statement: str, arguments: Sequence[Argument], most_bytes: int
     ) -> tuple[pa.Table, int, Sequence[str | None]]:
-        """Return rows, their size, and the last as it was fetched; none are asked for beyond a size."""
+        """Return rows, their size, and the last row as fetched; stop fetching at a size."""
         read, size_bytes = list[pa.RecordBatch](), 0
         columns = self._planned.table.columns
         with contextlib.closing(
@@ -166,13 +168,15 @@ class SnapshotConnection:
 
     def lock(self, query: WholeTableQuery) -> None:
         """Lock the table in share mode: its writers wait until `release`."""
-        if not (self._source.is_ansi or self._is_open):  # there a transaction is begun by itself
+        if not (
+            self._source.is_ansi or self._is_open
+        ):  # an ANSI database begins transactions implicitly
             self._reading.rows(BEGIN_WORK)
             self._is_open = True
         self._reading.rows(query.lock)
 
     def require_lock(self) -> None:
-        """Refuse to go on if the transaction that has locked the table is over.
+        """Fail if the transaction that has locked the table is over.
 
         Raises:
             ConnectionLost: the server has ended the session, and with it the lock.
@@ -188,29 +192,28 @@ class SnapshotConnection:
         rows, size_bytes, _ = self._fetched(query.rows, (), _MOST_LOCKED_BYTES)
         if size_bytes >= _MOST_LOCKED_BYTES:
             raise BadOption(
-                f"table {query.table.name} has no key and {_MOST_LOCKED_BYTES >> 20} MiB of rows or"
-                " more: read whole, it does not fit into memory.",
-                "Name a key of it with option snapshotKey, or leave it out of option initialSnapshot.",
+                f"table {query.table.name} has no key and at least {_MOST_LOCKED_BYTES >> 20}"
+                " MiB of rows: it does not fit into memory when it is read in one go.",
+                "Set a key for it with option snapshotKey, or remove it from option initialSnapshot.",
                 option="initialSnapshot",
             )
         return RowsRead(rows, None, is_last=True)
 
     def release(self) -> None:
-        """Let the writers of a locked table go on."""
+        """Let the writers of a locked table continue."""
         self._reading.rows(COMMIT_WORK)
 
-    # what moves the log
+    # advancing the log
 
     def write_marker(self) -> ServerRefused | AccessRefused | None:
-        """Write something into the log that every session on it is shown, if we may.
+        """Write something into the log that every session receives, if allowed.
 
-        Returns:
-            Why it could not be written: this time, or, for want of a right, ever; None if it is, or is
-            not to be.
+        Returns: Why it could not be written, this time or, for lack of a right, permanently; None if it
+        was written, or need not be.
 
         Raises:
-            InformixCdcError: what option snapshotMarker names cannot be written, or nobody answers any
-                more.
+            InformixCdcError: the table of option snapshotMarker cannot be written, or the server does
+                not answer any more.
         """
         kind = self._options.snapshot_marker
         if kind == NO_MARKER or self._no_right is not None:
@@ -226,7 +229,7 @@ class SnapshotConnection:
         except ServerRefused as reason:  # its dbspace may be full, or its catalog locked, for a moment
             if kind != ANY_MARKER and not is_locked(reason):
                 raise
-            refusal = reason  # half a marker would be in the way of each that follows
+            refusal = reason  # a partial marker would make all later ones fail
         if refusal is not None or self._asks_anew:
             self._ask_anew()
         return refusal
@@ -238,7 +241,7 @@ class SnapshotConnection:
             self._asking.rows(COMMIT_WORK)
 
     def _connected_to_ask(self) -> Transport:
-        """Connect anew; a row of the heartbeat table that others have locked is waited for."""
+        """Connect again; wait for a row of the heartbeat table that others have locked."""
         with contextlib.ExitStack() as on_error:
             transport = open_connection(self._options, self._options.database)
             on_error.callback(transport.close)
@@ -247,11 +250,11 @@ class SnapshotConnection:
         return transport
 
     def _ask_anew(self) -> None:
-        """End the connection that has marked, with its temporary table and its transaction.
+        """Close the connection that has written the marker, with its temporary table and transaction.
 
-        A buffered log is written then (Guide to SQL: Syntax, "CREATE DATABASE", WITH BUFFERED LOG).
-        Without it a marker would be in no log that can be read before a checkpoint, minutes later on a
-        server that is idle.
+        That flushes a buffered log (Guide to SQL: Syntax, "CREATE DATABASE", WITH BUFFERED LOG).
+        Otherwise a marker would not be readable before a checkpoint of the server, minutes later if it
+        is idle.
         """
         previous, self._asking = self._asking, self._connected_to_ask()
         previous.close()

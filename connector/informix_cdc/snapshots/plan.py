@@ -1,7 +1,7 @@
-"""Which tables of a stream have a snapshot, and by which key each is read.
+"""Determine which tables of a stream have a snapshot, and the key of each.
 
-Rule: whatever a snapshot would fail at for sure is found before the stream begins: a table without a
-key, a right that is missing, a name that is not captured.
+Rule: everything that would certainly fail a snapshot is found before the stream begins: a table without
+a key, a missing right, a table that is not captured.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, is_locked, open_catalog
 from informix_checkpoints.table_states import SnapshotState, Tables, TableState
 
-logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.snapshots")  # a logger name, not a module
 
-_NEVER = (1 << 63) - 1  # above all commits
+_NEVER = (1 << 63) - 1  # greater than all commits
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class PlannedTable:
 
     Attributes:
         name: owner.table.
-        number: its place among the captured tables.
-        key: what it is read by; None: it is locked, and read whole.
-        locks: how its rows are locked, and how many there were when statistics were last made.
-        rows: how many of them are in the stream already.
+        number: its index among the captured tables.
+        key: the key to read it by; None: it is locked, and read in one go.
+        locks: its lock mode, and the number of rows in its statistics.
+        rows: number of rows that are already in the stream.
     """
 
     name: str
@@ -50,9 +50,9 @@ class PlannedTable:
 
 
 def not_yet_delivered(planned: Iterable[PlannedTable]) -> dict[int, int]:
-    """Return since when tables without a key are in the stream, by number: not before they are read.
+    """Return for tables without a key, by number, since when they are in the stream: from the read on.
 
-    Their rows cannot be told apart: a change of before would come a second time, in the chunk.
+    Their rows cannot be told apart: an earlier change would be delivered a second time, in the chunk.
     """
     return {table.number: _NEVER for table in planned if table.key is None}
 
@@ -60,16 +60,16 @@ def not_yet_delivered(planned: Iterable[PlannedTable]) -> dict[int, int]:
 def states_at_first(
     options: SourceOptions, source: SourceTables, left: Tables | None = None
 ) -> dict[str, TableState]:
-    """Return what a stream knows of its tables where each of them begins.
+    """Return the table states of a stream that begins.
 
     Args:
         options: which tables have a snapshot.
         source: the captured tables.
-        left: what was known of tables where a stream was lost; a table that was made again since is
+        left: states of tables where a stream lost data; a table that was created again since counts as
             another one.
 
     Raises:
-        BadOption: option initialSnapshot names what is not captured.
+        BadOption: option initialSnapshot names a table that is not captured.
     """
     wanted = wanted_tables(options, source.tables)
     states = {}
@@ -81,7 +81,7 @@ def states_at_first(
 
 
 def with_keys(states: Tables, planned: Iterable[PlannedTable]) -> dict[str, TableState]:
-    """Return what a stream knows of its tables, with the keys by which they are read."""
+    """Return the table states of a stream, with the keys by which the tables are read."""
     keys = {each.name: each.key.names for each in planned if each.key is not None}
     return {
         name: replace(state, snapshot=replace(state.snapshot, key=keys[name]))
@@ -94,7 +94,7 @@ def with_keys(states: Tables, planned: Iterable[PlannedTable]) -> dict[str, Tabl
 def look_up_snapshots(
     options: SourceOptions, source: SourceTables, known: Tables
 ) -> tuple[PlannedTable, ...]:
-    """Return what `plan_snapshots` does; the server is not asked where no table can have one."""
+    """Return the result of `plan_snapshots`; do not query the server if no table can have one."""
     under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
     if not (options.initial_snapshot or under_way):
         return ()
@@ -105,18 +105,18 @@ def look_up_snapshots(
 def plan_snapshots(
     options: SourceOptions, source: SourceTables, catalog: Catalog, known: Tables
 ) -> tuple[PlannedTable, ...]:
-    """Return the tables whose snapshot is to begin or to go on, in the order of option table.
+    """Return the tables whose snapshot is to begin or continue, in the order of option table.
 
     Args:
-        options: with the tables named one by one.
+        options: with all tables listed by name.
         source: the captured tables.
         catalog: of the captured database.
-        known: what the stream knows of tables; empty where it has not begun.
+        known: table states of the stream; empty if it has not begun.
 
     Raises:
-        AccessRefused: a table may not be read.
-        BadOption: a table has no key that can be used, and is not to be locked; or the options do not
-            let a snapshot go on that is under way.
+        AccessRefused: the user may not read a table.
+        BadOption: a table has no usable key, and must not be locked; or the options do not allow a
+            running snapshot to continue.
     """
     states = {**states_at_first(options, source), **known}
     _log_those_without(options, source, known)
@@ -133,8 +133,8 @@ def plan_snapshots(
     named = options.snapshot_key_names()
     planned = []
     for (number, name, table, snapshot), found, locked in zip(open_, keys, locks, strict=True):
-        assert snapshot is not None  # by the choice above
-        # It goes on by the key that it began with: the last one read is of that.
+        assert snapshot is not None  # because of the choice above
+        # It continues with the key that it began with: the last key read belongs to that.
         columns = snapshot.key if snapshot.after else named.get(table.name, ())
         key = _key(options, table, found, rules, columns)
         _require_may_go_on(options, name, snapshot, key)
@@ -146,38 +146,40 @@ def plan_snapshots(
 def _require_may_go_on(
     options: SourceOptions, name: str, snapshot: SnapshotState, key: SnapshotKey | None
 ) -> None:
-    """Refuse options by which a snapshot cannot end, whatever option initialSnapshot says by now.
+    """Refuse options with which a running snapshot cannot finish, whatever initialSnapshot is now.
 
     Raises:
-        BadOption: names the option that is in its way.
+        BadOption: names the option.
     """
     if options.shape == "raw":
         raise BadOption(
-            f"the snapshot of {name} is under way, and shape=raw has records of the log, not rows.",
-            "Set option shape as it was until the snapshot is done.",
+            f"the snapshot of {name} is not finished, but shape=raw delivers records of the log,"
+            " not rows.",
+            "Restore the previous option shape until the snapshot is done.",
             option="shape",
         )
     if not options.spool_path:
         raise BadOption(
-            f"the snapshot of {name} is under way, and option spoolPath is not set: rows of a snapshot"
-            " that a batch has to show again are nowhere else.",
-            "Set spoolPath as it was until the snapshot is done.",
+            f"the snapshot of {name} is not finished, but option spoolPath is not set: if a"
+            " batch is repeated, its snapshot rows come from the spool.",
+            "Restore the previous option spoolPath until the snapshot is done.",
             option="spoolPath",
         )
-    if snapshot.key and key is None:  # its changes are with Spark, and would be in the one chunk too
+    if snapshot.key and key is None:  # Spark has changes of it, which would be in the one chunk too
         raise BadOption(
-            f"the snapshot of {name} was begun by its key ({', '.join(snapshot.key)}), which it has not"
-            " any more: it cannot be locked and read whole, since changes of it have been delivered.",
-            f"Name a key with option snapshotKey, or {NEW_STREAM}.",
+            f"the snapshot of {name} was started with its key ({', '.join(snapshot.key)}), which"
+            " no longer exists. It cannot switch to locking the table, because changes of it"
+            " have been delivered.",
+            f"Set a key with option snapshotKey, or {NEW_STREAM}.",
             option="snapshotKey",
         )
 
 
 def _require_readable(catalog: Catalog, table: Table) -> None:
-    """Refuse a table that the user may not read; one that others have locked now may be.
+    """Refuse a table that the user may not read; one that others have locked is accepted.
 
     Raises:
-        AccessRefused: it may not.
+        AccessRefused: the user may not read it.
     """
     try:
         catalog.require_readable(WholeTableQuery(table).no_rows)
@@ -188,7 +190,7 @@ def _require_readable(catalog: Catalog, table: Table) -> None:
         raise AccessRefused(
             f"rows of {table.name} cannot be read for its snapshot: {reason.message}",
             f"GRANT SELECT ON {unqualified(str(table.name))} to the user of the connection, or"
-            " leave the table out of option initialSnapshot.",
+            " remove the table from option initialSnapshot.",
             answer=reason.answer,
         ) from None
 
@@ -205,10 +207,10 @@ def _key(
 
 
 def wanted_tables(options: SourceOptions, tables: Sequence[Table]) -> set[TableName]:
-    """Return the names of the captured tables that option initialSnapshot asks for.
+    """Return the names of the captured tables in option initialSnapshot.
 
     Raises:
-        BadOption: it names what is not captured.
+        BadOption: it names a table that is not captured.
     """
     if not options.initial_snapshot:
         return set()
@@ -218,8 +220,8 @@ def wanted_tables(options: SourceOptions, tables: Sequence[Table]) -> set[TableN
     for each in choice:
         if not _matching(each, names):
             raise BadOption(
-                f"option 'initialSnapshot' has {each}, which is no captured table.",
-                "Name tables that option table names too, or set initialSnapshot to all or none.",
+                f"option 'initialSnapshot' has {each}, which is not a captured table.",
+                "List only tables of option table, or set initialSnapshot to all or none.",
                 option="initialSnapshot",
             )
     return {name for each in choice for name in _matching(each, names)}
@@ -232,7 +234,7 @@ def _matching(choice: TableName | TablePattern, names: Sequence[TableName]) -> l
 
 
 def _log_those_without(options: SourceOptions, source: SourceTables, known: Tables) -> None:
-    """Say which tables have been captured without: what was left out then could not be made good."""
+    """Log which tables have been captured without a snapshot, which cannot be added later."""
     wanted = wanted_tables(options, source.tables)
     for name, table in zip(source.names, source.tables, strict=True):
         if table.name in wanted and name in known and known[name].snapshot is None:

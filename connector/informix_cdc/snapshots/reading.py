@@ -1,13 +1,13 @@
-"""Read one table for its snapshot, chunk by chunk, in a thread of its own.
+"""Read one table for its snapshot, chunk by chunk, in a separate thread.
 
-Rule: it never touches the spool. A chunk begins at a low watermark that is settled, and is offered with
-a barrier that was set once its last row had been fetched; the capture loop lets it into the stream.
+Rule: it never accesses the spool. A chunk begins at a settled low watermark, and is offered with a
+barrier that was set after its last row had been fetched; the capture loop inserts it into the stream.
 
-    low watermark   a commit place of a second ago, below whatever is still open (`Slots`)
-    rows            SELECT FIRST n ... behind the last key
-    barrier         the server's clock, and where its log may end
-    marker          once the clock's second is over: so that a record of a later one comes; also while
-                    the next chunk is read, however long that takes
+    low watermark   a commit position of a second ago, before all open transactions (`Slots`)
+    rows            SELECT FIRST n ... after the last key
+    barrier         the server's time, and a limit for the end of its log
+    marker          written when the second of the barrier is over, so that a later record arrives; also
+                    while the next chunk is read, however long that takes
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from informix_cdc.snapshots.connection import RowsRead, SnapshotConnection, logg
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
 
 POLL_SECONDS = 0.05
-_MARK_SECONDS = 0.25  # between two looks at the server's clock
+_MARK_SECONDS = 0.25  # between two reads of the server's time
 _LOCK_PAUSE_SECONDS = 1.0
-_ASK_SECONDS = 5.0  # between two questions whether the server lives, while it looks for rows
+_ASK_SECONDS = 5.0  # between two checks whether the server answers, while it searches for rows
 
 T = TypeVar("T")
 ChooseLow = Callable[[Callable[[], frozenset[int]]], int | None]
@@ -41,11 +41,11 @@ ChooseLow = Callable[[Callable[[], frozenset[int]]], int | None]
 
 @contextlib.contextmanager
 def in_a_thread(do: Callable[[], bool]) -> Iterator[None]:
-    """Do something every now and then beside what is done inside, until it says that nothing is left.
+    """Run a function at intervals in the background of the block, until it returns False.
 
     Raises:
-        InformixCdcError: it has failed; raised once what is inside has ended, and instead of what that
-            raises.
+        InformixCdcError: the function failed; raised at the end of the block, in place of the block's
+            error.
     """
     is_over, failures = threading.Event(), list[BaseException]()
 
@@ -53,7 +53,7 @@ def in_a_thread(do: Callable[[], bool]) -> Iterator[None]:
         try:
             while not is_over.wait(POLL_SECONDS) and do():
                 pass
-        except BaseException as reason:  # noqa: BLE001 - whoever began it raises it
+        except BaseException as reason:  # noqa: BLE001 - the caller raises it
             failures.append(reason)
 
     thread = threading.Thread(target=run, name="informix-cdc snapshot marker", daemon=True)
@@ -74,14 +74,14 @@ class TableReader:
     Args:
         snapshot: the table.
         connect: opens the connections.
-        choose_low: returns a settled low watermark, given what asks for the open transactions; None:
-            try again later.
-        may_read: whether there is room for more; a spool that Spark leaves lying has none.
-        options: how long locks are waited for.
+        choose_low: returns a settled low watermark, given a function that reads the open transactions;
+            None: try again later.
+        may_read: whether there is room for more rows in the spool.
+        options: how long to wait for locks.
         stop: whether to end.
         clock: a monotonic clock.
-        in_background: does something again and again while a block runs, until it says that nothing is
-            left; it has its own connection.
+        in_background: runs a function at intervals during a block, until it returns False; it has a
+            separate connection.
     """
 
     snapshot: TableSnapshot
@@ -92,7 +92,7 @@ class TableReader:
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
     in_background: Callable[[Callable[[], bool]], AbstractContextManager[None]] = in_a_thread
-    _unmarked: list[int] = field(default_factory=list, init=False)  # clocks of barriers, none behind
+    _unmarked: list[int] = field(default_factory=list, init=False)  # times of barriers without a marker
     _check_marker_at: float = field(default=0.0, init=False)
     _ask_at: float = field(default=0.0, init=False)
     _is_locked: bool = field(default=False, init=False)
@@ -101,7 +101,7 @@ class TableReader:
         """Read until all rows are in the stream, or until told to stop.
 
         Raises:
-            InformixCdcError: the table cannot be read on.
+            InformixCdcError: the table cannot be read further.
         """
         with contextlib.closing(self.connect()) as connection:
             while self.is_wanted:
@@ -112,14 +112,14 @@ class TableReader:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether rows are still to be read, or to be let into the stream."""
+        """Whether rows still have to be read, or inserted into the stream."""
         return not (self.snapshot.is_done or self.stop.is_set())
 
     def step(self, connection: SnapshotConnection) -> bool:
-        """Mark what is due, and read a chunk if there is one to read; tell whether there was.
+        """Write due markers, and read a chunk if possible; return whether one was read.
 
         Raises:
-            InformixCdcError: the table cannot be read on.
+            InformixCdcError: the table cannot be read further.
         """
         self._mark_if_due(connection)
         if self.snapshot.is_read or not self.snapshot.has_room or not self.may_read():
@@ -138,9 +138,9 @@ class TableReader:
         return True
 
     def _rows(self, connection: SnapshotConnection, chunk: Collecting) -> RowsRead:
-        """Return the rows of a chunk; a table without a key is one, read while its writers wait.
+        """Return the rows of a chunk; a table without a key is one chunk, read while its writers wait.
 
-        It is locked first: whoever had changed it by then is in the log before the barrier.
+        It is locked first: earlier changes are then in the log before the barrier.
         """
         if (key := self.snapshot.planned.key) is not None:
             return connection.chunk(ChunkQuery(self._table, key), chunk.after, chunk.most_rows)
@@ -155,9 +155,9 @@ class TableReader:
         return self.snapshot.planned.table
 
     def _mark_if_due(self, connection: SnapshotConnection) -> None:
-        """Write a marker behind the chunks of seconds that are over: a record of a later one comes.
+        """Write a marker after chunks whose second is over, so that a later record arrives.
 
-        The stream is expected to show it from then on, whether it could be written or not.
+        From then on the stream is expected to pass it, whether it could be written or not.
         """
         if not self._unmarked or self.clock() < self._check_marker_at:
             return
@@ -170,16 +170,16 @@ class TableReader:
         if refusal is not None and self.snapshot.refusal is None:
             MARKER_REFUSED.log(logger, table=self._table.name, reason=refusal)
         self.snapshot.record_marker(clock, refusal)
-        if isinstance(refusal, ServerRefused):  # for now
+        if isinstance(refusal, ServerRefused):  # this time only
             self._check_marker_at = self.clock() + _LOCK_PAUSE_SECONDS
         else:
             self._unmarked = [barrier for barrier in self._unmarked if barrier >= clock]
 
     def _keep_alive(self, connection: SnapshotConnection) -> bool:
-        """Mark what is due while rows are read, and see that the server lives; tell whether to go on.
+        """Write due markers during a read, and check the server; return whether to continue.
 
-        It may be silent for minutes before its first row. Once it answers nothing at all, or nobody
-        wants the rows any more, the reading is ended.
+        The server may be silent for minutes before its first row. If it does not answer at all, or if
+        the rows are no longer needed, the read is cancelled.
         """
         with contextlib.ExitStack() as otherwise:
             otherwise.callback(connection.abandon)
@@ -193,13 +193,13 @@ class TableReader:
         return True
 
     def _tried(self, connection: SnapshotConnection, read: Callable[[], T]) -> T | None:
-        """Return what is read, however long others lock it; None if told to stop meanwhile.
+        """Return the result of a read, waiting for locks; None if told to stop meanwhile.
 
-        Markers are written during each try, and never while it is asked who holds the locks.
+        Markers are written during each attempt, but never while the lock holders are queried.
 
         Raises:
-            ServerRefused: it was locked for longer than option snapshotLockSeconds, from the first
-                refusal on: before that the server may have looked for rows.
+            ServerRefused: rows were locked for longer than option snapshotLockSeconds, counted from the
+                first refusal, because before that the server may have searched for rows.
         """
         since: float | None = None
         while not self.stop.is_set():
@@ -221,10 +221,10 @@ class TableReader:
     ) -> None:
         if seconds >= self.options.snapshot_lock_seconds:
             raise ServerRefused(
-                f"rows of {self._table.name} have been locked for {seconds:.0f} s, so that its snapshot"
-                f" cannot be read{connection.holders()}: {reason.message}",
-                "Let whoever holds the locks end, or raise option snapshotLockSeconds; the snapshot"
-                " goes on behind the last chunk.",
+                f"rows of {self._table.name} have been locked for {seconds:.0f} s, so its"
+                f" snapshot cannot be read{connection.holders()}: {reason.message}",
+                "Let the sessions that hold the locks finish, or raise option"
+                " snapshotLockSeconds; the snapshot continues after the last chunk.",
                 answer=reason.answer,
                 table=str(self._table.name),
             ) from None
@@ -233,12 +233,12 @@ class TableReader:
 
 
 def run_in_a_thread(reader: TableReader, fail: Callable[[BaseException], None]) -> None:
-    """Run a reader beside the capture; what it fails with is handed over."""
+    """Run a reader in the background of the capture; its error is passed on."""
 
     def run() -> None:
         try:
             reader.run()
-        except BaseException as reason:  # noqa: BLE001 - whoever is told raises it
+        except BaseException as reason:  # noqa: BLE001 - passed on to be raised
             fail(reason)
 
     name = f"informix-cdc snapshot of {reader.snapshot.planned.name}"

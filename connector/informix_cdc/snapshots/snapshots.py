@@ -1,9 +1,9 @@
-"""The tables under snapshot, as the capture loop sees them: the one door for chunks into the stream.
+"""The tables under snapshot, from the view of the capture loop: inserts chunks into the stream.
 
-Rule: all of it runs in the capture's thread but for what the readers are handed, which holds a lock.
+Rule: everything runs in the capture's thread, except for the functions passed to readers, which lock.
 
-    due       after what came is appended: record places, return whether a chunk or a table is due
-    emit      once everything that has come is in the spool: begin the next table, put what is due there
+    due       after an answer is appended: record positions, return whether a chunk or a table is due
+    emit      when everything read so far is in the spool: begin the next table, insert due chunks
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ from informix_checkpoints.table_states import SnapshotState
 
 @dataclass(frozen=True, slots=True)
 class TableProgress:
-    """How far the snapshot of one table is.
+    """The progress of one table's snapshot.
 
     Attributes:
         name: owner.table.
-        rows: how many have been read into the stream, or left out since the stream has them.
-        estimate: how many the table has, by its statistics; 0 if these say nothing.
+        rows: number of rows read into the stream, or left out because the stream has newer ones.
+        estimate: number of rows in the table's statistics; 0 if unknown.
         is_done: whether there are no more.
         left_out: how many of `rows` are in the stream as changes instead.
     """
@@ -68,7 +68,7 @@ class TableProgress:
 
     @property
     def percent(self) -> float | None:
-        """How much of the table has been read, by its statistics; None if these say nothing."""
+        """Progress in percent, based on the table's statistics; None if these are missing."""
         if self.is_done:
             return 100.0
         return min(100.0 * self.rows / self.estimate, 99.9) if self.estimate else None
@@ -79,14 +79,14 @@ class SnapshotFigures:
     """Counts since the query began.
 
     Attributes:
-        tables_left: tables whose snapshot is not done.
-        is_paused: reading waits until Spark has taken more.
-        rows: put into the stream.
-        dropped_rows: left out, since the stream has them.
-        chunks: read and put into the stream.
-        thrown_away: chunks that were read again, since too many keys were touched meanwhile.
+        tables_left: number of tables whose snapshot is not done.
+        is_paused: whether reading waits for Spark.
+        rows: inserted into the stream.
+        dropped_rows: left out because the stream has newer ones.
+        chunks: read and inserted into the stream.
+        thrown_away: chunks that were read again, because too many keys were touched meanwhile.
         touched_keys: keys that are remembered now.
-        tables: how far each table is that was not done when the query began.
+        tables: progress of each table that was not done when the query began.
         waiting_seconds: how long the oldest chunk has waited for the stream; 0 if none waits.
     """
 
@@ -102,7 +102,7 @@ class SnapshotFigures:
 
     @property
     def percent(self) -> float | None:
-        """How much of all tables has been read, by their statistics; None if these say nothing."""
+        """Progress of all tables in percent, based on their statistics; None if these are missing."""
         tables = [*self.tables.values()]
         if not tables or any(each.percent is None for each in tables):
             return None
@@ -112,18 +112,18 @@ class SnapshotFigures:
         return min(100.0 * sum(each.rows for each in tables) / size, 99.9)
 
 
-# What was open before the stream has ended, says the server: chunks from then on have its changes.
+# According to the server, all transactions older than the stream have ended: later chunks have them.
 _SILENT_SECONDS = 1.0
 _FORGET_SECONDS = 5.0  # older than any low watermark that is chosen now
 _TELL_SECONDS = 60.0
 
 
 class CaptureSide(Protocol):
-    """What snapshots ask of the capture that they are part of, and tell it."""
+    """The interface of the capture that snapshots belong to."""
 
     @property
     def figures(self) -> SnapshotFigures:
-        """Return what counts on over all sessions of a query."""
+        """Return the counters, which continue over all sessions of a query."""
         ...
 
     def may_begin(self) -> bool:
@@ -131,7 +131,7 @@ class CaptureSide(Protocol):
         ...
 
     def has_room(self) -> bool:
-        """Return whether the spool has room for rows that need not come now."""
+        """Return whether the spool has room for rows that are not urgent."""
         ...
 
     def record(self, segment: Segment, seconds: int) -> None:
@@ -139,13 +139,13 @@ class CaptureSide(Protocol):
 
 
 class NoSnapshots(Companion):
-    """No table is to be read."""
+    """Stands for no tables under snapshot."""
 
     touched: TouchedTables | None = None
 
     @property
     def watches(self) -> list[Callable[[RecordBlock], None]]:
-        """What is shown each block of records of the session."""
+        """The functions that receive each block of records of the session."""
         return []
 
     def close(self) -> None:
@@ -153,15 +153,15 @@ class NoSnapshots(Companion):
 
 
 class Snapshots(NoSnapshots):
-    """Reads the planned tables while one session of the stream goes on.
+    """Reads the planned tables while one session of the stream runs.
 
     Args:
-        options: with the password, or where it is.
+        options: with the password or its location.
         source: the captured tables.
-        planned: those whose snapshot is not done.
-        capture: that they are part of.
+        planned: the tables whose snapshot is not done.
+        capture: the capture that they belong to.
         clock: a monotonic clock.
-        run: runs what reads a table, at its own pace.
+        run: runs the reader of a table, at its own pace.
 
     Attributes:
         touched: observes the changes that are encoded.
@@ -186,9 +186,9 @@ class Snapshots(NoSnapshots):
         self._aged, self._older = AgedPlaces(AGE_SECONDS), AgedPlaces(_FORGET_SECONDS)
         self._older_ends = AwaitedEnds(self._ask, source.is_buffered, clock, _SILENT_SECONDS)
         self._logged_at = clock()
-        self._unknown: frozenset[int] = frozenset()  # whom chunks wait for
+        self._unknown: frozenset[int] = frozenset()  # transactions that chunks wait for
         self._failures: list[BaseException] = []
-        self._sharing = threading.Lock()  # slots and places, which readers ask
+        self._sharing = threading.Lock()  # for slots and places, which readers use
         self._stop = threading.Event()
         for each in planned:
             progress = TableProgress(each.name, each.rows, each.locks.row_estimate, is_done=False)
@@ -196,31 +196,31 @@ class Snapshots(NoSnapshots):
         self._show_figures()
 
     def close(self) -> None:
-        """Let the readers end; a query in flight is left to itself."""
+        """Let the readers end; a query in flight is not awaited."""
         self._stop.set()
 
     def _ask(self) -> ServerSays:
         return ask_server(self._options)
 
-    # the session begins
+    # at the beginning of the session
 
     @property
     def watches(self) -> list[Callable[[RecordBlock], None]]:
-        """What is shown each block of records of the session."""
+        """The functions that receive each block of records of the session."""
         return [self.watch]
 
     def watch(self, block: RecordBlock) -> None:
-        """Take in the next records of the stream, of captured rows or not."""
+        """Process the next records of the stream, captured rows or not."""
         with self._sharing:
-            if self._slots is None:  # the session is active: who is open now, or shows a beginning
+            if self._slots is None:  # the session is active: open transactions are known from now on
                 self._slots = Slots(self._ask().still_open)
             self._slots.add(block)
 
     def may_leave_out_older(self, answer: Answer) -> bool:
-        """Tell whether a stream may begin though older transactions have shown no end.
+        """Return whether a stream may begin although older transactions have not ended in the log.
 
-        What such a one commits behind the beginning would be in no chunk and in no change; so all of
-        them must have ended on the server, and the stream must have passed that.
+        Their commits after the beginning would be in no chunk and in no change. So all of them must
+        have ended on the server, and the stream must have passed that.
         """
         if not isinstance(answer, Read):
             return False
@@ -234,13 +234,13 @@ class Snapshots(NoSnapshots):
             ids = ",".join(map(str, sorted(waited_for)[:20]))
             SNAPSHOT_WAITS.log(logger, transactions=len(waited_for), ids=ids)
 
-    # each turn of the loop
+    # for each stream event
 
     def due(self, answer: Answer, spool: Spool | None) -> bool:
-        """Take in what came; return whether a chunk or a table is due: then all that came is flushed.
+        """Process an answer; return whether a chunk or table is due: pending rows are flushed then.
 
         Raises:
-            InformixCdcError: a table cannot be read on, or the stream does not pass a chunk.
+            InformixCdcError: a table cannot be read further, or the stream does not pass a chunk.
         """
         if self._failures:
             raise self._failures[0]
@@ -253,9 +253,9 @@ class Snapshots(NoSnapshots):
         if not isinstance(answer, Read) or answer.block is None:
             return is_due
         proof = Proof.of(answer.block)
-        for snapshot in self._reading:  # all of them have to see it
+        for snapshot in self._reading:  # all of them have to receive it
             is_due |= snapshot.on_read(proof)
-        if not is_due and is_idle(answer):  # else what passes a chunk may still be on its way
+        if not is_due and is_idle(answer):  # otherwise the record that passes a chunk may still arrive
             self._require_passage()
         return is_due
 
@@ -274,10 +274,11 @@ class Snapshots(NoSnapshots):
         return bool(self._planned) and is_free and self._capture.may_begin()
 
     def _begin_next(self, spool: Spool, encoder: ChangeEncoder) -> None:
-        """Begin with the next tables; their keys are collected from what is encoded next.
+        """Begin with the next tables; their keys are collected from the rows encoded next.
 
-        A row of kind truncate comes first, if a TRUNCATE is delivered: a sink drops what it has of the
-        table. All that has come is in the spool, so that no change lies between it and the collecting.
+        If TRUNCATEs are delivered, a row of kind truncate comes first, so that a sink drops its rows of
+        the table. Everything read so far is in the spool, so no change is between that row and the
+        collecting.
         """
         while self._may_begin_next():
             planned = self._planned.popleft()
@@ -323,7 +324,7 @@ class Snapshots(NoSnapshots):
         self._run(reader, self._failures.append)
 
     def _low(self, open_transactions: Callable[[], frozenset[int]]) -> int | None:
-        """Return a settled low watermark: chosen first, and then it is asked who is open."""
+        """Return a settled low watermark: choose it first, then read the open transactions."""
         with self._sharing:
             low = self._aged.place(self._clock())
         if low is None or self._slots is None:
@@ -335,12 +336,12 @@ class Snapshots(NoSnapshots):
         return settled
 
     def reset_deadlines(self) -> None:
-        """Let chunks wait anew: nobody has read the stream, so that it could show nothing."""
+        """Reset the deadlines of chunks: the session was not read for a while."""
         for snapshot in self._reading:
             snapshot.reset_deadline()
 
     def _require_passage(self) -> None:
-        """Refuse to wait for ever: the log moves on, and the stream shows nothing of it.
+        """Fail if the log advances but the stream does not pass a chunk for too long.
 
         Raises:
             ServerRefused: a chunk has waited for longer than option snapshotBarrierSeconds.
@@ -350,24 +351,24 @@ class Snapshots(NoSnapshots):
             if seconds <= self._options.snapshot_barrier_seconds:
                 continue
             why = (
-                "this server shows a session the transactions of captured tables alone, and none of"
+                "this server sends a session only transactions of captured tables, and none of"
                 " these has changed."
                 if snapshot.refusal is None
-                else f"the marker behind them could not be written: {snapshot.refusal.message}"
+                else f"the marker could not be written: {snapshot.refusal.message}"
             )
             raise ServerRefused(
-                f"rows of a snapshot have waited for {seconds:.0f} s, and the stream shows nothing of"
-                f" what was written behind them: {why}",
-                "Set option heartbeatTable to a table that is updated every few seconds, or to one that"
-                " the user may update and snapshotMarker to heartbeat.",
+                "the snapshot timed out: the stream did not reach its marker within"
+                f" {seconds:.0f} s: {why}",
+                "Set option heartbeatTable to a table that is updated every few seconds; or to"
+                " one that the user may update, with snapshotMarker=heartbeat.",
                 table=snapshot.planned.name,
             )
 
-    # what is due
+    # due rows
 
     def emit(self, spool: Spool | None, encoder: ChangeEncoder) -> None:
-        """Put chunks that are due into the stream; everything that has come is in the spool."""
-        assert spool is not None  # else nothing was due
+        """Insert due chunks into the stream; everything read so far is in the spool."""
+        assert spool is not None  # otherwise nothing was due
         self._begin_next(spool, encoder)
         for snapshot in [*self._reading]:
             for outcome in snapshot.emit(spool.manifest.high_watermark.commit):
@@ -393,7 +394,7 @@ class Snapshots(NoSnapshots):
         key = () if planned.key is None else planned.key.names
         known = SnapshotState(emitted.last_key or (), count, is_done=emitted.is_last, key=key)
         failpoint("snapshot.before_append")
-        if planned.key is None:  # what was changed before is in the chunk, if its writers wait still
+        if planned.key is None:  # earlier changes are in the chunk, if the writers still wait
             snapshot.require_lock()
             state = replace(state, since=position.commit)
             encoder.join(planned.number, position.commit)
@@ -435,7 +436,7 @@ class Snapshots(NoSnapshots):
             seconds=round(self._clock() - snapshot.begun_at, 1),
         )
 
-    # what is told
+    # figures
 
     def _show_figures(self) -> None:
         figures = self._figures

@@ -1,6 +1,6 @@
-"""One table under snapshot, as two threads see it: the one that reads it, and the capture loop.
+"""One table under snapshot, shared by its reader thread and the capture loop.
 
-Rule: every call holds the lock; nothing is read or written here.
+Rule: every call takes the lock; nothing is read or written here.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from informix_checkpoints.table_states import SnapshotState
 
 @dataclass(slots=True)
 class _Waiting:
-    """A chunk that was read and is not in the stream.
+    """A chunk that was read and is not in the stream yet.
 
     Attributes:
-        clock: the server's, when its barrier was set.
+        clock: the server's time when its barrier was set.
         size_bytes: of its rows.
-        since: when a marker behind it was tried; None before that: nothing need show it.
+        since: when a marker after it was attempted; None before, when nothing need pass it.
     """
 
     clock: int
@@ -45,20 +45,20 @@ class _Waiting:
 
 @dataclass(slots=True)
 class TableSnapshot:
-    """What is known of a table while it is read.
+    """The state of a table while it is read.
 
     Args:
         planned: the table.
         chunks: bring its chunks into the stream.
-        touched: the keys that the stream touches; None where the table is locked.
-        most_waiting_bytes: of rows that were read and are not in the stream.
+        touched: the keys that the stream touches; None if the table is locked.
+        most_waiting_bytes: maximum size of rows that were read and are not in the stream.
         clock: a monotonic clock.
 
     Attributes:
-        rows, dropped_rows, chunk_count: of what is in the stream since this process reads it.
-        begun_at: when that was.
+        rows, dropped_rows, chunk_count: counts of this process.
+        begun_at: when this process began.
         is_done: whether all rows are in the stream.
-        require_lock: refuses if the table, read whole, is not locked any more.
+        require_lock: fails if the table, read in one go, is no longer locked.
         refusal: why the latest marker could not be written; None if it could.
     """
 
@@ -90,7 +90,7 @@ class TableSnapshot:
         options: SourceOptions,
         clock: Callable[[], float],
     ) -> TableSnapshot:
-        """Return a snapshot that begins, or goes on, where the stream has reached a commit."""
+        """Return a snapshot that begins or continues where the stream has reached a commit."""
         touched, after = None, None
         if planned.key is not None:
             touched = TouchedKeys(planned.key, commit, options.snapshot_max_touched_keys)
@@ -98,11 +98,11 @@ class TableSnapshot:
         chunks = Reconciliation(touched, options.snapshot_chunk_rows, after, since)
         return cls(planned, chunks, touched, 2 * options.snapshot_chunk_bytes, clock)
 
-    # what the reading thread asks and tells
+    # called by the reader thread
 
     @property
     def is_read(self) -> bool:
-        """Whether all rows have been read; not for good before they are in the stream."""
+        """Whether all rows have been read; may become false until they are in the stream."""
         with self._lock:
             return self.chunks.is_read
 
@@ -113,29 +113,29 @@ class TableSnapshot:
             return sum(chunk.size_bytes for chunk in self._waiting) < self.most_waiting_bytes
 
     def begin(self, low: int) -> Collecting | None:
-        """Begin to read a chunk; None: choose another low watermark later."""
+        """Begin a chunk; None: choose another low watermark later."""
         with self._lock:
             return self.chunks.begin(low)
 
     def offer(self, chunk: Collecting, read: RowsRead, barrier: Barrier) -> None:
-        """Hand over what was read."""
+        """Pass on the rows that were read."""
         last_key: Bounds | None = chunk.after if read.last_key is None else read.last_key
         with self._lock:
             if self.chunks.offer(chunk, read.rows, last_key, is_last=read.is_last, barrier=barrier):
                 self._waiting.append(_Waiting(barrier.clock, read.rows.nbytes))
 
     def record_marker(self, clock: int, refusal: ServerRefused | AccessRefused | None) -> None:
-        """Record that a marker was tried once a server's second was over; from here on chunks wait."""
+        """Record that a marker was attempted after a server's second; from here on chunks wait."""
         with self._lock:
             self.refusal = refusal
             for chunk in self._waiting:
                 if chunk.since is None and chunk.clock < clock:
                     chunk.since = self.clock()
 
-    # what the capture loop tells and asks
+    # called by the capture loop
 
     def on_read(self, proof: Proof) -> bool:
-        """Take in what the latest records prove; tell whether something is due."""
+        """Process what the latest records prove; return whether something is due."""
         with self._lock:
             return self.chunks.on_proof(proof)
 
@@ -145,7 +145,7 @@ class TableSnapshot:
             self.chunks.forget(commit)
 
     def emit(self, commit: int) -> Iterator[ChunkOutcome]:
-        """Yield what is due at a commit place."""
+        """Yield what is due at a commit position."""
         with self._lock:
             for outcome in self.chunks.emit(commit):
                 if isinstance(outcome, Emitted):
@@ -163,13 +163,13 @@ class TableSnapshot:
         self.is_done = emitted.is_last
 
     def reset_deadline(self) -> None:
-        """Count anew how long chunks wait: nobody has read the stream meanwhile."""
+        """Reset the deadline of chunks: the session was not read meanwhile."""
         with self._lock:
             for chunk in self._waiting:
                 chunk.since = None if chunk.since is None else self.clock()
 
     def waiting_seconds(self) -> float:
-        """Return how long the oldest chunk has waited for the stream to show what is behind it."""
+        """Return how long the oldest chunk has waited for the stream to pass it."""
         with self._lock:
             since = self._waiting[0].since if self._waiting else None
             return 0.0 if since is None else self.clock() - since

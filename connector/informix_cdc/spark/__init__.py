@@ -1,7 +1,7 @@
-"""Spark's side: data source, stream reader, offsets between micro-batches.
+"""Spark's side of the stream: data source, stream reader, offsets between micro-batches.
 
-Rule: the same offsets give the same rows; beside the demo and the listener, only this room imports
-pyspark.
+Rule: the same offsets always give the same rows. Apart from the demo and the listener, only this room
+imports pyspark.
 """
 
 from __future__ import annotations

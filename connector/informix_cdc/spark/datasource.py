@@ -1,6 +1,6 @@
 """The data source that Spark knows as `informix-cdc`.
 
-Rule: light to import and cheap to make: Spark makes it in several processes. Options are checked
+Rule: quick to import and to create, because Spark creates it in several processes. Options are checked
 here, so that a mistake is an AnalysisException at load(); nothing is opened before `schema()`.
 """
 
@@ -12,8 +12,8 @@ try:
     from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 except ModuleNotFoundError as missing:
     raise ImportError(
-        f"informix-cdc needs PySpark 4.0 or later, the first with streaming data sources in Python"
-        f" ({missing}): docs/versions.md says what runs with what."
+        "informix-cdc requires PySpark 4.0 or later, the first version with Python streaming"
+        f" data sources ({missing}). See docs/versions.md for tested versions."
     ) from missing
 
 from informix_capture_client.errors import BadOption
@@ -31,8 +31,8 @@ class InformixCdcDataSource(DataSource):
     """`spark.readStream.format("informix-cdc")`: committed row changes of Informix tables.
 
     Raises:
-        BadOption: at load(), for an option that is unknown, missing or malformed, and for a password
-            that Spark Connect would show.
+        BadOption: at load(), if an option is unknown, missing or invalid, or if Spark Connect would
+            expose a password.
     """
 
     @one_line
@@ -48,7 +48,7 @@ class InformixCdcDataSource(DataSource):
 
     @one_line
     def schema(self) -> StructType:
-        """Ask the server what the tables look like, and check that they can be captured."""
+        """Read the tables from the server's catalog, and check that they can be captured."""
         from informix_cdc.server import look_up_tables
         from informix_cdc.snapshots import wanted_tables
         from informix_cdc.spark.runner_log import log_to_standard_error
@@ -56,28 +56,28 @@ class InformixCdcDataSource(DataSource):
 
         log_to_standard_error(self._parsed.log_level)
         source = look_up_tables(self._parsed)
-        wanted_tables(self._parsed, source.tables)  # refused before a query has begun
+        wanted_tables(self._parsed, source.tables)  # errors are reported before a query starts
         return to_spark(source.schema())
 
     @one_line
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Refuse `spark.read`: changes have no end, and their rows need a checkpoint.
+        """Refuse `spark.read`: changes have no end, and a stream needs a checkpoint.
 
         Raises:
             BadOption: always.
         """
         raise BadOption(
-            "spark.read asks for a table as it is now, and format informix-cdc has a stream only.",
-            "Use spark.readStream; with initialSnapshot=all it begins with the rows that are there, and"
-            " with trigger(availableNow=True) it ends once it has them.",
+            "spark.read reads a table as it is now, but format informix-cdc supports only streams.",
+            "Use spark.readStream; with initialSnapshot=all it starts with the existing rows,"
+            " and with trigger(availableNow=True) it stops once it has delivered them.",
         )
 
     @one_line
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return a reader; it connects when it is first asked for an offset.
 
-        From then on this object knows no password: PySpark pickles it to the executors beside the
-        reader, for its name in error texts (`pyspark/sql/worker/plan_data_source_read.py`).
+        From then on this object has no password: PySpark pickles it to the executors with the reader,
+        for its name in error messages (`pyspark/sql/worker/plan_data_source_read.py`).
         """
         from informix_cdc.spark.runner_process import spare_pandas
 

@@ -1,8 +1,8 @@
-"""What leaves the methods that Spark calls: an error of ours as one line, without the frames below.
+"""Shorten errors that leave the methods called by Spark to one line, without a traceback.
 
-Rule: a bug keeps its frames. Spark's worker prints the frames of whatever is raised, and the text
-last (`pyspark.util.handle_worker_exception`): a wrong password was 26 lines, of which a notebook shows
-the first. The frames go to the log, at level debug.
+Rule: bugs keep their traceback. Spark's worker prints the traceback of an exception before its message
+(`pyspark.util.handle_worker_exception`): a wrong password took 26 lines, of which a notebook shows the
+first. The traceback is logged at level debug.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import ParamSpec, TypeVar
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.log_events import ERROR_RAISED
 
-logger = logging.getLogger("informix_cdc.connector.entry_points")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.entry_points")  # a logger name, not a module
 
 Given = ParamSpec("Given")
 _Answer = TypeVar("_Answer")
 
 
 def one_line(method: Callable[Given, _Answer]) -> Callable[Given, _Answer]:
-    """Let an error of ours leave a method without the frames in which it arose."""
+    """Remove the traceback from errors of this package that leave a method."""
 
     @functools.wraps(method)
     def entry(*args: Given.args, **kwargs: Given.kwargs) -> _Answer:
@@ -38,7 +38,7 @@ def one_line(method: Callable[Given, _Answer]) -> Callable[Given, _Answer]:
 
 
 def one_line_rows(method: Callable[Given, Iterator[_Answer]]) -> Callable[Given, Iterator[_Answer]]:
-    """Do the same for a method that yields: its errors arise while Spark takes the rows."""
+    """Do the same for a generator, whose errors are raised while Spark reads the rows."""
 
     @functools.wraps(method)
     def entry(*args: Given.args, **kwargs: Given.kwargs) -> Iterator[_Answer]:
@@ -53,7 +53,7 @@ def one_line_rows(method: Callable[Given, Iterator[_Answer]]) -> Callable[Given,
 
 def _bare(method: str, error: InformixCdcError) -> InformixCdcError:
     frames = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)
-    # names and numbers of lines only: neither source text nor values
+    # only names and line numbers: neither source text nor values
     where = " > ".join(f"{Path(each.filename).name}:{each.lineno}:{each.name}" for each in frames)
     ERROR_RAISED.log(logger, method=method, code=error.code, frames=where)
     return error.with_traceback(None)

@@ -1,8 +1,8 @@
-"""Which offset Spark is told next.
+"""Choose the next offset for Spark.
 
-Rule: knows no Spark and opens nothing; it reads the capture's state and the manifest. A fresh offset
-compares places only; when nothing is new the answer is None, and the caller returns the start it was
-given, to the letter.
+Rule: it does not know Spark and opens nothing; it reads the state of the capture and the manifest. A
+new offset compares only places; if nothing is new the answer is None, and the caller returns the given
+start offset unchanged.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import listed
 
 ANCHOR_WAIT_SECONDS = 30.0  # Spark would run an empty batch if the first answer were "not started"
-LONG_POLL_SECONDS = 0.2  # spares Spark its idle polling and answers at once when rows come
-# How often the restart position of a quiet stream is written to the checkpoint.
+LONG_POLL_SECONDS = 0.2  # reduces Spark's polling when idle, and answers at once when rows arrive
+# Interval in which the restart position of a quiet stream is written to the checkpoint.
 RESTART_PUBLICATION_SECONDS = 120.0
 
 
@@ -29,29 +29,29 @@ RESTART_PUBLICATION_SECONDS = 120.0
 class NextOffset:
     """Chooses offsets for one query.
 
-    With `is_available_now` the run ends once everything that committed before it has been handed out;
-    until then batches are handed out when a limit is reached or reading waits for Spark.
+    With `is_available_now` the run ends when everything committed before it has been delivered; until
+    then a batch is delivered when a limit is reached or the capture waits for Spark.
     """
 
     clock: Callable[[], float] = time.monotonic
     is_available_now: bool = False
-    _final: tuple[str, Position] | None = field(default=None, init=False)  # of which stream
+    _final: tuple[str, Position] | None = field(default=None, init=False)  # stream and its end
     _published_at: float | None = field(default=None, init=False)
     _is_closed: bool = field(default=False, init=False)
 
     def wait(
         self, state: CaptureState, start: StreamOffset, limits: BatchLimits, *, takes_all: bool = False
     ) -> None:
-        """Wait until there is something to say: for a while, or as long as it takes.
+        """Wait until there is something to return: for a while, or as long as necessary.
 
         Args:
             state: of the capture.
-            start: the end of the batch before.
+            start: end of the previous batch.
             limits: of the next batch.
-            takes_all: wait for all that is there, since there will be no other batch (Trigger.Once).
+            takes_all: wait for all available rows, because there will be no other batch (Trigger.Once).
 
         Raises:
-            InformixCdcError: the capture has ended, and there is nothing left.
+            InformixCdcError: the capture has ended, and no rows are left.
         """
         patience = LONG_POLL_SECONDS if start.is_started else ANCHOR_WAIT_SECONDS
         is_last = self.is_available_now or takes_all
@@ -61,7 +61,7 @@ class NextOffset:
     def choose(
         self, state: CaptureState, start: StreamOffset, limits: BatchLimits
     ) -> StreamOffset | None:
-        """Return the end of the next batch, None when nothing is new.
+        """Return the end of the next batch, or None if nothing is new.
 
         Raises:
             DataLoss: `start` is an offset of another stream.
@@ -85,7 +85,7 @@ class NextOffset:
             settling=settling,
             left=spool.manifest.left_at(position),
         )
-        # A stream that is trusted moves its restart position back for a BEGINTX that was shown late.
+        # The restart position of a new stream can move back for a BEGINTX that is read late.
         return end.not_before(start) if state.restart_bound.is_on else end
 
     def _has_news(
@@ -119,18 +119,18 @@ class NextOffset:
     def _quiet_position(
         self, spool: Spool, state: CaptureState, start: StreamOffset
     ) -> Position | None:
-        """Return a pair that only moves the restart position, so that a quiet table keeps its place.
+        """Return an offset that only advances the restart position, for quiet tables.
 
-        A run of AvailableNow that cannot move it yet tells the next one how far it may go.
+        A run of AvailableNow that cannot advance it yet leaves the possible value for the next run.
         """
         now = self.clock()
-        published = self._published_at  # None: it is due, since the query may be restarted often
+        published = self._published_at  # None: due now, because the query may be restarted often
         is_due = published is None or now - published > RESTART_PUBLICATION_SECONDS
         high_watermark, end = spool.manifest.high_watermark, spool.manifest.end
         before = start.position
         has_chunk = (
             high_watermark.chunk > before.chunk
-        )  # without rows: how far its table is, is news at once
+        )  # without rows, progress of a table is published at once
         is_later = high_watermark.restart > before.restart or has_chunk
         if self.is_available_now:
             settling = state.restart_bound.settling
@@ -139,23 +139,23 @@ class NextOffset:
         is_due = is_due or has_chunk or self.is_available_now
         if self._is_closed or not is_due or not is_news:
             return None
-        self._is_closed = self.is_available_now  # one closing pair, then the run ends
+        self._is_closed = self.is_available_now  # one final offset, then the run ends
         self._published_at = now
         return high_watermark
 
 
 def _is_new_to(spool: Spool, state: CaptureState, start: StreamOffset) -> bool:
-    """Tell whether an offset lies before the stream: not started, or of one that was left.
+    """Return whether an offset is from before this stream: not started, or of an abandoned stream.
 
     Raises:
         DataLoss: the offset is of another stream.
     """
     if not start.is_started:
         return True
-    # A spool of its own stream may still be in hand while the capture leaves it.
+    # The spool of the offset's own stream may still be open while the capture leaves it.
     if start.stream != spool.stream and start.stream in state.previous_streams:
         return True
-    # An offset of version 1 has another kind of source; the capture has looked at it.
+    # An offset of version 1 has another kind of source digest; the capture has checked it.
     require_same_stream(
         start, spool.stream, start.source if start.tables is None else spool.manifest.source
     )
@@ -166,20 +166,20 @@ def require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
     """Refuse an offset of another stream.
 
     Raises:
-        DataLoss: names both.
+        DataLoss: names both streams.
     """
     if (start.stream, start.source) != (stream, source):
         raise DataLoss(
-            f"an offset of stream {start.stream} of source {start.source} meets one of stream {stream}"
-            f" of source {source}.",
-            f"The checkpoint holds two streams: {NEW_STREAM}.",
+            f"the checkpoint has offsets of two streams: stream {start.stream} of source"
+            f" {start.source}, and stream {stream} of source {source}.",
+            f"The checkpoint cannot be used: {NEW_STREAM}.",
         )
 
 
 def is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
-    """Tell whether tables join or leave at the end of a range, which has no rows then.
+    """Return whether tables join or leave at the end of a range, which then has no rows.
 
-    A stream of version 1 had no tables that joined.
+    In a stream of version 1 no tables can join.
     """
     if end.tables is None or start.stream != end.stream:
         return False
@@ -189,14 +189,14 @@ def is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
 
 
 def require_same_form(planned: StreamOffset, row_form: str) -> None:
-    """Refuse to run a planned batch again with options that give its rows other keys.
+    """Refuse to repeat a planned batch with options that give its rows other keys.
 
     Raises:
-        BadOption: names both; a checkpoint of an earlier version does not say, and is let through.
+        BadOption: names both; a checkpoint of an earlier version has no form, and is accepted.
     """
     if planned.row_form not in ("", row_form):
         raise BadOption(
-            f"Spark runs again a batch that was planned with {planned.row_form}, but the options are"
-            f" now {row_form}: its rows would get other keys.",
-            "Run the query once with the former options until that batch is done, then change them.",
+            f"Spark repeats a batch that was planned with {planned.row_form}, but the options"
+            f" are now {row_form}: its rows would have other keys.",
+            "Run the query once with the previous options until that batch is done, then change them.",
         )

@@ -1,7 +1,7 @@
-"""What a task of Spark gets: which rows it reads, for a reader in Python or in the JVM.
+"""The input partition of a Spark task: the rows to read, for a reader in Python or in the JVM.
 
-Rule: a small value, pickled without a secret but the Flight server's token. Where the rows lie in
-files, a text of it names them, so that `jvm/SegmentRange.java` finds them without reading pickles:
+Rule: a small value, pickled without any secret except for the Flight server's token. If the rows are in
+files, a text names them, so that `jvm/SegmentRange.java` finds them without parsing pickles:
 
     informix-cdc ranges LENGTH [{"path": ..., "first": ..., ...}, ...]      LENGTH bytes of ASCII
 """
@@ -23,13 +23,13 @@ _LEFT_TO_PYTHON = "informix-cdc rows"
 
 @dataclass(frozen=True)
 class SpoolPartition(InputPartition):
-    """The rows that one task reads: names of files and row numbers, and where the files are."""
+    """The rows that one task reads: file names and row numbers, and the location of the files."""
 
     ranges: tuple[SegmentRange, ...]
     places: SegmentPlaces
 
     def __reduce__(self) -> tuple[Callable[..., SpoolPartition], tuple[str, SegmentPlaces]]:
-        """Pickle the ranges as text; a JVM looks for it only where the files may be read."""
+        """Pickle the ranges as text; a JVM looks for it only if the files may be read."""
         text = json.dumps([asdict(wanted) for wanted in self.ranges])
         mark = _MARK if self.places.has_files else _LEFT_TO_PYTHON
         return _unpickled, (f"{mark} {len(text)} {text}", self.places)

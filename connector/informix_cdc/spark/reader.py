@@ -1,8 +1,8 @@
-"""Spark's side of the stream: offsets, partitions, read, commit.
+"""The stream reader: offsets, partitions, read, commit.
 
-Rule: the same offsets give the same rows, however often Spark asks. This object lives in three kinds
+Rule: the same offsets give the same rows, however often Spark asks. This object exists in three kinds
 of process: the runner (one per query, all methods but `read`) owns the capture thread; a planning
-process pickles a copy without the password; executors call only `read`.
+process pickles a copy without the password; executors only call `read`.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ from informix_checkpoints.spool import ReportedLosses, Spool
 if TYPE_CHECKING:
     from informix_cdc.monitoring import MetricsServer
 
-logger = logging.getLogger("informix_cdc.connector.stream_reader")  # a name in logs, not a module
+logger = logging.getLogger("informix_cdc.connector.stream_reader")  # a logger name, not a module
 
-# Spark asks for everything, ReadAllAvailable, with Trigger.Once only: other triggers hand this back.
+# Spark requests everything (ReadAllAvailable) with Trigger.Once only; other triggers pass this back.
 _NO_LIMIT = (1 << 63) - 1
 _FOR_EVER: RecordPlace = (_NO_LIMIT, 0)
 _SHAPES_OF_STRUCTS = ("rows", "envelope")
 _MANY_TABLES = 20
-# Of CPU in the Python worker, for each value of a delivered row: measured with 100 and 500 tables of
-# ten columns (docs/evidence/performance.md). What the JVM takes for its NULLs comes on top.
+# CPU in the Python worker for each value of a delivered row: measured with 100 and 500 tables of ten
+# columns (docs/evidence/performance.md). The cost of NULLs in the JVM comes in addition.
 _MICROSECONDS_A_VALUE = 0.03
 
 
@@ -74,17 +74,17 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
-        self._delivered: bytes | None = None  # the schema of rows, where this was unpickled
+        self._delivered: bytes | None = None  # the schema of rows, if this was unpickled
         self._capture: CaptureThread | None = None
         self._publisher = SegmentPublisher(options)
         self._next = NextOffset()
-        self._state: CaptureState | None = None  # of the capture, or of the last one
+        self._state: CaptureState | None = None  # of the current or the last capture
         self._metrics: MetricsServer | None = None
         self._restore_process: Callable[[], None] | None = None
-        self._loss: DataLoss | None = None  # that this process has reported
+        self._loss: DataLoss | None = None  # reported by this process
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the password and the thread behind: whoever unpickles this only reads."""
+        """Exclude the password and the thread: unpickled readers only read."""
         return {
             **self.__dict__,
             "_options": self._options.without_secrets(),
@@ -99,20 +99,20 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
 
     def initialOffset(self) -> dict[str, object]:
-        """Return the constant "not started": Spark never logs the start of its first batch."""
+        """Return the constant "not started": Spark never stores the start of its first batch."""
         return NOT_STARTED.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Tell Spark how many rows a batch takes; the other limits are applied here."""
+        """Return the maximum number of rows of a batch; the other limits are applied here."""
         return ReadMaxRows(self._options.batch_limits().rows or _NO_LIMIT)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """End once everything committed before the query's start has been delivered."""
+        """Stop when everything committed before the query's start has been delivered."""
         self._next.is_available_now = True
 
     @one_line
     def latestOffset(self, start: Mapping[str, object], limit: ReadLimit) -> dict[str, object]:
-        """Return how far the next batch goes, or `start` itself when nothing is new."""
+        """Return the end of the next batch, or `start` if nothing is new."""
         takes_all = isinstance(limit, ReadAllAvailable)
         limits = BatchLimits() if takes_all else self._options.batch_limits()
         return self._offset_after(start, limits, is_only=takes_all)
@@ -120,13 +120,13 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _offset_after(
         self, start: Mapping[str, object], limits: BatchLimits, *, is_only: bool
     ) -> dict[str, object]:
-        """Return how far a batch goes; `is_only` if this run may have no other one."""
+        """Return the end of a batch; `is_only` if this run may have no other batch."""
         failpoint("reader.latest_offset")
         begun = StreamOffset.from_json(start)
         state = self._running(begun).state
         state.ack(begun.stream, begun.position)
         if is_only and limits.are_none:
-            state.plan(begun.stream, _FOR_EVER)  # the spool has room for all of it
+            state.plan(begun.stream, _FOR_EVER)  # the spool must hold all of it
         try:
             self._next.wait(state, begun, limits, takes_all=is_only)
         except DataLoss as loss:
@@ -135,14 +135,14 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return dict(start) if end is None else replace(end, row_form=self._row_form).to_json()
 
     def reportLatestOffset(self) -> dict[str, object] | None:
-        """Return figures of the capture for Spark's progress; `figures.py` lists them."""
+        """Return figures of the capture for Spark's progress; `figures.py` declares them."""
         return dict(progress_figures(self._state)) if self._state else None
 
     @one_line
     def partitions(
         self, start: Mapping[str, object], end: Mapping[str, object]
     ) -> list[InputPartition]:
-        """Return where the rows of a range lie, capturing it again if this process never saw it."""
+        """Return the location of a range's rows; capture it again if this process does not have it."""
         failpoint("reader.partitions")
         begun, wanted = StreamOffset.from_json(start), StreamOffset.from_json(end)
         after, up_to = begun.position.place, wanted.position.place
@@ -167,7 +167,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @one_line_rows
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a partition; asking again yields them again."""
+        """Yield the rows of a partition; repeated calls yield the same rows."""
         assert isinstance(partition, SpoolPartition)
         log_to_standard_error(self._options.log_level)
         schema = deserialized(self._row_schema)
@@ -177,7 +177,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @one_line
     def commit(self, end: Mapping[str, object]) -> None:
-        """Let go of the rows up to `end`; Spark will not ask for them again."""
+        """Release the rows up to `end`; Spark will not request them again."""
         failpoint("reader.commit")
         done = StreamOffset.from_json(end)
         spool = self._capture.state.spool if self._capture else None
@@ -185,7 +185,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             spool.trim(done.position.place)
 
     def stop(self) -> None:
-        """Close the capture session; Spark calls this rarely, so SIGTERM ends up here as well."""
+        """Close the capture session; Spark rarely calls this, so SIGTERM does it too."""
         failpoint("reader.stop")
         self._publisher.close()
         if self._metrics is not None:
@@ -197,7 +197,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def _row_schema(self) -> bytes:
-        """The schema of delivered rows, here and where this was unpickled."""
+        """The schema of delivered rows, here and after unpickling."""
         return self._delivered or serialized(self._schema)
 
     @property
@@ -205,13 +205,13 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._options.row_form().of_keys
 
     def _reported(self, begun: StreamOffset, loss: DataLoss) -> StreamOffset:
-        """Return an offset that makes the checkpoint remember a loss: `partitions` raises it.
+        """Return an offset that records a loss in the checkpoint; `partitions` raises the error.
 
-        Spark plans an empty batch up to there before it asks for partitions, and asks for them again
-        whenever the query is started again.
+        Spark plans an empty batch up to there before it asks for partitions, and asks again for them
+        whenever the query is restarted.
 
         Raises:
-            DataLoss: there is no need, since it shows again by itself.
+            DataLoss: it need not be recorded, because a restart detects it again.
         """
         marked = begun.lost_by(self._to_remember(loss))
         if not begun.is_started or marked.lost is None:
@@ -220,10 +220,10 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return marked
 
     def _require_sound(self, wanted: StreamOffset) -> None:
-        """Refuse to go on where a loss was reported, unless the query may go on without what was lost.
+        """Refuse to continue after a reported loss, unless the query may continue without the data.
 
         Raises:
-            DataLoss: names it.
+            DataLoss: the loss.
         """
         if self._loss is not None and wanted.lost is not None:
             raise self._loss
@@ -232,13 +232,13 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         raise wanted.lost.error()
 
     def _to_remember(self, loss: DataLoss) -> DataLoss:
-        """Return a loss to remember: no receipt explains one that shows behind its `acquire`."""
+        """Return a loss to record in the checkpoint; no receipt covers one after its `acquire`."""
         path = self._options.schema_change
         is_complete = bool(path) and load_receipt(Path(path)).acquired is not None
         return DataLoss(loss.message, loss.remedy, gap=loss.gap) if is_complete else loss
 
     def _is_explained(self, offset: StreamOffset) -> bool:
-        """Tell whether the receipt of option schemaChange shows that what was reported is no loss."""
+        """Return whether the receipt of option schemaChange shows that a reported loss is none."""
         from informix_cdc.table_changes import explains
 
         path = self._options.schema_change
@@ -267,7 +267,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._capture
 
     def _show_metrics(self) -> None:
-        """Open the port, if one is asked for; it is refused before anything is captured."""
+        """Open the metrics port, if requested, before anything is captured."""
         options = self._options
         if options.metrics_port and self._metrics is None:
             from informix_cdc.monitoring import MetricsServer
@@ -283,7 +283,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
 
     def _store_mark(self, start: StreamOffset, loss: DataLoss) -> None:
-        """Remember a loss that hits a planned batch: its offset is in the checkpoint already."""
+        """Record a loss in a planned batch, whose offset is already in the checkpoint."""
         losses = ReportedLosses.beside(self._options.spool_path)
         try:
             losses.record(start.stream, start.source, self._to_remember(loss))
@@ -302,7 +302,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
 
     def _log_cost(self) -> None:
-        """Log what rows of many tables cost, where each of them carries NULLs for all others."""
+        """Log the cost of rows of many tables, each of which carries NULLs for all others."""
         structs = sum(isinstance(field.dataType, StructType) for field in self._schema)
         shape = self._options.row_form().shape
         tables = max(len(self._options.table_names()), structs)
@@ -314,11 +314,11 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
 
     def _is_recovery(self, start: StreamOffset, end: StreamOffset) -> bool:
-        """Tell whether a range leads from a stream that was lost to the one that goes on."""
+        """Return whether a range leads from a lost stream to the one that continues."""
         return start.stream != end.stream and not self._options.fail_on_data_loss
 
     def _spool_that_holds(self, start: StreamOffset, up_to: Position) -> Spool | None:
-        """Wait for the rows of a range; None when it has none, or lost them and the query may go on."""
+        """Wait for the rows of a range; return None if it has none, or if lost rows may be skipped."""
         capture = self._running(start, up_to)
         state = capture.state
         state.plan(start.stream, up_to.place)
@@ -333,7 +333,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             BATCH_LOST.log(logger, stream=start.stream, after=after, upto=end, reason=loss)
             state.counters.count_loss()
             capture.stop()
-            self._capture = None  # the next offset that is asked for finds another beginning
+            self._capture = None  # the next request for an offset starts a new capture
             return None
         return None if state.has_left(start.stream) else state.spool
 

@@ -1,7 +1,7 @@
-"""The stream reader for Spark 4.0 and 4.1, whose `latestOffset` is told nothing.
+"""The stream reader for Spark 4.0 and 4.1, whose `latestOffset` has no arguments.
 
-Rule: this only finds out where Spark stands and when a run begins; all else is the reader's. What
-those Sparks call, in which order, is held by `make matrix`:
+Rule: it only determines Spark's offset and the beginning of a run; the reader does everything else.
+`make matrix` verifies which methods these versions call, in this order:
 
     a new checkpoint      latestOffset, initialOffset, partitions(initial, first)
     a restart             partitions(end, end) of the last planned batch; partitions(start, end) if that
@@ -23,7 +23,7 @@ from informix_checkpoints.offsets import NOT_STARTED
 
 
 class ReaderWithoutLimits(InformixStreamReader):
-    """Reads a stream where Spark neither limits a batch nor says where it begins."""
+    """Reads a stream if Spark neither limits a batch nor passes its start."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         super().__init__(options, schema)
@@ -32,10 +32,10 @@ class ReaderWithoutLimits(InformixStreamReader):
 
     @one_line
     def latestOffset(self) -> dict[str, object]:  # type: ignore[override]
-        """Return how far the next batch goes: never more than the options' limits allow.
+        """Return the end of the next batch, within the limits of the options.
 
-        The first batch of a run waits until a limit is reached, or all is read that was committed
-        before the run: under Trigger.AvailableNow there will be no other.
+        The first batch of a run waits until a limit is reached, or until everything committed before
+        the run is read: under Trigger.AvailableNow there is no other batch.
         """
         limits = self._options.batch_limits()
         is_only = self._is_first and self._reached != NOT_STARTED.to_json()
@@ -47,6 +47,6 @@ class ReaderWithoutLimits(InformixStreamReader):
     def partitions(
         self, start: Mapping[str, object], end: Mapping[str, object]
     ) -> list[InputPartition]:
-        """Return where the rows of a range lie, and note its end: the next batch begins there."""
+        """Return the location of a range's rows, and record its end: the next batch begins there."""
         self._reached = end
         return super().partitions(start, end)

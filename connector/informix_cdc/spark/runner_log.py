@@ -1,6 +1,6 @@
-"""Where log lines go in Spark's runner process, which no program of the user's can set up.
+"""Set up logging in Spark's runner process, which user programs cannot configure.
 
-Rule: whoever has set up logging there himself (`sitecustomize`) is left alone.
+Rule: logging that is already configured (in `sitecustomize`) is not changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ ROOT = "informix_cdc"
 
 
 class LineFormatter(logging.Formatter):
-    """Puts time (UTC), level and logger in front, in the same form as what follows."""
+    """Adds time (UTC), level and logger to each line, in the same key=value form."""
 
     converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
@@ -26,7 +26,7 @@ class LineFormatter(logging.Formatter):
 
 
 def log_to_standard_error(level: str) -> None:
-    """Write lines of this level and above to standard error, which Spark shows as its driver's own."""
+    """Write lines of this level and above to standard error, which Spark adds to its driver's own."""
     logger = logging.getLogger(ROOT)
     if logger.hasHandlers():
         return

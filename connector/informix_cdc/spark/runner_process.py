@@ -1,7 +1,7 @@
-"""What a reader sets up in the runner: the process that hosts it on Spark's driver, one per query.
+"""Set up the runner: the process on Spark's driver that hosts a reader, one per query.
 
-Rule: nowhere else. Signals, the collector and what is imported belong to whoever owns the process; what
-a reader changes of the first two is put back. The limit of open files is the process's too.
+Rule: only there. Signals, garbage collector and imports belong to the owner of a process; changes of
+the first two are undone. The limit of open files applies to the whole process too.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ import pyarrow as pa
 from informix_capture_client.log_events import FILE_LIMIT_RAISED
 
 logger = logging.getLogger(__name__)
-_RUNNER_MODULE = "pyspark.sql.streaming.python_streaming_source_runner"  # as Spark 4 starts it
+_RUNNER_MODULE = "pyspark.sql.streaming.python_streaming_source_runner"  # as started by Spark 4
 
 
 def is_runner() -> bool:
-    """Tell whether this process is Spark's runner of a Python stream reader."""
+    """Return whether this process is Spark's runner of a Python stream reader."""
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     return getattr(main, "name", None) == _RUNNER_MODULE
 
 
 def spare_pandas() -> None:
-    """Keep PyArrow from importing pandas into the runner, which has no use for it.
+    """Keep PyArrow from importing pandas into the runner, which does not need it.
 
-    PyArrow looks once in a process, at the first conversion from Python, whether pandas is there to
-    be asked for its types, and so imports it: 0.4 s and 45 MB a query. Here it looks while pandas is
-    not to be found. Who imports it later can: a conversion to pandas looks again. Does nothing outside
-    the runner, nor where pandas is imported already.
+    At the first conversion from Python, PyArrow checks once per process whether pandas is available,
+    and imports it: 0.4 s and 45 MB per query. Here it checks while pandas cannot be found. A later
+    import works: a conversion to pandas checks again. Does nothing outside the runner, or if pandas is
+    already imported.
     """
     if not is_runner() or "pandas" in sys.modules:
         return
@@ -48,7 +48,7 @@ def spare_pandas() -> None:
 
 
 class _WithoutPandas:
-    """A finder of modules, before all others, that finds no pandas."""
+    """A module finder, before all others, that hides pandas."""
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> None:
@@ -57,12 +57,11 @@ class _WithoutPandas:
 
 
 def settle_in_runner() -> Callable[[], None]:
-    """Turn SIGTERM into an orderly exit; return what undoes it, and does nothing outside the runner.
+    """Turn SIGTERM into an orderly exit; return a function that undoes it. Only acts in the runner.
 
     Spark usually kills the runner before it calls `stop`: it sends the signal twice, and the second one
-    must not interrupt the closing of the session. What the process has loaded by now lives as long as
-    the process: the collector need not search it whenever rows come and go (measured: a quarter more
-    rows a second).
+    must not interrupt the closing of the session. Objects loaded by now exist as long as the process,
+    so the garbage collector need not search them (measured: a quarter more rows per second).
     """
     if not is_runner():
         return lambda: None
@@ -74,7 +73,7 @@ def settle_in_runner() -> Callable[[], None]:
 
     def restore() -> None:
         gc.unfreeze()
-        # where the first SIGTERM has come, the second is still to be ignored
+        # after a first SIGTERM, the second must still be ignored
         if _is_main_thread() and signal.getsignal(signal.SIGTERM) is _leave:
             signal.signal(signal.SIGTERM, previous)
 
@@ -82,15 +81,15 @@ def settle_in_runner() -> Callable[[], None]:
 
 
 def _raise_file_limit() -> None:
-    """Let the process open as many files as it may ask for: strangers at the Flight port hold some.
+    """Raise the limit of open files to the maximum: clients of the Flight port may use some.
 
-    The usual soft limit of 1,024 is for programs that call select(), as systemd's NEWS for 240 has it.
-    It stays when the stream ends: others may need the files that are open by then.
+    The usual soft limit of 1,024 is meant for programs that call select(), see systemd's NEWS for 240.
+    The limit stays when the stream ends, because files may still be open.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == hard:
         return
-    with contextlib.suppress(OSError, ValueError):  # some systems take no number above one of theirs
+    with contextlib.suppress(OSError, ValueError):  # some systems have a lower maximum
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         FILE_LIMIT_RAISED.log(logger, before=soft, now=hard)
 

@@ -1,11 +1,11 @@
-"""What the PySpark at hand has, and what stands in for it.
+"""Features of the installed PySpark, and replacements for missing ones.
 
-Rule: features are looked for, not version numbers: platforms number their Sparks as they like. Tried
-releases stand in docs/versions.md.
+Rule: features are detected, not version numbers, because platforms number their Spark versions
+differently. Tested releases are listed in docs/versions.md.
 
-    3.5    no streaming data sources in Python: refused
-    4.0    `latestOffset()` is not told where a stream stands, nor how much a batch may take
-    4.2    `latestOffset(start, limit)`, Trigger.AvailableNow over many batches, figures in the progress
+    3.5    no streaming data sources in Python: refused 4.0    `latestOffset()` receives neither the
+    start of the batch nor limits 4.2    `latestOffset(start, limit)`, Trigger.AvailableNow over several
+    batches, figures in the progress
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ else:
         HAS_ADMISSION_CONTROL = False
 
         class ReadLimit:
-            """How much a batch may take; in Spark before 4.2 only our own limits say so."""
+            """The limit of a batch; before Spark 4.2 only the options limit a batch."""
 
         class ReadAllAvailable(ReadLimit):
-            """All that is there."""
+            """All available rows."""
 
         @dataclass(frozen=True)
         class ReadMaxRows(ReadLimit):
-            """So many rows."""
+            """A number of rows."""
 
             max_rows: int
 
         class SupportsTriggerAvailableNow:
-            """Nothing: Spark before 4.2 does not ask for it."""
+            """Empty: Spark before 4.2 does not check for it."""
 
 
 __all__ = [
@@ -65,10 +65,10 @@ __all__ = [
     "arrow_schema_of",
 ]
 
-# The parameter was `timestamp_utc`, true unless told otherwise, before PySpark 4.2.
+# Before PySpark 4.2 the parameter was `timestamp_utc`, with default true.
 _IN_UTC = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
 
 
 def arrow_schema_of(declared: StructType) -> pa.Schema:
-    """Return what Spark compares the batches of a source with."""
+    """Return the schema with which Spark compares the batches of a source."""
     return to_arrow_schema(declared, **_IN_UTC)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""Tables that join a stream, leave it, or come back altered, while the others go on.
+"""Tables that join a stream, leave it, or return after an ALTER, while the others continue.
 
-Rule: positions decide, never the time at which somebody starts a query.
+Rule: positions decide, never the time at which a query is started.
 """
 
 from __future__ import annotations

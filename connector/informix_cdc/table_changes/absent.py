@@ -1,6 +1,6 @@
 """Tables of the options that a session does not capture yet.
 
-Rule: the capture asks these questions, and never of which kind the tables are.
+Rule: the capture uses only this interface, whatever kind the tables are.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from informix_checkpoints.table_states import ChangedStates
 
 
 class Switched(NamedTuple):
-    """What was asked after full row logging went on.
+    """Facts read after full row logging was switched on.
 
     Attributes:
         place: at or before every record written since.
-        still_open: who was open then.
-        log_end: beyond every record written before.
+        still_open: the transactions open then.
+        log_end: after every record written before.
     """
 
     place: int
@@ -27,7 +27,7 @@ class Switched(NamedTuple):
 
 
 class Absent(Companion):
-    """No tables: a session that captures all of them. `Joining` and `Returning` are on their way."""
+    """No tables: for a session that captures all of them. See `Joining` and `Returning` for others."""
 
     __slots__ = ()
 
@@ -38,22 +38,22 @@ class Absent(Companion):
 
     @property
     def unlogged(self) -> Collection[str]:
-        """Those whose full row logging is switched on when the session begins."""
+        """The tables whose full row logging is switched on when the session begins."""
         return ()
 
     @property
     def altered(self) -> Collection[str]:
-        """Those that were in the stream before, with another layout."""
+        """The tables that were in the stream before, with another layout."""
         return ()
 
     @property
     def rest_is_for_next_session(self) -> bool:
-        """Whether what comes now is for a session over all tables: this one has not caught up."""
+        """Whether further answers belong to a session over all tables: this one has not caught up."""
         return False
 
     @property
     def lets_snapshots_begin(self) -> bool:
-        """Whether existing rows may be read meanwhile: a SELECT shows what is committed now."""
+        """Whether snapshots may run meanwhile: a SELECT returns what is committed now."""
         return True
 
     def may_switch_at_once(self, captured: Collection[str]) -> bool:
@@ -61,8 +61,8 @@ class Absent(Companion):
         return False
 
     def record_switch(self, switched: Switched) -> None:
-        """Record what the server said after that; called by the thread that opens the session."""
+        """Record the facts read after the switch; called by the thread that opens the session."""
 
     def switch(self) -> ChangedStates:
-        """Let the tables into the stream where the spool ends; return what is known of them."""
+        """Add the tables to the stream at the end of the spool; return their states."""
         return {}

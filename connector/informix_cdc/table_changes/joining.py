@@ -1,10 +1,10 @@
 """Tables that join a running stream.
 
-Rule: no other table is read or captured again for one that joins.
+Rule: no other table is read or captured again because of one that joins.
 
-    phase 1   full row logging on for what joins; the others' session goes on as ever
-    switch    all that was open then has ended: it joins here, on the disk
-    phase 2   a session over all tables, from where full row logging is known to hold
+    phase 1   full row logging on for the joining tables; the session of the others continues
+    switch    all transactions open then have ended: the tables join here, on disk
+    phase 2   a session over all tables, from where full row logging is known to be on
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from informix_checkpoints.table_states import ChangedStates, Tables
 
 @dataclass(slots=True)
 class Joining(Absent):
-    """Tables on their way into a stream of others; until then the others are captured alone.
+    """Tables that are joining a stream; until then the others are captured alone.
 
-    Transactions that were open when full row logging went on may have changed rows that are not whole
-    in the log. When all of them have ended, and the stream has passed that, a session over all tables
-    goes on (decision 0073).
+    Transactions that were open when full row logging was switched on may have changed rows that are not
+    complete in the log. When all of them have ended, and the stream has passed that, a session over all
+    tables continues (decision 0073).
 
     Args:
-        tables: what is known of those that join.
+        tables: states of the joining tables.
         spool: of the stream.
-        ask: asks the server.
-        is_buffered: whether commits may be in no log that can be read.
+        ask: queries the server.
+        is_buffered: whether commits may be missing in the readable log for a while.
         is_free: whether no planned batch comes first.
         clock: a monotonic clock.
     """
@@ -58,11 +58,11 @@ class Joining(Absent):
 
     @property
     def unlogged(self) -> Collection[str]:
-        """Those whose full row logging is switched on when the session begins."""
+        """The tables whose full row logging is switched on when the session begins."""
         return self.tables.keys()
 
     def record_switch(self, switched: Switched) -> None:
-        """Record what the server said after that; called by the thread that opens the session."""
+        """Record the facts read after the switch; called by the thread that opens the session."""
         self.switched = switched
 
     @property
@@ -71,7 +71,7 @@ class Joining(Absent):
         return self._ends.have_ended
 
     def on_stored(self, answer: Answer) -> None:
-        """Learn whether a session over all tables may go on where the spool's mark is."""
+        """Record whether a session over all tables may continue from the spool's high watermark."""
         self.is_over = isinstance(answer, Read) and self._is_passed(answer)
 
     def _is_passed(self, answer: Read) -> bool:
@@ -82,7 +82,7 @@ class Joining(Absent):
         lowest = answer.assembler.lowest_open()
         if lowest is not None and lowest < known.place:
             return False
-        # An id is a slot, and may have been taken again.
+        # An id is a slot, and may have been reused.
         begins = answer.assembler.open_transactions
 
         def is_open(says: ServerSays) -> bool:
@@ -92,12 +92,13 @@ class Joining(Absent):
         return self._ends.are_passed(answer, is_open)
 
     def switch(self) -> ChangedStates:
-        """Let the tables join where the spool's mark is, and return what is known of them.
+        """Let the tables join at the spool's high watermark, and return their states.
 
-        Whoever was open then and shows no beginning is left out, as at the begin of a stream. The last
-        delivered transaction is not looked for again: it may have begun before the tables are whole.
+        Transactions open then without a begin in the log are skipped, as at the beginning of a stream.
+        The last delivered commit is not verified again: its transaction may have begun before the
+        tables are complete.
         """
-        assert self.switched is not None  # else it is not over
+        assert self.switched is not None  # otherwise it is not over
         high_watermark = self.spool.manifest.high_watermark
         joined = {
             name: replace(state, since=high_watermark.commit) for name, state in self.tables.items()

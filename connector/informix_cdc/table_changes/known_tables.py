@@ -1,7 +1,6 @@
-"""Which tables a stream has, and which the options name: what may differ, and what may not.
+"""Compare the tables of a stream with those of the options.
 
-Rule: what a stream knows of its tables is in its offsets and in its spool; what it shall have, in the
-options.
+Rule: offsets and spool have the tables of a stream; the options have the tables that it should have.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from informix_checkpoints.spool import Spool, load_manifest
 
 
 def in_this_version(offset: StreamOffset, source: SourceTables) -> StreamOffset:
-    """Return an offset with what it says of tables; version 1 has one digest for all of them.
+    """Return an offset in the current version, with table states; version 1 has only one digest.
 
-    It is that of the list of tables in the options, or of the first of them, where others were added
-    behind them since.
+    It is the digest of the tables in the options, or of the first of them if others were appended
+    since.
 
     Raises:
-        DataLoss: it is of another list of tables, or of another server.
+        DataLoss: it belongs to another list of tables, or to another server.
     """
     if offset.tables is not None:
         return offset
@@ -37,52 +36,53 @@ def in_this_version(offset: StreamOffset, source: SourceTables) -> StreamOffset:
 
 
 def require_may_leave(offset: StreamOffset, source: SourceTables, planned: Position | None) -> None:
-    """Refuse to leave out a table that the stream is not done with.
+    """Refuse to remove a table that the stream still needs.
 
     Raises:
-        BadOption: rows of it are in a planned batch, or its snapshot is under way.
+        BadOption: a planned batch has rows of it, or its snapshot is not finished.
     """
     left = sorted((offset.tables or {}).keys() - set(source.names))
     if left and planned is not None and planned.place > offset.position.place:
         raise BadOption(
-            f"Spark runs a batch again that was planned with table {left[0]}, which option table does"
-            " not name any more.",
-            "Run the query once with the former options until that batch is done, then change them.",
+            f"Spark repeats a batch that was planned with table {left[0]}, which is no longer in"
+            " option table.",
+            "Run the query once with the previous options until that batch is done, then change them.",
             option="table",
         )
     for name, state in (offset.tables or {}).items():
         if name in left and state.snapshot is not None and not state.snapshot.is_done:
             raise BadOption(
-                f"table {name}, which option table does not name any more, has a snapshot under way.",
-                "Let the snapshot end, then take the table out of the option.",
+                f"table {name} is no longer in option table, but its snapshot is not finished.",
+                "Let the snapshot finish, then remove the table from the option.",
                 option="table",
             )
 
 
 def require_chunks(spool: Spool, planned: Position | None) -> None:
-    """Refuse to capture a planned batch again that has rows of a snapshot: the log does not have them.
+    """Refuse to capture a planned batch again that has snapshot rows, which are not in the log.
 
     Raises:
-        DataLoss: the spool does not hold them any more.
+        DataLoss: the spool no longer has them.
     """
     if planned is not None and planned.chunk > spool.manifest.high_watermark.chunk:
         raise DataLoss(
-            f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and"
-            f" the spool {spool.folder} does not hold them any more.",
-            f"Bring the folder back, if it was moved or spoolPath was changed; else {NEW_STREAM}."
-            " failOnDataLoss=false changes nothing here.",
+            f"Spark repeats a batch, up to {show(planned.commit)}, that has snapshot rows, but"
+            f" the spool {spool.folder} no longer has them.",
+            f"Restore the folder if it was moved or spoolPath was changed; otherwise {NEW_STREAM}."
+            " failOnDataLoss=false has no effect here.",
         )
 
 
 def require_form_of_chunks(
     folder: Path, start: Position, planned: Position | None, forms: Collection[str]
 ) -> None:
-    """Refuse options that would leave the rows of a planned batch that a snapshot has read.
+    """Refuse options that would lose the snapshot rows of a planned batch.
 
-    A spool leaves what it holds in another form, and captures it again: the log has not these rows.
+    A spool abandons rows stored in another form, and captures them again; snapshot rows are not in the
+    log.
 
     Raises:
-        BadOption: rows have another form than those that are held; nothing has been changed.
+        BadOption: the options give rows another form than the stored ones; nothing has been changed.
     """
     held = load_manifest(folder) if planned is not None and planned.chunk > start.chunk else None
     if (
@@ -93,19 +93,19 @@ def require_form_of_chunks(
     ):
         return
     raise BadOption(
-        f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and the"
-        " options give rows another form than the spool holds them in.",
-        "Run the query once with the former options until that batch is done, then change them.",
+        f"Spark repeats a batch, up to {show(planned.commit)}, that has snapshot rows, but the"
+        " options give rows another form than the spool has.",
+        "Run the query once with the previous options until that batch is done, then change them.",
     )
 
 
 def other_source(begun_on: str, found: str) -> DataLoss:
     """Return the error for a server or tables that are not those of the stream."""
     return DataLoss(
-        f"the stream was begun on source {begun_on}, but server, database and tables now make source"
-        f" {found}.",
-        "A table was dropped, re-created or altered, another server answers, or the options changed:"
-        f" {NEW_STREAM}.",
+        f"the stream was started on source {begun_on}, but server, database and tables are now"
+        f" source {found}.",
+        "A table was dropped, re-created or altered, another server answers, or the options"
+        f" changed: {NEW_STREAM}.",
         expected=begun_on,
         found=found,
         gap=Gap.OTHER_SOURCE,
@@ -113,12 +113,12 @@ def other_source(begun_on: str, found: str) -> DataLoss:
 
 
 def other_table(name: str, begun_on: str, found: str) -> DataLoss:
-    """Return the error for a table that is not the one that the stream has delivered rows of."""
+    """Return the error for a table that is not the one whose rows the stream has delivered."""
     return DataLoss(
-        f"the stream has table {name} of digest {begun_on}, but it now makes digest {found}.",
-        "The table was dropped, re-created or altered, or the options choose other columns of it:"
-        f" {NEW_STREAM}. For an ALTER that the stream survives, see --receipt of"
-        " informix-cdc release, and option schemaChange.",
+        f"the stream has table {name} with digest {begun_on}, but its digest is now {found}.",
+        "The table was dropped, re-created or altered, or the options select other columns of"
+        f" it: {NEW_STREAM}. To alter a table and keep the stream, see --receipt of informix-cdc"
+        " release, and option schemaChange.",
         expected=begun_on,
         found=found,
         table=name,

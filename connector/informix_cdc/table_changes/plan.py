@@ -1,6 +1,6 @@
-"""Which tables of the options a session does not capture yet, and who watches over their return.
+"""Determine the tables of the options that a session does not capture yet, and how they join.
 
-Rule: the spool says which tables a stream has, the receipt what was altered.
+Rule: the spool has the tables of a stream, the receipt those that were altered.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from informix_checkpoints.table_states import Tables
 
 
 def named_receipt(options: SourceOptions) -> Receipt | None:
-    """Return what option schemaChange names.
+    """Return the receipt of option schemaChange.
 
     Raises:
-        BadOption: there is no receipt.
+        BadOption: the receipt does not exist.
     """
     return load_receipt(Path(options.schema_change)) if options.schema_change else None
 
@@ -40,23 +40,23 @@ def plan_joining(
     is_free: Callable[[], bool],
     clock: Callable[[], float],
 ) -> Absent:
-    """Return the tables that are in the options, and not in the stream as they are.
+    """Return the tables that are in the options but not in the stream in their current state.
 
-    Altered ones come first: until they are back, nothing behind that place is delivered.
+    Altered tables come first: until they have returned, nothing after that position is delivered.
 
     Args:
-        options: where to ask the server.
+        options: where to connect.
         source: the captured tables.
         spool: of the stream.
-        late: those that the stream has not, as they will be.
-        altered: those of the stream that are others now, as they will be.
-        receipt: what says of those where they are back.
+        late: tables that are not in the stream, with their new state.
+        altered: altered tables of the stream, with their new state.
+        receipt: has the position at which those return.
         is_free: whether no planned batch comes first.
         clock: a monotonic clock.
     """
     ask = partial(ask_server, options)
     if altered:
-        assert receipt is not None  # or nothing was altered that may be
+        assert receipt is not None  # otherwise no altered table is accepted
         assert receipt.acquired is not None
         acquired, is_buffered = receipt.acquired, source.is_buffered
         return Returning(altered, late, acquired, spool, ask, is_buffered, is_free, clock)
@@ -68,12 +68,12 @@ def plan_joining(
 def watch_writers(
     receipt: Receipt | None, source: SourceTables, known: Tables
 ) -> list[Callable[[RecordBlock], None]]:
-    """Return what is shown each block of records of a session, so that nobody has written unseen.
+    """Return a function that receives each block of records, to detect writes during an ALTER.
 
     Args:
-        receipt: what option schemaChange names.
+        receipt: the receipt of option schemaChange.
         source: the captured tables.
-        known: what the stream knows of its tables; those that are back by this receipt are watched.
+        known: table states of the stream; tables that have returned by this receipt are watched.
     """
     if receipt is None or receipt.acquired is None:
         return []

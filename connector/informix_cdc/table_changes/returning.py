@@ -1,14 +1,14 @@
-"""Tables that were altered, on their way back into their stream: the others go on meanwhile.
+"""Tables that were altered and return to their stream, while the others continue.
 
-Rule: a receipt says what lies between, and the stream's own offset is held against it. No session is
-activated for an altered table at a place before its present layout.
+Rule: a receipt records the ALTER, and the stream's own offset is compared with it. No session is
+activated for an altered table at a position before its current layout.
 
-    phase 1   the others' session, up to `since` and not a commit further
-    switch    the altered tables come back here, on the disk
-    phase 2   a session over all tables, from where the altered ones are whole in the log
+    phase 1   the session of the others, up to `since` and no commit further
+    switch    the altered tables return here, on disk
+    phase 2   a session over all tables, from where the altered ones are complete in the log
 
-Writers of an altered table stand still from `release` on until `acquire` has found `since`; so none of
-its rows lies between, and one that does is an error.
+Nothing may write to an altered table from `release` until `acquire` has found `since`; a row that is
+written meanwhile is an error.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ def altered_tables(
     receipt: Receipt | None,
     options: SourceOptions,
 ) -> Tables:
-    """Return the tables of a stream that are others now, as they will be once they are back.
+    """Return the altered tables of a stream, in the state in which they return.
 
     Args:
-        offset: where the stream goes on from.
-        source: the captured tables as they are.
-        known: what the stream knows of its tables.
-        receipt: what option schemaChange names.
-        options: which tables are to be read again, since an ALTER may have changed rows that are there.
+        offset: position of the stream.
+        source: the captured tables, in their current state.
+        known: table states of the stream.
+        receipt: the receipt of option schemaChange.
+        options: which tables to read again, because an ALTER may have changed existing rows.
 
     Raises:
-        BadOption: the receipt is not of this stream, of another time, or not complete.
-        DataLoss: a table is another one, and the receipt does not say why.
+        BadOption: the receipt is of another stream or time, or incomplete.
+        DataLoss: a table has changed, and the receipt does not cover it.
     """
     found = source.states()
     found_tables = dict(zip(source.names, source.tables, strict=True))
@@ -72,7 +72,9 @@ def altered_tables(
             raise other_table(name, state.digest, found[name].digest)
         acquired = _acquired(receipt, offset, name, state.digest, found[name].digest)
         if state.since >= acquired.since:
-            raise _refused(f"is of an earlier change of {name}, that the stream has got over", _LAST)
+            raise _refused(
+                f"is of an earlier change of {name}, which the stream has already processed", _LAST
+            )
         is_read = found_tables[name].name in read_again
         if receipt.table_ids.get(name, found_tables[name].table_id) != found_tables[name].table_id:
             _require_read_from_the_first_row(name, options, is_read=is_read)
@@ -82,29 +84,30 @@ def altered_tables(
 
 
 def _require_read_from_the_first_row(name: str, options: SourceOptions, *, is_read: bool) -> None:
-    """Refuse another table under the name of one that was dropped, unless a sink can see the change.
+    """Refuse a table created under the name of a dropped one, unless a sink can see the change.
 
     Raises:
-        BadOption: its rows are not read, or nothing tells a sink to drop those of the former one.
+        BadOption: its rows are not read, or nothing tells a sink to drop the rows of the previous
+            table.
     """
     if is_read and options.truncate == "emit":
         return
     raise BadOption(
-        f"table {name} was dropped and created between release and acquire: rows of the dropped table"
-        " would stay in every copy, and those written before acquire would be missing. Nothing was"
-        " changed.",
-        f"Set initialSnapshot to all or to {name}, and truncate=emit: the stream shows a truncate row,"
-        f" then the rows of the new table. Or take {name} out of option table, run the query once,"
-        f" {EMPTY_COPY}, and name it again, with option initialSnapshot.",
+        f"table {name} was dropped and created between release and acquire: rows of the dropped"
+        " table would remain in every copy, and rows written before acquire would be missing."
+        " Nothing was changed.",
+        f"Set initialSnapshot to all or to {name}, and truncate=emit: the stream delivers a"
+        f" truncate row, then the rows of the new table. Or remove {name} from option table, run"
+        f" the query once, {EMPTY_COPY}, and add it again with option initialSnapshot.",
         option="initialSnapshot",
     )
 
 
 def explains(receipt: Receipt | None, offset: StreamOffset, loss: ReportedLoss) -> bool:
-    """Tell whether a complete receipt shows that a reported loss of row logging is none.
+    """Return whether a complete receipt shows that a reported loss of row logging is none.
 
-    A query that is started between `release` and `acquire` finds full row logging off, as if it had
-    been switched off while writers went on. The receipt says that all had been delivered by then.
+    A query that is started between `release` and `acquire` finds full row logging off, which looks like
+    a loss. The receipt proves that everything had been delivered by then.
     """
     if receipt is None or (acquired := receipt.acquired) is None:
         return False
@@ -115,68 +118,69 @@ def explains(receipt: Receipt | None, offset: StreamOffset, loss: ReportedLoss) 
 
 
 def require_complete(receipt: Receipt | None, table: str) -> None:
-    """Refuse to start in mid-ALTER: a table that is released has no full row logging, and no loss.
+    """Refuse to start during an ALTER: a released table has no full row logging, but nothing is lost.
 
     Raises:
         BadOption: the receipt names the table, and `acquire` has not run.
     """
     if receipt is not None and receipt.acquired is None and table in receipt.digests:
-        raise _refused(f"says nothing of what came behind the ALTER of {table}", _ACQUIRE)
+        raise _refused(f"does not have the position after the ALTER of {table}", _ACQUIRE)
 
 
 def _acquired(receipt: Receipt, offset: StreamOffset, name: str, known: str, found: str) -> Acquired:
     acquired, commit = receipt.acquired, offset.position.commit
     if acquired is None:
-        raise _refused(f"says nothing of what came behind the ALTER of {name}", _ACQUIRE)
+        raise _refused(f"does not have the position after the ALTER of {name}", _ACQUIRE)
     if offset.source != receipt.source or offset.stream not in receipt.delivered:
         streams = ", ".join(receipt.delivered)
         raise _refused(
-            f"is of stream {streams} of source {receipt.source}, not of {offset.stream} of"
+            f"is for stream {streams} of source {receipt.source}, not for {offset.stream} of"
             f" {offset.source}",
-            "Name the receipt of this query's checkpoint.",
+            "Use the receipt for this query's checkpoint.",
         )
     if not receipt.delivered[offset.stream] <= commit <= acquired.since:
         raise _refused(
-            f"is of a checkpoint between {show(receipt.delivered[offset.stream])} and"
-            f" {show(acquired.since)}, and this one is at {show(commit)}",
-            "Take the checkpoint as it was when informix-cdc release looked at it, or a later one, with"
-            " its spool: a batch that Spark runs again is not captured again from behind an ALTER.",
+            f"is for a checkpoint between {show(receipt.delivered[offset.stream])} and"
+            f" {show(acquired.since)}, but this one is at {show(commit)}",
+            "Use the checkpoint in the state in which informix-cdc release read it, or later,"
+            " with its spool: a batch that Spark repeats cannot be captured again from before"
+            " an ALTER.",
         )
     if known != receipt.digests[name]:
         raise _refused(
-            f"is of table {name} of digest {receipt.digests[name]}, and the stream has {known}",
+            f"is for table {name} with digest {receipt.digests[name]}, but the stream has {known}",
             _LAST,
         )
     if (digest := acquired.digests.get(name)) != found:
         raise _refused(
-            f"was completed for table {name} of digest {digest}, which is now {found}",
-            "Give acquire the same columns and lobs as the query has; if the table was altered again"
-            " since, release, ALTER and acquire it with another receipt.",
+            f"was completed for table {name} with digest {digest}, which is now {found}",
+            "Run acquire with the same columns and lobs as in the query. If the table was"
+            " altered again since, run release, ALTER and acquire with another receipt.",
         )
     return acquired
 
 
-_LAST = "Name the receipt of the table's last change."
+_LAST = "Use the receipt of the table's last change."
 _ACQUIRE = (
-    "Run informix-cdc acquire with this receipt behind the ALTER; release has printed the command."
+    "Run informix-cdc acquire with this receipt after the ALTER; release has printed the command."
 )
 
 
 def _refused(what: str, remedy: str) -> BadOption:
-    return BadOption(f"the receipt that option '{_OPTION}' names {what}.", remedy, option=_OPTION)
+    return BadOption(f"the receipt in option '{_OPTION}' {what}.", remedy, option=_OPTION)
 
 
 @dataclass(slots=True)
 class Returning(Absent):
-    """Altered tables that are not yet back; until then the others are captured alone.
+    """Altered tables that have not returned yet; until then the others are captured alone.
 
     Args:
-        tables: the altered tables as they will be.
-        late: those that join beside them.
-        acquired: what the receipt says.
+        tables: the altered tables, in the state in which they return.
+        late: other tables that join at the same time.
+        acquired: the position in the receipt.
         spool: of the stream.
-        ask: asks the server.
-        is_buffered: whether commits may be in no log that can be read.
+        ask: queries the server.
+        is_buffered: whether commits may be missing in the readable log for a while.
         is_free: whether no planned batch comes first.
         clock: a monotonic clock.
     """
@@ -189,7 +193,7 @@ class Returning(Absent):
     is_buffered: bool
     is_free: Callable[[], bool]
     clock: Callable[[], float] = time.monotonic
-    is_urgent: bool = field(default=False, init=False)  # all up to there has come
+    is_urgent: bool = field(default=False, init=False)  # everything up to `since` has been read
     is_over: bool = field(default=False, init=False)
     _log: AwaitedEnds = field(init=False)
 
@@ -203,52 +207,52 @@ class Returning(Absent):
 
     @property
     def unlogged(self) -> Collection[str]:
-        """Those that join beside the altered ones, whose own full row logging `acquire` switched on."""
+        """The tables that join at the same time; `acquire` has switched on logging of altered ones."""
         return self.late
 
-    # `record_switch` does nothing: the session that lets those join asks the server again.
+    # `record_switch` does nothing: the session in which those join queries the server again.
 
     @property
     def altered(self) -> Collection[str]:
-        """Those that were in the stream before, with another layout."""
+        """The tables that were in the stream before, with another layout."""
         return self.tables.keys()
 
     @property
     def lets_snapshots_begin(self) -> bool:
-        """Return False: what is delivered meanwhile ends at a place of the past.
+        """Return False: meanwhile the stream is at a position in the past.
 
-        A SELECT shows what committed behind it.
+        A SELECT would return later commits.
         """
         return False
 
     def may_switch_at_once(self, captured: Collection[str]) -> bool:
-        """Return whether there are no others that a session would capture meanwhile."""
+        """Return whether there are no other tables that a session would capture meanwhile."""
         return set(captured) <= set(self.names) and self.is_free()
 
     def on_read(self, answer: Answer, _now: float) -> Answer:
-        """Return what came, without what commits behind the place at which the tables are back."""
+        """Return the answer without commits after the position at which the tables return."""
         if not isinstance(answer, Read):
             return answer
         since = self.acquired.since
-        # What is asked of an idle server is asked now, so its log's end lies behind `since`.
+        # An idle server is queried now, so the end of its log is after `since`.
         is_idle_behind = self._log.are_passed(answer, lambda _: False)
         self.is_urgent = self.is_urgent or answer.reached >= since or is_idle_behind
         return replace(answer, events=_committed_up_to(answer.events, since))
 
     @property
     def rest_is_for_next_session(self) -> bool:
-        """Whether everything up to there has come."""
+        """Whether everything up to there has been read."""
         return self.is_urgent
 
     def on_stored(self, answer: Answer) -> None:
-        """Learn whether everything up to there is in the spool."""
+        """Record whether everything up to there is in the spool."""
         self.is_over = self.is_urgent and isinstance(answer, Read) and self.is_free()
 
     def switch(self) -> ChangedStates:
-        """Let the tables come back where the spool's mark is, and return what is known of them.
+        """Let the tables return at the spool's high watermark, and return their states.
 
-        Who was open when full row logging went on has ended below `since`; what such a one committed
-        behind the mark has no rows of the other tables.
+        Transactions open when full row logging was switched on have ended before `since`; their commits
+        after the high watermark have no rows of the other tables.
         """
         high_watermark = self.spool.manifest.high_watermark
         unseen = tuple(sorted({*high_watermark.unseen, *self.acquired.still_open}))
@@ -271,19 +275,19 @@ def _committed_up_to(events: Collection[StreamEvent], since: int) -> list[Stream
 
 
 class NobodyWrote:
-    """Watches a stream for changes of tables that were to stand still.
+    """Detects changes of tables that must not be written during an ALTER.
 
     Args:
         tables: owner.table by number in the stream.
-        since: where the tables are back; a row of a transaction that commits at or below is an error.
+        since: where the tables return; a row of a transaction that commits at or before it is an error.
     """
 
     def __init__(self, tables: dict[int, str], since: int) -> None:
         self._tables, self._since = tables, since
-        self._writers: dict[int, str] = {}  # of open transactions
+        self._writers: dict[int, str] = {}  # by open transaction
 
     def watch(self, block: RecordBlock) -> None:
-        """Take in the next records.
+        """Process the next records.
 
         Raises:
             DataLoss: a transaction has changed one of the tables, and committed.
@@ -299,11 +303,11 @@ class NobodyWrote:
                 self._writers[key] = self._tables[int(block.table_ids[place])]
             elif (name := self._writers.pop(key, None)) and block.raw.kinds[place] == RecordKind.COMMTX:
                 raise DataLoss(
-                    f"table {name} was changed between release and acquire, by the transaction that"
-                    f" committed at {show(int(block.sequence_numbers[place]))}: what else was changed"
-                    " then may not be in the log.",
-                    "Its writers must stand still until acquire is done. Take the table out of option"
-                    f" table, run the query once, {EMPTY_COPY}, and name it again, with option"
-                    " initialSnapshot.",
+                    f"table {name} was changed between release and acquire, by the transaction"
+                    f" that committed at {show(int(block.sequence_numbers[place]))}: other"
+                    " changes of that time may be missing in the log.",
+                    "Nothing may write to it until acquire is done. Remove the table from"
+                    f" option table, run the query once, {EMPTY_COPY}, and add it again with"
+                    " option initialSnapshot.",
                     table=name,
                 )

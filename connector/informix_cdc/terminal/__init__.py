@@ -1,6 +1,6 @@
-"""How a command is asked and how an answer is shown: options, errors, changes, places in the log.
+"""Options, errors and output of the command line: changes, progress, log positions.
 
-Rule: light to import, for a page of help too: what a command alone needs is loaded by that command.
+Rule: quick to import, also for help pages: modules that only one command needs are loaded by it.
 """
 
 from __future__ import annotations

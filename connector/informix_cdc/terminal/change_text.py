@@ -1,7 +1,7 @@
-"""Changes as text: JSON for programs, coloured lines for people.
+"""Format changes as text: JSON for programs, coloured lines for a terminal.
 
-Rule: JSON loses nothing: decimals, and integers that a double cannot hold, are strings. Lines for
-people are short, so long values are cut, and of an update they show what changed.
+Rule: JSON is lossless: decimals, and integers that a double cannot represent, are strings. Lines are
+short: long values are cut, and of an update only the changed columns are shown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from informix_capture_client.printable import printable
 
-if TYPE_CHECKING:  # their modules are loaded by the commands that need them
+if TYPE_CHECKING:  # the commands that need these modules load them
     from informix_capture_client.shapes import ChangeRow
 
 _LARGEST_EXACT_DOUBLE = 2**53
@@ -31,7 +31,7 @@ _STYLES = {
 
 
 def to_json(change: ChangeRow) -> str:
-    """Return one change as one line of JSON: its metadata, and the row's columns under `row`."""
+    """Return a change as one line of JSON: its metadata, and the row's columns under `row`."""
     row = None if change.change_type == "truncate" else _exact(change.row)
     return printable(json.dumps({**_exact(change.metadata), "row": row}, ensure_ascii=False))
 
@@ -49,11 +49,11 @@ def _json_integer(value: int) -> object:
 
 
 def _json_float(value: float) -> object:
-    return value if abs(value) < float("inf") else str(value)  # NaN and infinity are no JSON
+    return value if abs(value) < float("inf") else str(value)  # NaN and infinity are not JSON
 
 
 def _duration(value: timedelta) -> str:
-    """Write an interval as Informix does: days hours:minutes:seconds.fraction.
+    """Format an interval as Informix does: days hours:minutes:seconds.fraction.
 
     >>> _duration(timedelta(days=-1, microseconds=-500000))
     '-1 00:00:00.5'
@@ -71,15 +71,15 @@ _JSON: dict[type, Callable[[Any], object]] = {
     datetime: datetime.isoformat,
     date: date.isoformat,
     timedelta: _duration,
-    bytes: bytes.hex,  # the handle of a BLOB or CLOB, or what it holds
-    dict: _exact,  # what a large object holds: content, size, status
+    bytes: bytes.hex,  # the handle of a BLOB or CLOB, or its content
+    dict: _exact,  # a large object: content, size, status
 }
 
 
 def as_lines(changes: Iterable[ChangeRow]) -> Iterator[tuple[ChangeRow, Text]]:
-    """Yield a line of text per change; both images of an update make one line.
+    """Yield a line of text for each change; both images of an update make one line.
 
-    The first images of whole transactions must come with the second ones, as they are delivered.
+    Both images of an update must be in the same call, as in whole transactions.
     """
     before: ChangeRow | None = None
     for change in changes:
@@ -91,13 +91,13 @@ def as_lines(changes: Iterable[ChangeRow]) -> Iterator[tuple[ChangeRow, Text]]:
 
 
 def kind_of(change: ChangeRow) -> Text:
-    """Return insert, update, delete, truncate, or read for a row of a snapshot, in its colour."""
+    """Return insert, update, delete, truncate, or read for a snapshot row, as coloured text."""
     kind = "read" if change.metadata.get("_snapshot") else change.change_type.partition("_")[0]
     return Text(kind, _STYLES.get(kind, ""))
 
 
 def table_of(change: ChangeRow) -> str:
-    """Return the table's own name."""
+    """Return the table's name without its owner."""
     return change.table.rpartition(".")[2]
 
 
@@ -122,7 +122,7 @@ def _values_of(change: ChangeRow, before: ChangeRow | None) -> Text:
 
 
 def _worth_showing(row: Mapping[str, Any], before: ChangeRow | None) -> Iterator[tuple[str, Any]]:
-    """Yield the leading column, often the key; then what an update changed, or what is not NULL."""
+    """Yield the first column, often the key; then changed columns, or those that are not NULL."""
     for number, (name, value) in enumerate(row.items()):
         is_news = value is not None if before is None else before.row[name] != value
         if number == 0 or is_news:
@@ -130,7 +130,7 @@ def _worth_showing(row: Mapping[str, Any], before: ChangeRow | None) -> Iterator
 
 
 def shorten(value: object) -> str:
-    """Return a value for people: one short line."""
+    """Return a value as one short line."""
     text = str(_JSON.get(type(value), _same)(value)) if value is not None else "NULL"
     if isinstance(value, str):
         text = repr(value)

@@ -1,7 +1,7 @@
-"""Commands that a command prints for what comes next: with the flags by which it was told the server.
+"""Commands to run next, printed with the flags that connect to the same server.
 
-Rule: what the user gave, as it was given, so that a profile stays a profile; no password is among it.
-That full row logging was switched on is said at once, and again when the command ends.
+Rule: flags are repeated as the user gave them, so a profile stays a profile; passwords are never
+printed. That full row logging was switched on is reported at once, and again when the command ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.options import PROFILE
 from informix_cdc.terminal.screen import say, say_command
 
-if TYPE_CHECKING:  # their modules are loaded by the commands that need them
+if TYPE_CHECKING:  # the commands that need these modules load them
     from informix_capture_client.catalog import Table
 
 
@@ -26,7 +26,7 @@ _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 def arguments_for(word: str, options: SourceOptions) -> list[str]:
-    """Return flags with which another command reaches the same server, as far as it has them."""
+    """Return the flags with which another command reaches the same server."""
     context = click.get_current_context(silent=True)
     if context is None or not isinstance(main := context.find_root().command, click.Group):
         return list(connection_arguments(options))
@@ -43,24 +43,24 @@ def _as_given(context: click.Context, names: set[str]) -> Iterator[str]:
             yield from (param.opts[0], str(context.params[name]))
 
 
-# What the server then refuses: docs/assumptions.md, 52.
+# Statements that the server then refuses: docs/assumptions.md, 52.
 _SWITCHED_ON = (
-    "Full row logging of {table} was off and was switched on, as every capture needs it: the server"
-    " refuses ALTER TABLE of it until `informix-cdc release` switches it off."
+    "Full row logging of {table} was off and has been switched on, because capture requires it."
+    " The server refuses ALTER TABLE on it until `informix-cdc release` switches it off."
 )
 _STAYS_ON = (
-    "Full row logging of {tables} stays on. The server refuses ALTER TABLE, and logs every changed row"
-    " whole, until you run:"
+    "Full row logging of {tables} remains on. The server refuses ALTER TABLE and logs every"
+    " changed row in full until you run:"
 )
 
 
 def say_switched_on(table: Table) -> None:
-    """Say that a table was changed in a way that outlasts the command."""
+    """Report that full row logging of a table was switched on, which outlasts the command."""
     say(_SWITCHED_ON.format(table=table.name))
 
 
 def say_stays_on(tables: Iterable[Table], options: SourceOptions) -> None:
-    """Say so again, at the end, of those that were switched on; nothing if there are none.
+    """Report at the end which tables were switched on and how to undo it; print nothing if none were.
 
     No query can need their changes: full row logging was off.
     """

@@ -1,7 +1,7 @@
-"""What a terminal shows whose encoding lacks a character: `->` for an arrow, `?` for what has no other.
+"""Print on terminals whose encoding lacks a character: `->` for an arrow, `?` by default.
 
-Rule: set once, on the standard streams, so that no command ends in an encoding error. JSON loses
-nothing: there a character that is lacking is an escape.
+Rule: set once, on the standard streams, so that no command fails with an encoding error. JSON stays
+lossless: missing characters are escaped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Return what is shown in place of characters that cannot be encoded."""
+    """Return the replacement of characters that cannot be encoded."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]
@@ -30,7 +30,7 @@ def _replaced(error: UnicodeError) -> tuple[str, int]:
 
 
 def show_every_text() -> None:
-    """Let the standard streams replace what their encoding lacks."""
+    """Make the standard streams replace characters that they cannot encode."""
     codecs.register_error(_HANDLER, _replaced)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -38,21 +38,22 @@ def show_every_text() -> None:
 
 
 def echo_json(text: str) -> None:
-    """Print JSON on the standard output; escaped where its encoding lacks a character."""
+    """Print JSON on standard output; escape non-ASCII characters if its encoding lacks one."""
     if not _has_all(text):
         text = _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
     click.echo(text)
 
 
 def echo_exactly(text: str) -> None:
-    """Print a text for machines on the standard output.
+    """Print machine-readable text on standard output.
 
     Raises:
         BadOption: its encoding lacks a character.
     """
     if not _has_all(text):
         raise BadOption(
-            f"the standard output is in {sys.stdout.encoding}, which lacks a character of a name.",
+            f"standard output uses {sys.stdout.encoding}, which cannot represent a character of"
+            " a name.",
             "Set PYTHONIOENCODING=utf-8 in the environment.",
         )
     click.echo(text)

@@ -1,7 +1,7 @@
-"""Errors of options on the command line: they name flags, as their user has typed flags.
+"""Replace option names in errors by the flags of the command line.
 
-Rule: the one translation. Errors are worded for the options of the Spark source; an option that the
-command has no flag for keeps its name there.
+Rule: the only place that translates. Errors use the option names of the Spark source; an option without
+a flag in the current command keeps its name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from informix_cdc.options import PASSWORD_VARIABLE, flag_of, option_rows
 
 
 def in_flags(text: str) -> str:
-    """Return a text in which options that the current command has are named by their flags."""
+    """Return a text with the options of the current command replaced by their flags."""
     context = click.get_current_context(silent=True)
     if context is None:
         return text
@@ -25,7 +25,7 @@ def in_flags(text: str) -> str:
 
 
 def _flags_of(context: click.Context) -> dict[str, str]:
-    """Return the flags of a command by the names of their options."""
+    """Return the flags of a command by option name."""
     options = {name for name, _, _ in option_rows()}
     return {each.name: each.opts[0] for each in context.command.params if each.name in options}
 
@@ -34,7 +34,8 @@ def _translated(text: str, flags: dict[str, str]) -> str:
     if not flags:
         return text
     names = "|".join(sorted(flags, key=len, reverse=True))
-    # A name in lower case is also a word: it is an option behind "option", in quotes or before "=".
+    # A lower-case name is also a plain word: it is an option only after "option", in quotes or before
+    # "=".
     camel = "|".join(name for name in flags if name != name.lower()) or "(?!)"
     found = re.compile(
         rf"(?:\boptions? )?'(?P<quoted>{names})'"
@@ -52,12 +53,13 @@ def _translated(text: str, flags: dict[str, str]) -> str:
 
 
 def no_such_flag(flag: str, context: click.Context) -> str:
-    """Return what there is in place of a flag that a command lacks; empty if that is not known."""
+    """Return what to use instead of an unknown flag; empty if that is unknown."""
     command = context.info_name or ""
     if flag == "--password":
         return (
-            "There is no --password: every user of this host can see the arguments of a command. Set"
-            f" {PASSWORD_VARIABLE} in the environment, or give --password-file or --password-command."
+            "There is no flag --password, because every user of this host can see the arguments"
+            f" of a command. Set {PASSWORD_VARIABLE} in the environment, or give --password-file"
+            " or --password-command."
         )
     names = {
         known.lower(): name for name, _, _ in option_rows() for known in (f"--{name}", flag_of(name))
@@ -65,19 +67,19 @@ def no_such_flag(flag: str, context: click.Context) -> str:
     name = names.get(flag.lower(), "")
     if not name:
         return ""
-    here = f"{flag} is no flag of {command}."
+    here = f"{flag} is not a flag of {command}."
     flags = _flags_of(context)
     if name in flags:
-        return f"{here} It is {flags[name]}."
+        return f"{here} Use {flags[name]}."
     known = f"{here} It is option {name} of the Spark source."
     return f"{known} {_INSTEAD.get((command, name), '')}".rstrip()
 
 
-_WHOLE_SERVER = "Leave it out: {} asks about the whole server."
+_WHOLE_SERVER = "Omit it: {} covers the whole server."
 _ARGUMENTS = "Give the tables as arguments: {} informix.orders."
-# What a command has in place of an option, or why it has nothing.
+# Alternatives that a command has to an option.
 _INSTEAD = {
-    ("tail", "initialSnapshot"): "tail has --snapshot for it.",
+    ("tail", "initialSnapshot"): "Use --snapshot.",
     **{(word, "table"): _ARGUMENTS.format(word) for word in ("release", "acquire")},
     **{
         (word, name): _WHOLE_SERVER.format(word)

@@ -1,6 +1,6 @@
-"""Pages of `--help` and errors of usage: lines are broken between words, and not at a flag's hyphen.
+"""Pages of `--help` and usage errors: lines are broken between words, never at the hyphen of a flag.
 
-Rule: click makes the pages; here is only what it breaks lines at, and that a command's own flags come
+Rule: click formats the pages; this module only controls line breaks, and lists a command's own flags
 before those that all commands share.
 """
 
@@ -16,13 +16,13 @@ from informix_cdc.terminal.encodings import show_every_text
 from informix_cdc.terminal.flag_names import no_such_flag
 from informix_cdc.terminal.screen import broken_between_words
 
-# Raised since click 8.2 where a command is given nothing; before, the page is printed at once.
+# Raised since click 8.2 if a command is given no arguments; earlier versions print the page directly.
 _HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 _UNBREAKABLE = "\N{NON-BREAKING HYPHEN}"
 
 
 class _Pages(click.HelpFormatter):
-    """Lets the wrapping see hyphens that are no place to break; the page has ordinary ones."""
+    """Prevents line breaks at hyphens; the page has ordinary hyphens."""
 
     def write_text(self, text: str) -> None:
         """Write a paragraph."""
@@ -31,7 +31,7 @@ class _Pages(click.HelpFormatter):
     def write_dl(
         self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
-        """Write flags, or commands, and what they mean."""
+        """Write flags or commands with their descriptions."""
         shown = [(_unbreakable(name), _unbreakable(meaning)) for name, meaning in rows]
         super().write_dl(shown, col_max, col_spacing)
 
@@ -49,16 +49,16 @@ class _Context(click.Context):
 
 
 class SharedOption(click.Option):
-    """An option that most commands have: how to reach a server, and how rows are read."""
+    """An option that most commands share, for the connection or the format of rows."""
 
 
 class Command(click.Command):
-    """A word of the command line."""
+    """A command of the command line."""
 
     context_class = _Context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write its own flags first: the shared ones are many, and the same everywhere."""
+        """Write the command's own flags first, then the shared ones."""
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         for heading, is_shared in _SECTIONS.items():
             chosen = [each for each in options if isinstance(each, SharedOption) == is_shared]
@@ -71,23 +71,23 @@ _SECTIONS = {"Options": False, "Options of the source, as in Spark": True}
 
 
 class Commands(click.Group):
-    """The command line as a whole."""
+    """The group of all commands."""
 
     context_class = _Context
     command_class = Command
 
     def main(self, *arguments: Any, **settings: Any) -> Any:  # noqa: ANN401 - click's
-        """Run the command line on a terminal of any encoding."""
+        """Run the command line; replace characters that the terminal cannot encode."""
         show_every_text()
         return super().main(*arguments, **settings)
 
     def make_context(self, *arguments: Any, **settings: Any) -> click.Context:  # noqa: ANN401 - click's
-        """Read the words before a command."""
+        """Parse the arguments before a command."""
         with _errors_broken_between_words():
             return super().make_context(*arguments, **settings)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Read the words of a command, and run it."""
+        """Parse the arguments of a command, and run it."""
         with _errors_broken_between_words():
             return super().invoke(ctx)
 
@@ -103,8 +103,8 @@ def _errors_broken_between_words() -> Iterator[None]:
     try:
         yield
     except _HELP:
-        raise  # it is the page of help
+        raise  # this is the help page
     except click.UsageError as error:
-        start = "Error: "  # which click puts before it
+        start = "Error: "  # click prints it before the message
         shown = broken_between_words(start + _message_of(error)).removeprefix(start)
         raise click.UsageError(shown, error.ctx) from None

@@ -1,6 +1,6 @@
-"""A place in the log as `status` and `offsets` show it, to people and to machines.
+"""Format a position in the log for `status` and `offsets`, as text and as JSON.
 
-Rule: words and names only; where a position lies is reckoned in `catalog/log_distance.py`.
+Rule: formatting only; distances are computed in `catalog/log_distance.py`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from rich.text import Text
 
 from informix_capture_client.printable import shown_bytes, shown_hours
 
-if TYPE_CHECKING:  # their modules are loaded by the commands that need them
+if TYPE_CHECKING:  # the commands that need these modules load them
     from informix_capture_client.catalog import LogDistance, PlaceInLog
 
 _HOUR_SECONDS = 3600
 
 
 def place_as_json(place: PlaceInLog) -> dict[str, object]:
-    """Return where a position lies, for machines; `untilOverwritten` is null when that has happened."""
+    """Return a position in the log as JSON; `untilOverwritten` is null if it has been overwritten."""
     return {
         "behind": _distance_json(place.behind),
         "untilOverwritten": _distance_json(place.headroom) if place.headroom else None,
@@ -34,17 +34,19 @@ def _distance_json(distance: LogDistance) -> dict[str, object]:
 
 
 def headroom_text(place: PlaceInLog) -> Text:
-    """Return how much headroom a position has, or what is wrong with it."""
+    """Return the headroom of a position, or why it has none."""
     if place.headroom is None:
-        return Text("OVERWRITTEN: a restart is data loss", "bold red")
+        return Text("OVERWRITTEN: a restart loses data", "bold red")
     if place.is_beyond_end:
-        return Text("BEYOND THE LOG'S END: of another server, or restored", "bold red")
+        return Text(
+            "BEYOND THE END OF THE LOG: from another server, or the server was restored", "bold red"
+        )
     seconds = place.headroom_seconds
     rate = "" if seconds is None else f", {shown_hours(seconds / _HOUR_SECONDS)} at the average rate"
     return Text(distance_text(place.headroom) + rate)
 
 
 def distance_text(distance: LogDistance) -> str:
-    """Return a stretch of the log in files, bytes and percent."""
+    """Return a distance in the log in files, bytes and percent."""
     logs = "1 log" if distance.logs == 1 else f"{distance.logs} logs"
     return f"{logs}, {shown_bytes(distance.size_bytes)}, {distance.percent} % of the log files"

@@ -1,7 +1,7 @@
-"""Types of click for the options of the source: what `--help` shows, a shell completes and is refused.
+"""Click types for the options of the source: help text, shell completion and validation.
 
-Rule: what a value may be is asked of the option's own declaration; here is only how click shows that. A
-refused value is not repeated: it may be a password that stands in the wrong place.
+Rule: the option's declaration validates values; this module only presents that in click. A refused
+value is never printed, because it may be a password in the wrong place.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _ELSEWHERE = {
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """Takes what the option's declaration takes, and hands it on as text."""
+    """Validates a value with the option's declaration and returns it as text."""
 
     read: Callable[[str], Any]
     refuse: Refuse
 
     def __call__(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text, if it can be read.
+        """Return the text if it is valid.
 
         Raises:
-            click.ClickException: it cannot; says from where it came, and what it must be.
+            click.ClickException: it is invalid; the message has its origin and the valid values.
         """
         try:
             self.read(str(value))
@@ -47,7 +47,7 @@ class _Check:
 
 
 class _Text(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
-    """Anything that its declaration can read."""
+    """Any text that the declaration accepts."""
 
     name = "text"
 
@@ -56,7 +56,7 @@ class _Text(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
 
 
 class _Word(click.Choice):  # type: ignore[type-arg]
-    """One of a few words."""
+    """One of several words."""
 
     def __init__(self, words: tuple[str, ...], check: _Check) -> None:
         super().__init__(words)
@@ -64,7 +64,7 @@ class _Word(click.Choice):  # type: ignore[type-arg]
 
 
 class _WholeNumber(click.IntRange):
-    """A number between two bounds."""
+    """A number in a range."""
 
     def __init__(self, numbers: IntegerRange, check: _Check) -> None:
         super().__init__(numbers.lowest, numbers.highest)
@@ -72,7 +72,7 @@ class _WholeNumber(click.IntRange):
 
 
 class _Place(click.Path):
-    """A path that a shell completes; what is wrong with it is said by who opens it."""
+    """A path with shell completion; errors are reported when it is opened."""
 
     def __init__(self, check: _Check, *, is_folder: bool) -> None:
         super().__init__(file_okay=not is_folder, dir_okay=is_folder)
@@ -86,7 +86,7 @@ _IS_FOLDER = {
 
 
 def type_of(name: str, read: Callable[[str], Any], refuse: Refuse) -> click.ParamType:  # type: ignore[type-arg]
-    """Return the type of an option, by its name and by how its text is read."""
+    """Return the click type of an option, from its name and the reader of its text."""
     check = _Check(read, refuse)
     if name in _IS_FOLDER:
         return _Place(check, is_folder=_IS_FOLDER[name])
@@ -98,7 +98,7 @@ def type_of(name: str, read: Callable[[str], Any], refuse: Refuse) -> click.Para
 
 
 def _named(param: click.Parameter | None, ctx: click.Context | None) -> str:
-    """Return an option as it was given: by a flag, in the environment, or in a profile."""
+    """Return an option with its origin: a flag, the environment, or a profile."""
     if param is None or ctx is None or param.name is None:
         return "the value"
     elsewhere = _ELSEWHERE.get(ctx.get_parameter_source(param.name) or ParameterSource.COMMANDLINE)

@@ -1,7 +1,7 @@
-"""Options and errors of the command line, derived from what the Spark source declares.
+"""Options and errors of the command line, derived from the options of the Spark source.
 
-Rule: an option's name, meaning and default are declared in the room `options` and nowhere else; a
-user's mistake ends in one line on stderr, never in a traceback.
+Rule: name, description and default of an option are declared in the room `options` only. An error of
+the user is printed as one line on stderr, never as a traceback.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ from informix_cdc.terminal.screen import say, say_unbroken
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_NO_TABLE = {"database": SYSTEM_DATABASE, "table": "informix.systables"}  # none is looked at
+_NO_TABLE = {"database": SYSTEM_DATABASE, "table": "informix.systables"}  # not read
 ENVIRONMENT_PREFIX = "INFORMIX_CDC_"
-PROFILE = f"{__name__}.profile"  # its name, for commands that are shown: key of `Context.meta`
+PROFILE = f"{__name__}.profile"  # key of `Context.meta`: the profile's name, for printed commands
 PASSWORD_HINT = (
-    "What an option of the source is may also come from the environment (--host from"
-    f" {ENVIRONMENT_PREFIX}HOST, and so on) or from a profile; a flag overrules both, and the"
-    f" environment a profile. The password comes from {PASSWORD_VARIABLE}, from --password-file or"
-    " from --password-command."
+    "Options of the source can also be set in the environment (--host as"
+    f" {ENVIRONMENT_PREFIX}HOST, and so on) or in a profile. A flag takes precedence over the"
+    " environment, and the environment over a profile. The password comes from"
+    f" {PASSWORD_VARIABLE}, --password-file or --password-command."
 )
 
 
 class OneLineError(click.ClickException):
-    """An error that is shown as the sentence it is."""
+    """An error that is printed as one line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(" ".join(message.split())))
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the sentence on stderr."""
+        """Print the message on stderr."""
         say_unbroken(f"Error: {self.format_message()}")
 
 
 class OptionMistake(OneLineError):
-    """A mistake in what the user gave; the shell's usual code for that."""
+    """An invalid option or argument; exit code 2, as usual in shells."""
 
     exit_code = 2
 
@@ -74,15 +74,15 @@ _KINDS: dict[type[InformixCdcError], type[OneLineError]] = {BadOption: OptionMis
 
 @contextlib.contextmanager
 def one_line_errors(*, in_words: Callable[[str], str] = in_flags) -> Iterator[None]:
-    """Turn the product's errors, and those of the operating system, into one line and an exit code.
+    """Turn errors of this package and of the operating system into one line and an exit code.
 
     Args:
-        in_words: rewords the errors; by default options are named by their flags.
+        in_words: rewrites the messages; by default option names become flags.
     """
     try:
         yield
     except BrokenPipeError:
-        raise  # `| head` has seen enough: click ends quietly
+        raise  # `| head` has closed the pipe: click exits silently
     except InformixCdcError as error:
         raise _KINDS.get(type(error), OneLineError)(in_words(str(error))) from None
     except OSError as error:
@@ -91,9 +91,9 @@ def one_line_errors(*, in_words: Callable[[str], str] = in_flags) -> Iterator[No
 
 
 def source_options(*groups: Iterable[str], also: Iterable[str] = ()) -> Callable[[_Command], _Command]:
-    """Return a decorator that adds options of the source; a command gets them by their option names.
+    """Return a decorator that adds options of the source; commands receive them by option name.
 
-    None is required by click: the environment and a profile may stand in.
+    Click requires none of them, because the environment and a profile can set them.
 
     Args:
         groups: names of options, such as `CONNECTION`.
@@ -114,7 +114,7 @@ def source_options(*groups: Iterable[str], also: Iterable[str] = ()) -> Callable
 def _click_option(
     name: str, default: str, meaning: str, read: Callable[[str], Any]
 ) -> Callable[[_Command], _Command]:
-    # The default is shown, not set: what the user leaves out is left to the declaration.
+    # The default is only displayed; the declaration applies it.
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
     flag = flag_of(name)
     kind = type_of(name, read, lambda mistake: OptionMistake(in_flags(str(mistake))))
@@ -125,7 +125,7 @@ def _profile_option(command: _Command) -> _Command:
     def load(context: click.Context, _option: click.Parameter, name: str | None) -> None:
         if name and not context.resilient_parsing:
             context.meta[PROFILE] = name
-            with one_line_errors(in_words=str):  # a profile has options by their names
+            with one_line_errors(in_words=str):  # profiles use option names
                 context.default_map = {
                     **(context.default_map or {}),
                     **read_profile(name, profiles_path()),
@@ -140,7 +140,7 @@ def _profile_option(command: _Command) -> _Command:
         expose_value=False,
         callback=load,
         shell_complete=_complete_profile,
-        help="Take options of the source from this profile of ~/.config/informix-cdc/profiles.toml.",
+        help="Profile in ~/.config/informix-cdc/profiles.toml with options of the source.",
     )(command)
 
 
@@ -149,7 +149,7 @@ def _complete_profile(
 ) -> list[CompletionItem]:
     with contextlib.suppress(BadOption):
         names = read_profiles(profiles_path())
-        # a name with control characters would reach the terminal, or end the shell's line
+        # a name with control characters could control the terminal, or end the shell's line
         return [CompletionItem(name) for name in names if name.startswith(begun) and name.isprintable()]
     return []
 
@@ -159,14 +159,14 @@ def _variable_of(name: str) -> str:
 
 
 def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) -> SourceOptions:
-    """Return the source's options from what the command line gave.
+    """Return the source's options from the arguments of the command line.
 
     Args:
-        given: texts by the names of options.
-        is_stream: whether a stream is to run with them; see `SourceOptions.parse`.
+        given: texts by option name.
+        is_stream: whether they are for a stream; see `SourceOptions.parse`.
 
     Raises:
-        BadOption: an option is missing or malformed, or there is no password.
+        BadOption: an option is missing or invalid, or there is no password.
     """
     texts = _with_first_password({name: text for name, text in given.items() if text is not None})
     if missing := missing_options(texts):
@@ -175,7 +175,7 @@ def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) ->
         first = _variable_of(missing[0])
         raise BadOption(
             f"{flags} {'is' if len(missing) == 1 else 'are'} missing.",
-            f"Give a flag, or {first} in the environment, or --profile.",
+            f"Give the flag, set {first} in the environment, or use --profile.",
             option=missing[0],
         )
     parsed = SourceOptions.parse(texts, is_stream=is_stream)
@@ -184,10 +184,10 @@ def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) ->
 
 
 def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
-    """Return options that can connect to the server, of a command that looks at no table.
+    """Return options that can connect to the server, for a command that reads no tables.
 
     Raises:
-        BadOption: a value is malformed or missing.
+        BadOption: a value is invalid or missing.
     """
     return parse_options({**given, **_NO_TABLE}, is_stream=False)
 
@@ -197,12 +197,12 @@ _RANKS = {ParameterSource.COMMANDLINE: 2, ParameterSource.ENVIRONMENT: 1}
 
 
 def _with_first_password(given: dict[str, str]) -> dict[str, str]:
-    """Leave out where a lower rank has the password, though it is another option that says so.
+    """Remove password options of lower precedence.
 
-    A flag overrules the environment, and that a profile.
+    A flag takes precedence over the environment, and the environment over a profile.
 
     Raises:
-        BadOption: the environment says it twice. Two options of one rank are refused with all others.
+        BadOption: the environment has two. Two options of the same precedence are refused later.
     """
     context = click.get_current_context(silent=True)
     if context is None:
@@ -219,26 +219,26 @@ def _with_first_password(given: dict[str, str]) -> dict[str, str]:
     names = [name for name in ranks if ranks[name] == first]
     if has_variable and first == of_environment and len(names) > 1:
         raise BadOption(
-            f"{PASSWORD_VARIABLE} and {_variable_of(names[0])} both say where the password is.",
-            "Keep one of them.",
+            f"{PASSWORD_VARIABLE} and {_variable_of(names[0])} are both set.",
+            "Unset one of them.",
             option=names[0],
         )
     return {name: text for name, text in given.items() if name not in ranks or name in names}
 
 
 _OWNER_ONLY = 0o600
-_WITHOUT = "No ODBC driver was found: connecting without one (--transport {} or {} chooses)."
+_WITHOUT = "No ODBC driver found: using --transport {} (--transport {} requires the driver)."
 
 
 def say_without_driver(given: Mapping[str, str], options: SourceOptions) -> None:
-    """Say that a command connects without a driver because there is none, and no option decided."""
+    """Report that a command connects without a driver because none is installed and none was chosen."""
     is_auto = given.get("transport", AUTO).strip().lower() == AUTO
     if options.transport == SQLI and is_auto and not rules_out_driver(options):
         say(_WITHOUT.format(SQLI, ODBC))
 
 
 def trace_option(command: _Command) -> _Command:
-    """Add the flag that records what passes over the wire."""
+    """Add the flag that traces the network protocol."""
 
     def begin(context: click.Context, _option: click.Parameter, path: Path | None) -> None:
         if path and not context.resilient_parsing:
@@ -251,20 +251,20 @@ def trace_option(command: _Command) -> _Command:
         metavar="FILE",
         expose_value=False,
         callback=begin,
-        help="Write every message to and from the server to this new file, without the password: for"
-        " reports of trouble with --transport sqli. It holds the rows that pass.",
+        help="Write every message to and from the server to this new file, without the"
+        " password, to diagnose problems with --transport sqli. The file contains table rows.",
     )(command)
 
 
 @contextlib.contextmanager
 def _traced(path: Path) -> Iterator[None]:
     from informix_capture_client.transport.sqli import WireTrace
-    from informix_cdc.server import trace_wire  # what it needs is not loaded for a page of help
+    from informix_cdc.server import trace_wire  # not loaded for help pages
 
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY)
     except FileExistsError:
-        raise click.BadParameter(f"{path} is there already; name another file.") from None
+        raise click.BadParameter(f"{path} already exists; choose another file name.") from None
     except OSError as reason:
         raise click.BadParameter(f"{path}: {reason.strerror}.") from None
     with (

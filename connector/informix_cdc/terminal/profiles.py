@@ -1,4 +1,4 @@
-"""Profiles: connections with a name, in a file of the user.
+"""Profiles: named connections in a file of the user.
 
     [stores]
     host = "db1"
@@ -6,8 +6,8 @@
     database = "stores"
     passwordFile = "/run/secrets/informix"
 
-Rule: a profile holds options of the source under their own names, and no password. Who may write the
-file, or put another into its place, decides where a password is sent: only this user and root may.
+Rule: a profile has options of the source under their own names, and no password. Whoever can write or
+replace the file controls where a password is sent, so only this user and root may be able to.
 """
 
 from __future__ import annotations
@@ -28,51 +28,51 @@ _ROOT = 0
 _MOST_BYTES = 1 << 20
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NO_PASSWORD = (
-    "Put it into a file that only you may read, and name that as passwordFile; or use"
-    f" {PASSWORD_VARIABLE}."
+    "Write it to a file that only you can read, and set passwordFile to its path; or set"
+    f" {PASSWORD_VARIABLE} in the environment."
 )
 
 
 def profiles_path(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where the profiles of this user are, as the XDG base directory specification has it."""
+    """Return the path of this user's profiles, according to the XDG base directory specification."""
     folder = environment.get("XDG_CONFIG_HOME", "")
     base = Path(folder) if Path(folder).is_absolute() else Path.home() / ".config"
     return base / "informix-cdc" / "profiles.toml"
 
 
 def read_profile(name: str, path: Path) -> dict[str, str]:
-    """Return the options of a profile as texts, under their declared names.
+    """Return the options of a profile as texts, by their declared names.
 
     Raises:
-        BadOption: there is no such profile, others may write the file, or it holds a password,
-            something that is no option, or a value that its option does not take.
+        BadOption: the profile does not exist, others can write the file, or the profile contains a
+            password, an unknown option or an invalid value.
     """
     profiles = read_profiles(path)
     if name not in profiles:
-        known = f"It has {', '.join(profiles)}." if profiles else "It has none."
+        known = f"It has {', '.join(profiles)}." if profiles else "It has no profiles."
         raise BadOption(f"{path} has no profile {name!r}.", known)
     return _options(name, profiles[name], path)
 
 
 def read_profiles(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Return all profiles as they are written.
+    """Return all profiles, not validated.
 
     Raises:
-        BadOption: the file cannot be read, others may write it, or it is no table of tables.
+        BadOption: the file cannot be read, others can write it, or it is not a table of tables.
     """
     try:
         with path.open("rb") as file:
             _require_own(os.fstat(file.fileno()), path)
-            for folder in {path.parent, path.resolve().parent}:  # of a link, and of what it leads to
+            for folder in {path.parent, path.resolve().parent}:  # of a symbolic link, and of its target
                 _require_own(folder.stat(), folder)
             found = _parsed(file, path)
     except OSError as reason:
         raise BadOption(
-            f"profiles are in {path}, which cannot be read: {reason.strerror}.",
-            'Write it: a line [NAME], and below it options of the source such as host = "db1".',
+            f"the profiles file {path} cannot be read: {reason.strerror}.",
+            'Create it: a line [NAME], followed by options of the source such as host = "db1".',
         ) from None
     if strays := [key for key, value in found.items() if not isinstance(value, dict)]:
-        raise BadOption(f"{path}: {strays[0]} is in no profile.", "Put it below a line [NAME].")
+        raise BadOption(f"{path}: {strays[0]} is outside of a profile.", "Put it below a line [NAME].")
     return found
 
 
@@ -80,26 +80,28 @@ def _parsed(file: BinaryIO, path: Path) -> dict[str, Any]:
     text = file.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES:
         raise BadOption(
-            f"{path} has more than {_MOST_BYTES:,} bytes.", "Keep profiles in it, and nothing else."
+            f"{path} has more than {_MOST_BYTES:,} bytes.", "Remove everything but profiles from it."
         )
     try:
         return tomllib.loads(text.decode())
-    except (ValueError, RecursionError):  # its text may show what stands there
+    except (ValueError, RecursionError):  # the error's text may quote the file
         raise BadOption(f"{path} is not TOML.", 'Write host = "db1" below a line [NAME].') from None
 
 
 def _require_own(found: os.stat_result, path: Path) -> None:
-    """Refuse a file or folder that others than this user and root decide about, as ssh does its own."""
+    """Refuse a file or folder that others than this user and root can change, as ssh does."""
     if found.st_uid not in (os.geteuid(), _ROOT):
         raise BadOption(
-            f"{path} belongs to another user (id {found.st_uid}), who so decides where your password is"
-            " sent.",
-            "Make it your own, with profiles that you have read.",
+            f"{path} belongs to another user (id {found.st_uid}), who could change where your"
+            " password is sent.",
+            "Create your own file, with profiles that you have checked.",
         )
-    is_sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # others replace nothing
+    is_sticky = (
+        stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+    )  # others cannot replace files
     if found.st_mode & _OTHERS_MAY_WRITE and not is_sticky:
         raise BadOption(
-            f"others than its owner may write {path}, and so decide where your password is sent.",
+            f"other users can write {path}, and could change where your password is sent.",
             f"chmod go-w {shell_word(str(path))}",
         )
 
@@ -110,17 +112,19 @@ def _options(profile: str, given: Mapping[str, Any], path: Path) -> dict[str, st
     for key, value in given.items():
         where = f"{path}: profile {profile}"
         if key.lower() == "password":
-            raise BadOption(f"{where} holds a password, which belongs in no such file.", _NO_PASSWORD)
+            raise BadOption(
+                f"{where} contains a password. Profiles must not contain one.", _NO_PASSWORD
+            )
         if key.lower() not in names:
             near = difflib.get_close_matches(key.lower(), names, n=1)
-            remedy = f"Did you mean {names[near[0]]}?" if near else "Take an option of the source."
-            raise BadOption(f"{where} has {key}, which is no option.", remedy)
+            remedy = f"Did you mean {names[near[0]]}?" if near else "Use an option of the source."
+            raise BadOption(f"{where} has {key}, which is not an option.", remedy)
         name = names[key.lower()]
         options[name] = text = _text(value, f"{where}: {key}")
-        try:  # also of an option that this command does not look at: a doctor reads the whole profile
+        try:  # options that this command does not use are validated too
             if text:
                 readers[name](text)
-        except ValueError as reason:  # without the value, which may be a password in the wrong place
+        except ValueError as reason:  # without the value: it may be a misplaced password
             raise BadOption(f"{where}: {key} {reason}.", option=name) from None
     return options
 
@@ -132,4 +136,4 @@ def _text(value: object, where: str) -> str:
         return str(value).lower()
     if isinstance(value, str | int):
         return str(value)
-    raise BadOption(f"{where} is neither a text, nor a whole number, nor true or false.")
+    raise BadOption(f"{where} must be a string, an integer, true or false.")

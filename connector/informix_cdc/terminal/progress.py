@@ -1,7 +1,8 @@
-"""Progress of what a person waits for: of one task, and of the snapshot of each table.
+"""Progress of a task, and of the snapshot of each table.
 
-Rule: on stderr. On a terminal, lines and bars are drawn anew, and gone after; bars of snapshots also
-while rows are printed. Elsewhere a task is one plain sentence, and a snapshot a line now and then.
+Rule: printed on stderr. On a terminal, lines and bars are updated in place and removed afterwards; bars
+of snapshots are also removed while rows are printed. Otherwise a task prints one line, and a snapshot
+a line now and then.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from informix_cdc.terminal.screen import answers, counted, say, width_of
 
-if TYPE_CHECKING:  # their modules are loaded by the commands that need them
+if TYPE_CHECKING:  # the commands that need these modules load them
     from informix_cdc.snapshots import TableProgress
     from informix_checkpoints.offsets import StreamOffset
     from informix_checkpoints.table_states import SnapshotState
 
 
 Show = Callable[[float, str], None]
-_BAR_WIDTH = 16  # columns, so that 80 have room for what is said beside it
+_BAR_WIDTH = 16  # columns; leaves room for the text in a terminal of 80
 
 
 @contextlib.contextmanager
 def shown_progress(what: str, total: float | None = None) -> Iterator[Show]:
-    """Yield what is called with how much is done, of `total`, and with a few words about it.
+    """Yield a function to call with the completed amount, out of `total`, and a short note.
 
-    Without a total it is shown that something goes on, and for how long.
+    Without a total, a spinner and the elapsed time are shown.
     """
     if not width_of(sys.stderr):
         yield lambda _done, _note: None
@@ -54,7 +55,7 @@ def shown_progress(what: str, total: float | None = None) -> Iterator[Show]:
 
 @contextlib.contextmanager
 def waiting(what: str, total: float | None = None) -> Iterator[Show]:
-    """Show that something goes on, of `total` if there is a measure; else a plain line."""
+    """Show progress of a task, of `total` if known; without a terminal, print one line."""
     if not width_of(sys.stderr):
         say(f"{what} …")
     with shown_progress(f"{what} …", total) as show:
@@ -65,52 +66,52 @@ _LINE_SECONDS = 10.0
 
 
 class TableProgressShown(Protocol):
-    """Shows how far tables are, until it is left."""
+    """Shows the progress of tables until the block ends."""
 
     def __enter__(self) -> TableProgressShown:
-        """Begin to show."""
+        """Start."""
         ...
 
     def __exit__(self, *_: object) -> None:
-        """Leave nothing behind that is not said for good."""
+        """Remove everything except for final lines."""
 
     def show(self, tables: Sequence[TableProgress]) -> None:
-        """Show how far tables are now."""
+        """Show the current progress of tables."""
 
     def hide(self) -> None:
-        """Make room for what is printed."""
+        """Clear the display so that rows can be printed."""
 
 
 def table_progress() -> TableProgressShown:
-    """Return bars for a terminal, lines for anything else."""
+    """Return bars for a terminal, else lines."""
     return TableBars() if width_of(sys.stderr) else TableLines()
 
 
 def progress_text(table: TableProgress) -> str:
-    """Return how far a table is, in words.
+    """Return the progress of a table as text.
 
     >>> from informix_cdc.snapshots import TableProgress
     >>> progress_text(TableProgress("informix.orders", 5000, 20000, is_done=False))
     '5,000 of about 20,000 rows, 25 %'
     >>> progress_text(TableProgress("informix.orders", 5, 0, is_done=True, left_out=4))
-    '5 rows, 4 of them shown as changes'
+    '5 rows, 4 of them printed as changes'
     """
     rows = counted(table.rows, "row")
     if table.is_done and table.left_out:
-        return f"{rows}, {table.left_out:,} of them shown as changes"
+        return f"{rows}, {table.left_out:,} of them printed as changes"
     if table.is_done or table.percent is None:
         return rows
     return f"{table.rows:,} of about {counted(table.estimate, 'row')}, {table.percent:.0f} %"
 
 
 def snapshots_of(offset: StreamOffset) -> dict[str, SnapshotState]:
-    """Return how far snapshots are in an offset, by table; those that have none are left out."""
+    """Return the snapshot states in an offset, by table."""
     states = sorted((offset.tables or {}).items())
     return {name: state.snapshot for name, state in states if state.snapshot is not None}
 
 
 def snapshot_text(name: str, snapshot: SnapshotState) -> str:
-    """Return how far a snapshot is, in words.
+    """Return the state of a snapshot as text.
 
     >>> from informix_checkpoints.table_states import SnapshotState
     >>> snapshot_text("informix.orders", SnapshotState(rows=20, is_done=True))
@@ -122,7 +123,7 @@ def snapshot_text(name: str, snapshot: SnapshotState) -> str:
 
 
 class TableLines:
-    """A line when a table is done, and now and then before."""
+    """Prints a line when a table is done, and from time to time before."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -130,14 +131,14 @@ class TableLines:
         self._done = set[str]()
 
     def __enter__(self) -> TableLines:
-        """Begin to show."""
+        """Start."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is to be closed."""
+        """Nothing to close."""
 
     def show(self, tables: Sequence[TableProgress]) -> None:
-        """Say what is worth a line by now."""
+        """Print a line for tables that are done, and for others at intervals."""
         for table in tables:
             if table.is_done and table.name not in self._done:
                 self._done.add(table.name)
@@ -149,11 +150,11 @@ class TableLines:
                     say(f"Snapshot of {table.name}: {progress_text(table)}.")
 
     def hide(self) -> None:
-        """Lines are in nobody's way."""
+        """Nothing to clear."""
 
 
 class TableBars:
-    """A bar for each table that is not done."""
+    """Draws a bar for each unfinished table."""
 
     def __init__(self) -> None:
         self._bars = Progress(
@@ -169,15 +170,15 @@ class TableBars:
         self.are_shown = False
 
     def __enter__(self) -> TableBars:
-        """Begin to show."""
+        """Start."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the bars away."""
+        """Remove the bars."""
         self.hide()
 
     def show(self, tables: Sequence[TableProgress]) -> None:
-        """Draw how far tables are; those that are done leave a line."""
+        """Draw the progress of tables; finished tables leave a line."""
         for table in tables:
             self._set(table)
         is_left = not all(table.is_done for table in tables)
@@ -186,7 +187,7 @@ class TableBars:
             self.are_shown = True
 
     def hide(self) -> None:
-        """Make room for what is printed."""
+        """Clear the bars so that rows can be printed."""
         if self.are_shown:
             self._bars.stop()
             self.are_shown = False

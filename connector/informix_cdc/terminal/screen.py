@@ -1,10 +1,9 @@
-"""How text meets the edge of a terminal: broken between words only, and never where nobody looks.
+"""Print text on terminals and elsewhere: lines are broken between words on a terminal only.
 
-Rule: a pipe or a file gets every line whole, for `grep`. On a terminal a sentence is broken between
-words; what is meant to be copied stays one line there too: blanks up to the edge let the terminal's own
-break fall between words. Control characters are written out where rich makes pieces of text out of
-anything, so that no table, line or live view is forgotten. A `Text` in a table may be cut at its
-column's width, which rich has measured before.
+Rule: pipes and files get whole lines, for `grep`. On a terminal sentences are broken between words.
+Text that is meant to be copied stays one logical line, padded with spaces so that the terminal breaks
+it between words. Control characters are escaped where rich renders segments, so that tables and live
+views are covered too. A `Text` in a table may be cut at its column's width, which rich measures before.
 """
 
 from __future__ import annotations
@@ -28,32 +27,32 @@ from informix_capture_client.shell_commands import PROGRAM, shell_words
 
 
 class PlainConsole(Console):
-    """A console of rich that writes control characters out; rich strips only some of them."""
+    """A rich console that escapes all control characters; rich itself strips only some of them."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Yield the pieces of something, those that come from rich itself as they are."""
+        """Yield the segments of a renderable; rich's own control segments are unchanged."""
         for piece in super().render(renderable, options):
             yield piece if piece.control else piece._replace(text=printable(piece.text))
 
-    def render_str(self, text: str, **settings: Any) -> Text:  # noqa: ANN401 - those of rich
-        """Return a text as rich takes it, escaped before its width is measured."""
+    def render_str(self, text: str, **settings: Any) -> Text:  # noqa: ANN401 - rich's settings
+        """Return a text, escaped before rich measures its width."""
         return super().render_str(printable(text), **settings)
 
 
-def plain_console(**settings: Any) -> Console:  # noqa: ANN401 - those of rich
-    """Return a console that takes text as text: no markup, no emoji, no colours of rich's own."""
+def plain_console(**settings: Any) -> Console:  # noqa: ANN401 - rich's settings
+    """Return a console without markup, emoji and automatic highlighting."""
     return PlainConsole(highlight=False, markup=False, emoji=False, **settings)
 
 
 _WIDTH_ELSEWHERE = 80
-_KEPT = "\0"  # stands for a blank while lines are broken; no word is shown with one
-_LEAST_FOR_TEXT = 20  # columns; a narrower terminal has no use for indents
+_KEPT = "\0"  # stands for a space inside a word while lines are broken; never in a shown word
+_LEAST_FOR_TEXT = 20  # columns; narrower terminals get no indentation
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number and its noun.
+    """Return a number with its noun in singular or plural.
 
     >>> counted(1, "row"), counted(1200, "row")
     ('1 row', '1,200 rows')
@@ -62,29 +61,29 @@ def counted(count: int, noun: str) -> str:
 
 
 def say(text: str, *, to_stdout: bool = False) -> None:
-    """Print sentences, mostly on stderr; a line that begins with blanks is continued below its text."""
+    """Print sentences, by default on stderr; continuations of indented lines are indented further."""
     stream = sys.stdout if to_stdout else sys.stderr
     click.echo(broken_between_words(text, stream), file=stream)
 
 
 def broken_between_words(text: str, stream: IO[Any] | None = None) -> str:
-    """Return sentences as a terminal, mostly that of stderr, shows them without breaking a word."""
+    """Return sentences with line breaks between words for a terminal, by default that of stderr."""
     text, width = printable(text), width_of(stream or sys.stderr)
     return "\n".join(_wrapped(line, width) for line in text.splitlines()) if width else text
 
 
 def say_unbroken(text: str, *, to_stdout: bool = False) -> None:
-    """Print one line that is to be copied, mostly on stderr."""
+    """Print a line that is meant to be copied, by default on stderr."""
     stream, text = sys.stdout if to_stdout else sys.stderr, printable(text)
     width = width_of(stream)
     click.echo(unbroken(text, width) if width else text, file=stream)
 
 
 def say_command(*words: str, before: str = "  ", after: str = "", to_stdout: bool = False) -> None:
-    """Print a command of informix-cdc that is to be pasted, mostly on stderr."""
+    """Print a command of informix-cdc that is meant to be pasted, by default on stderr."""
     stream = sys.stdout if to_stdout else sys.stderr
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    # A blank within a word is part of it, and no place to break the line.
+    # Spaces inside a quoted word are not places to break the line.
     line = " ".join(word.replace(" ", _KEPT) for word in shell_words((PROGRAM, *words), encoding))
     width = width_of(stream)
     text = f"{before}{line}{after}"
@@ -94,7 +93,7 @@ def say_command(*words: str, before: str = "  ", after: str = "", to_stdout: boo
 
 @contextlib.contextmanager
 def ended_by_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end it; what is said next has a line without the terminal's ^C, and breaks rightly."""
+    """Let Ctrl-C end the block; on a terminal, start a new line after its ^C."""
     try:
         yield
     except KeyboardInterrupt:
@@ -103,21 +102,21 @@ def ended_by_interrupt() -> Iterator[None]:
 
 
 def unbroken(text: str, width: int, indent: int = 0) -> str:
-    """Return one line that a terminal of that width breaks between words.
+    """Return a line padded so that a terminal of that width breaks it between words only.
 
     >>> unbroken("echo one two", 6)
     'echo  one   two'
     """
     pieces = textwrap.wrap(
         text,
-        max(width - 1, 1),  # behind each piece a blank, or whoever copies gets two words as one
+        max(width - 1, 1),  # every row ends with a space, so that copied words stay separate
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
     line = ""
     for piece in pieces:
-        if line:  # a long word may end at the edge: its blank begins the next row, which has room
+        if line:  # a long word may end at the edge; its space then starts the next row
             line += " " * (-len(line) % width or 1)
         line += piece
     return line
@@ -132,7 +131,7 @@ def _wrapped(line: str, width: int) -> str:
 
 
 def width_of(stream: IO[Any] | None) -> int:
-    """Return the columns of a terminal; 0 if it is none."""
+    """Return the width of a terminal in columns; 0 if the stream is not a terminal."""
     if stream is None or not stream.isatty():
         return 0
     try:
@@ -142,7 +141,7 @@ def width_of(stream: IO[Any] | None) -> int:
 
 
 def answers(*, on_stderr: bool = False) -> Console:
-    """Return a console that breaks lines on a terminal, between words, and nowhere else."""
+    """Return a console that wraps lines between words on a terminal, and does not wrap otherwise."""
     console = plain_console(stderr=on_stderr)
     console.soft_wrap = not console.is_terminal
     return console
@@ -151,9 +150,9 @@ def answers(*, on_stderr: bool = False) -> Console:
 def hanging(
     head: Text, body: Text, console: Console, indent: int, *, is_wrapped: bool = False
 ) -> Iterator[Text]:
-    """Yield lines of `head` and `body`, in which the body is continued below its beginning.
+    """Yield lines of `head` and `body`, with the continuation of the body indented.
 
-    They are wrapped on a terminal; with `is_wrapped` elsewhere too.
+    They are wrapped on a terminal, or always with `is_wrapped`.
     """
     room = console.width - indent
     if not (console.is_terminal or is_wrapped) or room < _LEAST_FOR_TEXT:
@@ -171,11 +170,11 @@ def hanging(
 
 
 def require_yes(question: str) -> None:
-    """Ask, and go on only with a yes.
+    """Ask for confirmation.
 
     Raises:
         click.Abort: the answer is no.
-        BadOption: there is no answer, as the standard input is no terminal.
+        BadOption: standard input is not a terminal, so there is no answer.
     """
     try:
         is_confirmed = click.confirm(question, err=True, default=False)
@@ -184,8 +183,8 @@ def require_yes(question: str) -> None:
             raise
         click.echo(err=True)
         raise BadOption(
-            "nobody has confirmed it: the standard input is no terminal.",
-            "Give --yes to confirm it in advance.",
+            "confirmation is required, but standard input is not a terminal.",
+            "Give --yes to confirm in advance.",
         ) from None
     if not is_confirmed:
         raise click.Abort

@@ -57,7 +57,7 @@ def test_a_transaction_that_is_open_at_acquire_is_left_out_whole(
     monkeypatch.setattr(acquire_command, "WAIT_SECONDS", 0.2)
     refused = run(listening, "acquire", "informix.orders")
     assert refused.exit_code == 1
-    assert f"transactions that were open before it may lie there: {half.id}" in refused.stderr
+    assert f"their changes may be incomplete: {half.id}" in refused.stderr
     assert refused.stdout == ""
     monkeypatch.setattr(acquire_command, "WAIT_SECONDS", patiently(10))
     with foreign_traffic(server):
@@ -74,7 +74,7 @@ def test_a_beginning_that_the_log_does_not_have_is_refused_with_the_ways_out(cou
     run(counting[1], "acquire", "informix.orders")
     with (
         reader(counting[1].port, startingPosition="99:0x0") as made,
-        pytest.raises(BadOption, match=r"log goes from .* Set it to .* to earliest .* or to latest"),
+        pytest.raises(BadOption, match=r"log ranges from .* Set it to .* to earliest .* or to latest"),
     ):
         anchor_of(made)
 

@@ -164,7 +164,7 @@ def test_a_checkpoint_that_spark_leaves_behind_is_told_although_the_spool_is_far
         wait_until(lambda: told(caplog, "restart_position_late"))
         late = told(caplog, "restart_position_late")[0]
     assert late["restart"] == show(anchor["restart"])
-    assert "Spark has not taken what was read since" in late["reason"]
+    assert "Spark has not read the rows up to" in late["reason"]
     assert "held_by" not in late
 
 

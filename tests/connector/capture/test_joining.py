@@ -263,7 +263,7 @@ def test_a_table_does_not_leave_while_a_batch_with_its_rows_is_planned(served: S
         error = failure_of(lambda: made.partitions(start, end))
     assert isinstance(error, BadOption)
     assert "informix.customers" in error.message
-    assert "former options" in error.remedy
+    assert "previous options" in error.remedy
 
 
 def test_a_table_does_not_leave_while_its_snapshot_is_under_way(served: Served) -> None:
@@ -277,7 +277,7 @@ def test_a_table_does_not_leave_while_its_snapshot_is_under_way(served: Served) 
     with reader(listening.port, table="informix.orders") as made:
         error = failure_of(lambda: next_offset(made, {**start, "tables": states}))
     assert isinstance(error, BadOption)
-    assert "snapshot under way" in error.message
+    assert "its snapshot is not finished" in error.message
 
 
 def test_rows_of_a_snapshot_that_were_planned_and_are_gone_cannot_be_made_again(served: Served) -> None:
@@ -285,7 +285,7 @@ def test_rows_of_a_snapshot_that_were_planned_and_are_gone_cannot_be_made_again(
     with reader(served[1].port, table=TWO) as made:
         error = failure_of(lambda: made.partitions(start, {**start, "chunk": 1}))
     assert isinstance(error, DataLoss)
-    assert "rows of a snapshot" in error.message
+    assert "snapshot rows" in error.message
 
 
 def test_what_is_known_of_a_snapshot_is_passed_on(served: Served) -> None:

@@ -46,7 +46,7 @@ def test_reads_without_a_byte_are_told_from_reads_that_do_not_return() -> None:
     watch = watching()
     watch.require_contact(4.0, empty_reads=900)
     with pytest.raises(
-        ConnectionLost, match="answered 1,000 times in 9 s, but gave no bytes"
+        ConnectionLost, match="returned 1,000 times in 9 s, but without any bytes"
     ) as caught:
         watch.require_contact(9.0, empty_reads=100)
     assert "run informix-cdc record and send us the file" in str(caught.value).lower()
@@ -68,8 +68,8 @@ def test_timeouts_only_while_the_log_moves_on_open_the_session_once_more() -> No
     assert verdict is not None
     assert verdict.response is Response.REOPEN
     assert str(verdict.error()) == (
-        "IFXCDC-0001: only TIMEOUT records came for 120 s: the stream stands at 7:0x64000, the server's"
-        " log has moved from 7:0x64000 to 7:0xdc000. The session is opened once more."
+        "IFXCDC-0001: only TIMEOUT records arrived for 120 s: the stream is at 7:0x64000, while the"
+        " server's log has advanced from 7:0x64000 to 7:0xdc000. The session is opened once more."
     )
     assert isinstance(verdict.error(), ConnectionLost)
 
@@ -218,7 +218,7 @@ def test_a_heartbeat_that_has_not_come_by_leaves_no_doubt() -> None:
     watch = Liveness(8.0, 120.0, has_heartbeat=True)
     watch.connect(0.0)
     _, (_, stall) = stays_stalled(watch, 0.0, 300)[:2]
-    assert "no change of the heartbeat table has come by: the log cannot be read" in str(stall.error())
+    assert "no change of the heartbeat table has arrived: the log cannot be read" in str(stall.error())
     assert "hides" not in str(stall.error())
 
 
@@ -248,13 +248,13 @@ def test_what_is_proven_says_position_cause_and_remedies_in_their_order() -> Non
     proven = stall.proven()
     assert isinstance(proven.error(), ServerRefused)
     text = str(proven.error())
-    assert "cannot be read beyond 7:0x64000: there only TIMEOUT records came, in two sessions" in text
-    assert "can be read from 8:0x0 on" in text
+    assert "cannot be read past 7:0x64000: only TIMEOUT records came there, in two sessions" in text
+    assert "can be read from 8:0x0" in text
     words = ["onmode -l", "failOnDataLoss=false", "restart the server", "Nothing is lost until the log"]
     assert [text.index(word) for word in words] == sorted(text.index(word) for word in words)
     loss = proven.loss()
     assert (loss.gap, loss.goes_on_at) == (Gap.LOG_UNREADABLE, log_page(8, 0))
-    assert "What lies from 7:0x64000 to 8:0x0 is lost" in str(loss)
+    assert "The log from 7:0x64000 to 8:0x0 is lost" in str(loss)
 
 
 def silent(watch: Liveness, begin: float, facts: LogFacts | None) -> Stall | None:
@@ -273,7 +273,7 @@ def test_two_sessions_that_fall_silent_at_one_place_while_the_log_moves_on_are_a
     assert isinstance(stall.error(), ConnectionLost)
     assert not stall.error().one_more_session
     assert stall.once_more().error().one_more_session
-    assert "there reads did not return" in str(stall.proven().error())
+    assert "reads did not return there" in str(stall.proven().error())
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ REPLAYS = [
     ("the log ends beyond it", 120, "Nothing is lost: start the query again"),
     ("the log ends at it", 110, "Nothing is lost: start the query again"),
     ("the log ends just before it", 109, "may still be in the server's log buffer"),
-    ("the server does not say", None, "Nothing is lost: start the query again"),
+    ("the end of the server's log is unknown", None, "Nothing is lost: start the query again"),
 ]
 
 

@@ -81,7 +81,7 @@ def test_acquire_names_the_transactions_that_are_open_and_tables_that_were_on(se
     ids = told[2].split(", ")
     assert str(open_now.id) in ids
     assert len(ids) == int(told[1]) <= 2  # the traffic has one open for a moment, or none
-    assert "was on already; whether it was off in between cannot be seen" in result.stderr
+    assert "was already on. If it was off in between, that cannot be detected" in result.stderr
 
 
 def test_a_table_that_does_not_exist_is_one_line(served: Served) -> None:

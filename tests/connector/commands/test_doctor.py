@@ -193,7 +193,7 @@ def test_a_dba_of_syscdcv1_is_a_warning_of_what_is_reported_only() -> None:
     with spoilt(users=users, cdc_users=frozenset({"app"}), cdc_user_type="C") as listening:
         other = findings(doctor(listening, "--user=app", "--json"))
     assert [each["state"] for each in dba if each["check"] == "rights"] == ["ok", "warning"]
-    (grant,) = [each["remedy"] for each in other if "no DBA" in each["found"]]
+    (grant,) = [each["remedy"] for each in other if "not a DBA" in each["found"]]
     assert "GRANT DBA TO app" in grant
 
 
@@ -286,7 +286,7 @@ def test_without_the_cdc_database_the_script_that_makes_it_is_named(shop: Listen
     without_cdc_database(shop.server)
     found = findings(doctor(shop, "--json"))
     assert of(found, "syscdcv1")["remedy"].endswith(MAKES_CDC_DATABASE)
-    assert of(found, "api version")["found"] == "there is no database syscdcv1"
+    assert of(found, "api version")["found"] == "database syscdcv1 does not exist"
 
 
 def test_a_database_that_is_not_there_leaves_the_server_judged(shop: ListeningServer) -> None:
@@ -312,7 +312,7 @@ def test_columns_that_cannot_be_captured_fail_until_they_are_left_out(shop: List
     assert "body (TEXT)" in of(findings(refused), "columns")["found"]
     left_out = doctor(shop, "--json", "--unsupported-columns=omit", tables="informix.notes")
     assert left_out.exit_code == 0
-    assert "left out: body (TEXT)" in of(findings(left_out), "columns")["found"]
+    assert "omitted: body (TEXT)" in of(findings(left_out), "columns")["found"]
 
 
 def test_a_log_that_is_overwritten_within_a_day_warns_with_hours_and_a_command() -> None:
@@ -336,7 +336,9 @@ def test_the_doctor_warns_of_what_a_start_will_change_for_good(shop: ListeningSe
     shop.server.set_full_row_logging(ORDERS, on=False)
     found = of(findings(doctor(shop, "--json")), "full row logging")
     assert found["state"] == "warning"
-    assert "switches it on for good. From then on the server refuses ALTER TABLE." in found["found"]
+    assert (
+        "switches that on permanently. From then on the server refuses ALTER TABLE." in found["found"]
+    )
     assert "informix-cdc release informix.orders --host 127.0.0.1" in found["remedy"]
     assert found["remedy"].endswith("--checkpoint PLACE")
 
@@ -396,7 +398,7 @@ def test_failures_come_first_in_the_summary_and_what_was_not_checked_is_one_line
     assert [line.split(":")[0].strip() for line in remedies][:2] == ["table", "database"]
     (line,) = [line for line in text.splitlines() if line.startswith("Not checked: ")]
     checks = "primary key, columns, in-place alter, full row logging of informix.odrers"
-    assert line == f"Not checked: {checks} (there is no such table to look at)."
+    assert line == f"Not checked: {checks} (the table does not exist)."
     assert "\nnot checked" not in text
 
 
@@ -439,7 +441,7 @@ def test_the_summary_counts(shop: ListeningServer) -> None:
 
 def test_help_tells_the_exit_codes() -> None:
     text = " ".join(run("--help").output.split())
-    assert "Exit code 0: no failure; 1: at least one; 2: an option is wrong." in text
+    assert "Exit code 0: no failure; 1: at least one failure; 2: an option is invalid." in text
 
 
 # the captured database, syscdcv1 as its script was run, and what a connection without a locale is in

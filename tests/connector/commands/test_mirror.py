@@ -86,16 +86,16 @@ def test_the_plan_of_iceberg_tables_has_iceberg_s_types_and_names(tmp_path: Path
 
 PROBLEMS = [
     ("informix.orders", "order_num serial primary key", None),
-    ("informix.nokey", "a integer", "its rows cannot be told apart"),
+    ("informix.nokey", "a integer", "its rows cannot be identified"),
     ("informix.tags", "id serial primary key, t set(integer not null)", "columns cannot be captured"),
-    ("informix.lines", 'id serial primary key, "Line No" integer', "that Delta Lake forbids"),
-    ("joe.orders", "id serial primary key", "its target orders is that of"),
+    ("informix.lines", 'id serial primary key, "Line No" integer', "that Delta Lake does not allow"),
+    ("joe.orders", "id serial primary key", "its target orders is the same as that of"),
     (
         "informix.soft",
         "id serial primary key, _deleted_at date",
-        "the name of one that the mirror adds",
+        "the name of a column that the mirror adds",
     ),
-    ("informix._informix_cdc_x", "id serial primary key", "its target would be called"),
+    ("informix._informix_cdc_x", "id serial primary key", "its target would be named"),
 ]
 
 
@@ -110,7 +110,7 @@ def test_a_plan_names_everything_that_is_in_the_way_in_one_run(tmp_path: Path) -
         for name, _, why in PROBLEMS:
             assert (f"Problem: {name}: " in shown) == (why is not None), name
             assert why is None or why in shown, why
-        assert "Problem: informix.gone: it has settings, and is no table of the mirror." in shown
+        assert "Problem: informix.gone: it has settings, but is not a table of the mirror." in shown
         assert "7 problems. Nothing was written." in shown
         refused = refusal(run_plain("mirror", path), 2)
     assert all(why is None or why in refused for _, _, why in PROBLEMS)
@@ -131,17 +131,17 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "a table without quotes",
         {"tables": '[tables.informix.a]\nkeep = "history"'},
-        ['the name of a table needs quotes: [tables."informix.a"].'],
+        ['the name of a table must be quoted: [tables."informix.a"].'],
     ),
     (
         "a list of other things",
         {"source": "tableExclude = [1, 2]"},
-        ["tableExclude in [source] must be a single value", "by commas"],
+        ["tableExclude in [source] must be a single value", "with commas"],
     ),
     ("a list for Spark", {"tables": '[spark]\nx = ["a"]'}, ["x in [spark] must be a single value"]),
-    ("no text", {"head": "trigger = 10\n"}, ["trigger must be a text"]),
-    ("a password", {"source": 'Password = "x"'}, ["source holds a password", "passwordFile"]),
-    ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is arrow in a mirror"]),
+    ("no text", {"head": "trigger = 10\n"}, ["trigger must be a string"]),
+    ("a password", {"source": 'Password = "x"'}, ["[source] contains a password", "passwordFile"]),
+    ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is always arrow in a mirror"]),
     (
         "an unknown option",
         {"source": 'tabel = "x"'},
@@ -157,7 +157,7 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "keys twice",
         {"source": 'snapshotKey = "informix.a(b)"', "tables": '[tables."informix.a"]\nkey = "b"'},
-        ["keys are named by option snapshotKey and by the settings of tables"],
+        ["keys are set both by option snapshotKey and in the settings of tables"],
     ),
 ]
 
@@ -296,7 +296,7 @@ def test_spark_is_started_with_the_packages_that_fit_it(
     ("given", "says"),
     [
         ({"into": "/lake", "engine": "spark"}, "Install PySpark 4.2, or set engine to embedded"),
-        ({"into": "lake.stores", "format": "iceberg"}, "Install PySpark 4.1; or name jars"),
+        ({"into": "lake.stores", "format": "iceberg"}, "Install PySpark 4.1; or set spark.jars"),
     ],
 )
 def test_a_spark_without_a_package_is_refused(given: dict[str, str], says: str) -> None:
@@ -327,7 +327,7 @@ def test_a_mirror_that_has_begun_goes_on_without_new_tables_that_cannot_come(
         refused = run_plain("mirror", named, "--plan")
     assert found.exit_code == 0, found.output
     shown = " ".join(found.stderr.split())
-    assert "Left out: informix.nokey: its rows cannot be told apart" in shown
+    assert "Left out: informix.nokey: its rows cannot be identified" in shown
     assert "Left out: informix.gone: it has settings" in shown
     assert "1 table, 0 problems." in shown
     assert set(plan.options["tableExclude"].split(",")) == {"informix.nokey", "informix.gone"}

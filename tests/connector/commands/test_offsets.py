@@ -59,12 +59,13 @@ def test_people_see_both_batches_in_the_servers_notation_and_what_a_restart_need
     assert f"Stream {STREAM}, source digest {'5a' * 8}." in text
     assert "committed 1 7:0x20 7:0x10 21, 22" in text
     assert "planned 2 7:0x5e018 7:0x5e000 -" in text
-    assert "reads the log from 7:0x10: logical log 7 and all after it must still be there" in text
+    assert "reads the log from 7:0x10: logical log 7 and all later ones must still exist" in text
     assert (
-        "A restart runs batch 2, which is not committed: commits above 7:0x20 up to 7:0x5e018" in text
+        "A restart runs batch 2 again, which is not committed: commits after 7:0x20 up to 7:0x5e018"
+        in text
     )
-    assert "captured again from the log" in text
-    assert 'source 1 is not of informix-cdc, skipped: {"logOffset":3}' in text
+    assert "read from the log again" in text
+    assert 'source 1 does not belong to informix-cdc, skipped: {"logOffset":3}' in text
 
 
 def test_machines_get_the_same_as_one_object(tmp_path: Path) -> None:
@@ -101,8 +102,8 @@ def test_a_spool_that_was_kept_is_counted_in(tmp_path: Path) -> None:
     keep_spool(kept)
     text = told(str(checkpoint), f"--spool-path={kept}")
     assert "reads the log from 7:0x5e000" in text
-    assert "the spool has them" in text
-    assert "holds 1,200 rows in 1 segment: commits above 7:0x20 up to 7:0x5e018" in text
+    assert "they are in the spool" in text
+    assert "has 1,200 rows in 1 segment: commits after 7:0x20 up to 7:0x5e018" in text
     (source,) = as_json(str(checkpoint), f"--spool-path={kept}")["sources"]
     assert source["spool"]["rows"] == 1200
     assert source["spool"]["bytes"] == 4096
@@ -111,7 +112,7 @@ def test_a_spool_that_was_kept_is_counted_in(tmp_path: Path) -> None:
 
 def test_a_spool_without_the_stream_is_said_to_have_nothing(tmp_path: Path) -> None:
     text = told(str(half_run(tmp_path)), f"--spool-path={tmp_path}")
-    assert f"has nothing of stream {STREAM}" in text
+    assert f"has no data of stream {STREAM}" in text
 
 
 def test_a_spool_that_is_not_intact_is_one_line(tmp_path: Path) -> None:
@@ -127,7 +128,7 @@ def test_a_spool_that_is_not_intact_is_one_line(tmp_path: Path) -> None:
 def test_a_loss_that_was_reported_is_shown_and_unseen_ids_in_runs(tmp_path: Path) -> None:
     last = offset(LOG_7 + 0x20, LOG_7 + 0x10, 7, 20, 21, 22)
     run_batches(tmp_path, offset(LOG_7, LOG_7), {**last, "lost": ["ROW_LOGGING_OFF", "it was off."]})
-    assert "A loss was reported where it stands: it was off." in told(str(tmp_path))
+    assert "Stopped at a reported data loss: it was off." in told(str(tmp_path))
     assert "7, 20-22" in told(str(tmp_path))
     planned = as_json(str(tmp_path))["sources"][0]["planned"]
     assert (planned["lost"], planned["unseen"]) == ("it was off.", [7, 20, 21, 22])
@@ -142,8 +143,8 @@ def test_a_stream_that_goes_on_after_a_loss_names_the_one_that_was_lost(tmp_path
     run_batches(tmp_path, offset(1, 1), offset(2, 2))
     plan(tmp_path, 2, offset(LOG_7, LOG_7, stream="f" * 16))
     text = told(str(tmp_path))
-    assert f"goes on where stream {STREAM} was lost" in text
-    assert "A restart runs batch 2, which is not committed; it is empty." in text
+    assert f"continues from where stream {STREAM} lost data" in text
+    assert "A restart runs batch 2 again, which is not committed; it is empty." in text
 
 
 def test_what_is_no_checkpoint_is_one_line_and_exit_code_2(tmp_path: Path) -> None:

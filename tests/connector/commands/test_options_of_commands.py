@@ -148,7 +148,7 @@ def test_a_server_in_a_connection_string_is_refused_with_the_flags_to_use() -> N
     for command in ("status", "doctor"):
         result = run(command, *RELATED[: 1 if command == "status" else None], text)
         assert result.exit_code == 2
-        assert "--connection-string contains HOST and SERVICE; it takes only" in result.stderr
+        assert "--connection-string contains HOST and SERVICE; it accepts only" in result.stderr
         assert "Set --host and --port instead." in result.stderr
         assert "hunter2" not in result.output
 
@@ -190,9 +190,9 @@ def test_two_passwords_of_one_rank_are_refused(profiles: Path, tmp_path: Path) -
     secret.write_text("x")
     given = ["status", "--host=h", "--server=s"]
     flags = run(*given, f"--password-file={secret}", "--password-command=cat x")
-    assert "both say where the password is" in flags.stderr
+    assert "are both set" in flags.stderr
     variables = run(*given, INFORMIX_CDC_PASSWORD_COMMAND="cat x")
-    assert "INFORMIX_CDC_PASSWORD_COMMAND both say where the password is" in variables.stderr
+    assert "INFORMIX_CDC_PASSWORD_COMMAND are both set" in variables.stderr
     assert (flags.exit_code, variables.exit_code) == (2, 2)
 
 
@@ -206,11 +206,11 @@ def test_doctor_looks_at_the_flight_server_that_a_profile_or_a_flag_asks_for(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         written(profiles, "shop", {**connection(shop), "delivery": "flight", "flightPort": port})
-        assert "cannot be listened on" in found()
-    assert "executors of this host only" in found("--flight-port=0")
+        assert "cannot listen on" in found()
+    assert "executors on this host only" in found("--flight-port=0")
     written(profiles, "shop", connection(shop))
     assert "no Flight server" in found()
-    assert "executors of this host only" in found("--delivery=flight")
+    assert "executors on this host only" in found("--delivery=flight")
 
 
 def test_a_folder_as_password_file_is_one_line(tmp_path: Path) -> None:
@@ -230,15 +230,15 @@ def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[p]\npassword = "hunter2"', "profile p holds a password"),
-        ('[p]\nPassword = "hunter2"', "name that as passwordFile"),
-        ('[p]\nconnectionString = "PWD=hunter2"', "holds a secret"),
+        ('[p]\npassword = "hunter2"', "profile p contains a password"),
+        ('[p]\nPassword = "hunter2"', "set passwordFile to its path"),
+        ('[p]\nconnectionString = "PWD=hunter2"', "contains a secret"),
         ('[p]\nconnectionString = "HOST=hunter2"', "Set option host instead"),
-        ('[p]\nhots = "hunter2"', "has hots, which is no option. Did you mean host?"),
+        ('[p]\nhots = "hunter2"', "has hots, which is not an option. Did you mean host?"),
         ('[p]\nshape = "hunter2"', "profile p: shape must be rows, json, arrow, envelope or raw"),
         ('[p]\ndelivery = "hunter2"', "profile p: delivery must be auto, files or flight"),
-        ("[p]\nport = 1.5", "port is neither a text, nor a whole number"),
-        ('host = "hunter2"', "host is in no profile"),
+        ("[p]\nport = 1.5", "port must be a string, an integer"),
+        ('host = "hunter2"', "host is outside of a profile"),
         ("hunter2", "is not TOML"),
         pytest.param("p = " + "[" * 200_000, "is not TOML", id="nested"),
         pytest.param("[p]\nport = " + "9" * 5_000, "is not TOML", id="a number of 5,000 digits"),

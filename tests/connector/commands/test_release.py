@@ -48,7 +48,7 @@ def test_a_table_that_is_released_already_needs_nothing(served: Served) -> None:
     _, listening = served
     result = run(listening, "release", "informix.orders", "--no-checkpoint", "--yes")
     assert result.exit_code == 0
-    assert "off already" in result.stderr
+    assert "already off" in result.stderr
 
 
 def test_the_acquire_leaves_out_what_a_pattern_matches_and_was_off_already(served: Served) -> None:
@@ -56,7 +56,7 @@ def test_the_acquire_leaves_out_what_a_pattern_matches_and_was_off_already(serve
     server.set_full_row_logging(ORDERS, on=True)
     result = run(listening, "release", "informix.*", "--no-checkpoint", "--yes")
     assert result.exit_code == 0, result.output
-    assert "informix.customers: full row logging is off already" in result.stderr
+    assert "informix.customers: full row logging is already off" in result.stderr
     assert "informix-cdc acquire informix.orders" in result.stdout
     assert "customers" not in result.stdout
 
@@ -128,7 +128,7 @@ def test_a_session_that_begins_after_the_first_look_is_named_too(
         (session_id,) = server.sessions()
         line = refusal(run(listening, "release", "informix.orders", "--no-checkpoint", "--yes"))
     assert f"is captured by session {session_id}" in line
-    assert "stays on" in line
+    assert "remains on" in line
 
 
 # what live servers need
@@ -153,7 +153,7 @@ def test_a_server_that_refuses_on_is_quoted_and_the_table_stays_as_it_is(served:
     server.refuse_row_logging_off(4)
     line = refusal(run(listening, "release", "informix.orders", "--no-checkpoint", "--yes"))
     assert "-19816" in line
-    assert "no session shows that captures it" in line
+    assert "no session is listed that captures it" in line
     assert is_logged(server)
 
 

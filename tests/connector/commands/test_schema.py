@@ -157,7 +157,7 @@ def test_tables_that_would_have_one_target_are_refused(shop: Served) -> None:
     server, listening = shop
     server.create_table('stores:informix."Keyless"', "n integer")
     line = refusal(run(listening, "schema", '--table=informix.keyless,informix."Keyless"'), exit_code=2)
-    assert 'informix.keyless and informix."Keyless" would both be the table informix_Keyless' in line
+    assert 'informix.keyless and informix."Keyless" would both have the target informix_Keyless' in line
 
 
 def test_columns_that_differ_by_case_only_are_refused(shop: Served) -> None:

@@ -167,7 +167,7 @@ def test_release_shows_how_far_the_log_is_read(
     given = ["informix.orders", checkpoint_option(tmp_path), "--yes"]
     assert run(served[1], "release", *given).exit_code == 0
     assert shown[-1][0] == max(done for done, _ in shown) <= 1
-    assert re.fullmatch(r".* of .*iB, quiet for \d+ of 0.2 s", shown[-1][1])
+    assert re.fullmatch(r".* of .*iB, no new records for \d+ of 0.2 s", shown[-1][1])
 
 
 def test_what_the_emulator_says_is_broken_between_words(
@@ -227,8 +227,8 @@ def test_ctrl_c_on_a_terminal_leaves_whole_rows_and_whole_sentences(
     monkeypatch.setattr(screen, "width_of", lambda _stream: COLUMNS)
     with screen.ended_by_interrupt():
         raise KeyboardInterrupt
-    screen.say("Full row logging stays on.")
-    assert capsys.readouterr().err == "\nFull row logging stays on.\n"
+    screen.say("Full row logging remains on.")
+    assert capsys.readouterr().err == "\nFull row logging remains on.\n"
     monkeypatch.setattr(screen, "width_of", lambda _stream: 0)
     with screen.ended_by_interrupt():
         raise KeyboardInterrupt

@@ -34,7 +34,7 @@ def test_tls_is_asked_for_by_a_flag_and_the_client_s_file_is_looked_for(
     shop: ListeningServer, by_command: str, tmp_path: Path
 ) -> None:
     result = doctor(shop, by_command, "--encryption=tls", home=tmp_path)
-    assert f"TLS is asked for, but {tmp_path}/etc/conssl.cfg cannot be read" in result.stdout
+    assert f"TLS is requested, but {tmp_path}/etc/conssl.cfg cannot be read" in result.stdout
     assert "speaks protocol onsoctcp only" in result.stdout  # the test driver: TLS is asked for by name
     assert result.exit_code == 1
     assert PASSWORD not in result.output

@@ -122,4 +122,4 @@ def test_the_doctor_refuses_a_snapshot_of_what_is_not_captured(
         lines, f"--table={LINES}", "--initial-snapshot=informix.notes", f"--spool-path={tmp_path}"
     )
     assert found["snapshot key", None]["state"] == "failure"
-    assert "no captured table" in found["snapshot key", None]["found"]
+    assert "not a captured table" in found["snapshot key", None]["found"]

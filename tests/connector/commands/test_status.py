@@ -119,8 +119,8 @@ def test_checkpoints_are_told_with_their_distance_to_both_ends_of_the_log(
     text = told(served, f"--checkpoint={tmp_path}")
     assert f"{tmp_path}, source 0" in text
     assert f"up to {show(here + 24)}; a restart reads from {show(here)}" in text
-    assert f"behind the end of the log: {found['behind']['logs']} logs, " in text
-    assert "headroom, until that is overwritten: 0 logs, " in text
+    assert f"to the end of the log: {found['behind']['logs']} logs, " in text
+    assert "headroom, until it is overwritten: 0 logs, " in text
 
 
 def test_a_checkpoint_whose_log_was_overwritten_is_told_in_capitals(
@@ -132,13 +132,13 @@ def test_a_checkpoint_whose_log_was_overwritten_is_told_in_capitals(
         server.switch_log()
     (found,) = status(served, f"--checkpoint={tmp_path}")["checkpoints"]
     assert found["untilOverwritten"] is None
-    assert "OVERWRITTEN: a restart is data loss" in told(served, f"--checkpoint={tmp_path}")
+    assert "OVERWRITTEN: a restart loses data" in told(served, f"--checkpoint={tmp_path}")
 
 
 def test_a_checkpoint_of_another_server_is_told(served: Served, tmp_path: Path) -> None:
     run_batches(tmp_path, offset(log_page(99, 1), log_page(99, 1)))
     assert status(served, f"--checkpoint={tmp_path}")["checkpoints"][0]["isBeyondEnd"]
-    assert "BEYOND THE LOG'S END" in told(served, f"--checkpoint={tmp_path}")
+    assert "BEYOND THE END OF THE LOG" in told(served, f"--checkpoint={tmp_path}")
 
 
 def test_watching_asks_again_until_it_is_interrupted(
@@ -198,9 +198,7 @@ def test_a_loss_that_was_reported_is_told_as_by_offsets(served: Served, tmp_path
     run_batches(tmp_path, {**offset(here, here), "lost": ["ROW_LOGGING_OFF", "it was off."]})
     (found,) = status(served, f"--checkpoint={tmp_path}")["checkpoints"]
     assert found["lost"] == "it was off."
-    assert "A loss was reported where it stands: it was off." in told(
-        served, f"--checkpoint={tmp_path}"
-    )
+    assert "Stopped at a reported data loss: it was off." in told(served, f"--checkpoint={tmp_path}")
 
 
 def test_a_spoilt_checkpoint_is_one_line(served: Served, tmp_path: Path) -> None:
@@ -218,7 +216,7 @@ def test_offsets_with_a_server_tells_how_far_it_is_from_overwriting_them(
         "logs": 0, "bytes": 4 * LOG_BYTES, "percent": 100.0,
     }  # fmt: skip
     text = run_plain("offsets", str(tmp_path), *server_options(served[1])).output
-    assert "Headroom until the server overwrites what is needed: 0 logs, 64 KiB, 100.0 %" in text
+    assert "Headroom until the server overwrites the restart position: 0 logs, 64 KiB, 100.0 %" in text
 
 
 def test_offsets_with_half_a_server_says_which_half_is_missing(tmp_path: Path) -> None:
@@ -248,7 +246,7 @@ def test_snapshots_show_how_far_they_are_by_table(served: Served, tmp_path: Path
     assert "snapshots: informix.items done, 20 rows; informix.orders 5,000 rows so far" in shown
     of_offsets = run_plain("offsets", str(tmp_path)).output
     words = " ".join(of_offsets.split())
-    assert "informix.orders (snapshot under way, 5,000 rows)" in words
+    assert "informix.orders (snapshot running, 5,000 rows)" in words
     assert "informix.items (snapshot done, 20 rows), informix.lines," in words
 
 
@@ -267,4 +265,4 @@ def test_rows_of_a_snapshot_that_no_batch_has_committed_are_read_and_no_more(
     assert line in told(served, f"--checkpoint={tmp_path}")
     words = " ".join(run_plain("offsets", str(tmp_path)).output.split())
     assert "informix.items (snapshot done, read but not committed, 20 rows)" in words
-    assert "A restart runs batch 1, which is not committed" in words
+    assert "A restart runs batch 1 again, which is not committed" in words

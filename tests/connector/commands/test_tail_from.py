@@ -40,9 +40,9 @@ def test_tail_says_at_once_and_at_its_end_that_it_switched_full_row_logging_on(
         told.append(process.stderr.readline())
     order(shop, 1)
     _, errors = process.communicate(timeout=patiently(20))
-    assert "Full row logging of stores:informix.orders was off and was switched on" in told[0]
+    assert "Full row logging of stores:informix.orders was off and has been switched on" in told[0]
     assert "until `informix-cdc release` switches it off" in told[0]
-    assert "stays on. The server refuses ALTER TABLE" in errors
+    assert "remains on. The server refuses ALTER TABLE" in errors
     flags = [word for flag in connection_arguments(shop) for word in flag.split("=", 1)]
     release = f"informix-cdc release informix.orders {shlex.join(flags)} --no-checkpoint"
     assert [line.strip() for line in errors.splitlines()].count(release) == 1

@@ -64,8 +64,8 @@ def test_reads_without_bytes_are_told_and_a_recording_is_asked_for(
     with listening_stores() as (server, listening):
         once_it_captures(server, lambda: server.answer_empty(None, 1 << 62))
         line = ended(listening)
-    assert "Error: IFXCDC-0001: ifx_lo_read answered " in line
-    assert "but gave no bytes" in line
+    assert "Error: IFXCDC-0001: ifx_lo_read returned " in line
+    assert "but without any bytes" in line
     assert "Run informix-cdc record and send us the file." in line
     assert "does not return" not in line
 

@@ -56,4 +56,4 @@ def test_the_status_of_a_server_is_told_without_spark(monkeypatch: pytest.Monkey
 def test_the_demo_says_how_to_get_spark() -> None:
     done = typed("demo")
     assert done.returncode == 1
-    assert done.stderr == "Error: the demo needs Spark: pip install 'pyspark>=4.0' 'pandas<3'.\n"
+    assert done.stderr == "Error: the demo requires Spark. Run: pip install 'pyspark>=4.0' 'pandas<3'\n"

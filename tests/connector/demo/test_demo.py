@@ -39,7 +39,8 @@ def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet(demos: Demos)
     assert demo.returncode == 0, output + errors
     text = " ".join(output.split())  # lines break where the terminal ends
     found = re.search(
-        r"verified: ([\d,]+) rows .* each once; ([\d,]+) of ([\d,]+) transactions, in order", text
+        r"verified: ([\d,]+) existing rows, each once; ([\d,]+) of ([\d,]+) transactions, in order",
+        text,
     )
     assert found, output
     assert int(found[1].replace(",", "")) > 2000
@@ -54,7 +55,7 @@ def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet(demos: Demos)
     assert errors.splitlines() == [
         "Starting Spark …",
         "Opening the stream …",
-        "Rows that were there …",
+        "Snapshot of existing rows …",
         "Comparing the Delta tables …",
     ]
     assert not re.search(r"Traceback| INFO | WARN |in4mix", output)

@@ -65,7 +65,7 @@ def test_a_missing_row_keeps_the_demo_from_being_verified() -> None:
     check = DemoCheck()
     check.there.expect(CUSTOMERS, OLD)
     assert not check.is_complete()
-    assert check.verdict() == (False, "NOT verified: 0 of 1 rows that were there came")
+    assert check.verdict() == (False, "NOT verified: 0 of 1 existing rows arrived")
     check.arrive([read(OLD)], 0.0)
     assert check.is_complete()
     assert check.verdict()[0]

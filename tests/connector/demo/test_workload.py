@@ -117,7 +117,7 @@ def test_the_account_is_what_a_capture_of_the_server_delivers(shop: ListeningSer
     batches.close()
     assert check.verdict() == (
         True,
-        "verified: 0 rows that were there, each once;"
+        "verified: 0 existing rows, each once;"
         f" {workload.committed} of {workload.committed} transactions, in order; every value",
     )
 

@@ -320,7 +320,7 @@ def test_the_grant_that_a_user_needs_is_quoted() -> None:
     (found,) = (
         each
         for each in examine(with_cdc(user="a'; touch x; '", user_type="C"))
-        if "no DBA" in each.found
+        if "not a DBA" in each.found
     )
     assert command_granting_capture("a'; touch x; '") in found.remedy
 
@@ -386,12 +386,12 @@ def test_columns_that_cannot_be_captured_are_told_by_name_table_by_table() -> No
     [
         (
             ColumnChoice(),
-            "has 2 that cannot be captured: tags (SET), last (DATE, behind a SET, MULTISET or LIST).",
-            "--unsupported-columns=omit-following leaves them out",
+            "has 2 that cannot be captured: tags (SET), last (DATE, after a SET, MULTISET or LIST).",
+            "--unsupported-columns=omit-following (option unsupportedColumns) omits them",
         ),
         (
             ColumnChoice(unsupported="omit-following"),
-            "is captured with 1 of 3 columns; left out: tags (SET), last (DATE, behind a SET,"
+            "is captured with 1 of 3 columns; omitted: tags (SET), last (DATE, after a SET,"
             " MULTISET or LIST).",
             "",
         ),
@@ -411,7 +411,7 @@ def test_a_column_that_is_left_out_is_told() -> None:
         for f in examine(with_tables(table_facts(*TEXT_COLUMN), choice=choice))
         if f.check == "columns"
     ]
-    assert finding.found == "is captured with 1 of 2 columns; left out: body (TEXT)."
+    assert finding.found == "is captured with 1 of 2 columns; omitted: body (TEXT)."
 
 
 def test_the_command_that_adds_logs_says_how_many_and_how_large() -> None:
@@ -427,7 +427,7 @@ def test_hours_of_log_are_told_at_the_average_and_at_the_fastest() -> None:
     assert SLOW_LOG.files[1].filled_at == NOW
     assert SLOW_LOG.files[0].filled_at == NOW - 24 * HOUR
     assert "10 days at the average" in finding.found
-    assert "10 days at the fastest" in finding.found
+    assert "10 days at the highest rate" in finding.found
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def test_where_no_contents_are_read_nothing_is_said() -> None:
         ({"size": 1001}, State.WARNING, "more than 1,000"),
         ({"size": None}, State.OK, "none was opened"),
         ({"size": REFUSED}, State.FAILURE, "no right"),
-        ({"refusal": REFUSED, "is_selected": True}, State.FAILURE, "may not be read: no right"),
-        ({"refusal": REFUSED}, State.WARNING, "no object could be tried: no right"),
+        ({"refusal": REFUSED, "is_selected": True}, State.FAILURE, "may not read the table: no right"),
+        ({"refusal": REFUSED}, State.WARNING, "no object could be opened: no right"),
     ],
 )
 def test_each_fact_has_its_finding(facts: dict[str, Any], state: State, says: str) -> None:

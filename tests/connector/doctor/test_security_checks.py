@@ -14,27 +14,38 @@ PLAIN = SecurityFacts(address="db:9088")
 UNREADABLE = Unanswered("cannot be read: No such file or directory")
 
 CASES = {
-    "not encrypted": (PLAIN, "encryption", "warning", "is not encrypted", "--encryption=tls"),
-    "on this machine": (replace(PLAIN, stays_here=True), "encryption", "ok", "stays on this", ""),
+    "not encrypted": (PLAIN, "encryption", "warning", "is not encrypted", "Use --encryption=tls"),
+    "on this machine": (
+        replace(PLAIN, stays_here=True),
+        "encryption",
+        "ok",
+        "does not leave this host",
+        "",
+    ),
     "TLS without a driver": (
         replace(PLAIN, tls=TlsFacts(path="", entries={}, authorities="/etc/ca.pem")),
         "encryption",
         "ok",
-        "held to /etc/ca.pem",
+        "verified with /etc/ca.pem",
         "",
     ),
     "tls": (replace(PLAIN, tls=TLS), "encryption", "ok", "the certificates in /opt/client.p12", ""),
     "tls without conssl.cfg": (
         replace(PLAIN, tls=replace(TLS, entries=UNREADABLE)),
-        *("encryption", "warning", "conssl.cfg cannot be read", "Write /opt/etc/conssl.cfg"),
+        *("encryption", "warning", "conssl.cfg cannot be read", "Add this line to /opt/etc/conssl.cfg"),
     ),
     "tls without a keystore": (
         replace(PLAIN, tls=replace(TLS, entries={"OTHER": "x"})),
-        *("encryption", "warning", "names no SSL_KEYSTORE_FILE", "Write /opt/etc/conssl.cfg"),
+        *(
+            "encryption",
+            "warning",
+            "has no entry SSL_KEYSTORE_FILE",
+            "Add this line to /opt/etc/conssl.cfg",
+        ),
     ),
     "tls with a keystore that is not there": (
         replace(PLAIN, tls=replace(TLS, missing_files=("/opt/client.p12",))),
-        *("encryption", "warning", "cannot read: /opt/client.p12", "Put the file there"),
+        *("encryption", "warning", ": /opt/client.p12", "Create the file"),
     ),
     "TLS without a driver, its file not there": (
         replace(
@@ -43,11 +54,11 @@ CASES = {
                 path="", entries={}, authorities="/etc/ca.pem", missing_files=("/etc/ca.pem",)
             ),
         ),
-        *("encryption", "warning", "cannot read: /etc/ca.pem", "Put the file there"),
+        *("encryption", "warning", "cannot read: /etc/ca.pem", "Create the file"),
     ),
     "password file for all": (
         replace(PLAIN, open_files=(("/run/s", "the password"),)),
-        *("password", "warning", "every user of this machine may read /run/s", "chmod o= /run/s"),
+        *("password", "warning", "every user of this host can read /run/s", "chmod o= /run/s"),
     ),
     "password file for all, with a name for a shell": (
         replace(PLAIN, open_files=(("/run/$(x) y", "the password"),)),
@@ -55,7 +66,7 @@ CASES = {
     ),
     "TLS key for all, of a trusted user": (
         replace(PLAIN, open_files=(("/run/key.pem", "the key of a certificate"),)),
-        *("password", "warning", "/run/key.pem, which holds the key of a", "chmod o= /run/key.pem"),
+        *("password", "warning", "/run/key.pem, which contains the key of a", "chmod o= /run/key.pem"),
     ),
     "password out of sight": (PLAIN, "password", "ok", "", ""),
     "trusted": (replace(PLAIN, is_trusted=True), "password", "ok", "no password is sent", ""),

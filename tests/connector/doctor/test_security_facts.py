@@ -116,7 +116,10 @@ def test_without_a_driver_no_conssl_cfg_is_read_and_the_authorities_are_told() -
     own = read_security_facts(parse(**given, tlsCaFile="/etc/own.pem"), {}).tls
     assert system is not None
     assert own is not None
-    assert (system.authorities, own.authorities) == ("the system's list of authorities", "/etc/own.pem")
+    assert (system.authorities, own.authorities) == (
+        "the system's certificate authorities",
+        "/etc/own.pem",
+    )
 
 
 def test_without_a_driver_the_files_that_options_name_are_looked_for(tmp_path: Path) -> None:

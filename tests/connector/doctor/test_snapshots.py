@@ -48,15 +48,15 @@ def test_a_sound_table_is_ok_in_every_check() -> None:
     [
         (KEY, {"key": REFUSED}, {}, State.FAILURE, "no right"),
         (KEY, {"key": REFUSED}, {"may_lock": True}, State.WARNING, "writers wait"),
-        (RIGHT, {"refusal": REFUSED}, {}, State.FAILURE, "may not be read"),
-        (LOCKS, {"locks": RowLocks("P", 10)}, {}, State.WARNING, "locked by page"),
-        (LOCKS, {"locks": RowLocks("B", 10)}, {}, State.WARNING, "locked by page"),
+        (RIGHT, {"refusal": REFUSED}, {}, State.FAILURE, "cannot be read"),
+        (LOCKS, {"locks": RowLocks("P", 10)}, {}, State.WARNING, "page locks"),
+        (LOCKS, {"locks": RowLocks("B", 10)}, {}, State.WARNING, "page locks"),
         (MARKER, {}, {"refusal": REFUSED}, State.WARNING, "no temporary table"),
-        (MARKER, {}, {"marker": "none"}, State.WARNING, "until others change"),
+        (MARKER, {}, {"marker": "none"}, State.WARNING, "until other sessions change"),
         (MARKER, {}, {"marker": "heartbeat"}, State.OK, "heartbeatTable"),
-        (MARKER, {}, {"is_buffered": True}, State.OK, "with a buffer"),
-        (TRANSACTIONS, {}, {"transactions": REFUSED}, State.FAILURE, "systrans cannot be read"),
-        (TRANSACTIONS, {}, {"transactions": 7}, State.OK, "7 are open"),
+        (MARKER, {}, {"is_buffered": True}, State.OK, "buffered logging"),
+        (TRANSACTIONS, {}, {"transactions": REFUSED}, State.FAILURE, "sysmaster:systrans"),
+        (TRANSACTIONS, {}, {"transactions": 7}, State.OK, "7 transactions are open"),
     ],
 )
 def test_each_fact_has_its_finding(

@@ -32,7 +32,7 @@ FACTS.remove(("tables", "name"))  # given by the user
 BARE = table_facts(
     ("body", "text"), has_primary_key=False, logs_full_rows=False, has_pending_alter=True
 )
-NOTHING_KNOWN = Unanswered("there is no such table to look at", was_asked=False)
+NOTHING_KNOWN = Unanswered("the table does not exist", was_asked=False)
 NONE_KNOWN = dict.fromkeys(("has_primary_key", "logs_full_rows", "has_pending_alter"), NOTHING_KNOWN)
 MISSING = table_facts(kind="", **NONE_KNOWN)
 SET_UPS = {
@@ -53,9 +53,9 @@ SET_UPS = {
 CLAIMS = {
     "name": "is ids1",
     "version": r"Dynamic Server|release \d",
-    "clock": "at the average|at the fastest|fill time",
-    "has_cdc_database": "(no|the) database syscdcv1|database syscdcv1 is",
-    "database_logging": "(un)?buffered|ANSI|not logged|database .* does not exist",
+    "clock": "at the average|at the highest|fill time",
+    "has_cdc_database": "(no|the) database syscdcv1|database syscdcv1 (is|does)",
+    "database_logging": "(un)?buffered|ANSI|not logged|database (?!syscdcv1).* does not exist",
     "database_locale": "en_US|read as",
     "cdc_locale": "syscdcv1 has locale",
     "log_space": "oldest|current one|overwritten|[KMG]iB",
@@ -63,7 +63,7 @@ CLAIMS = {
     "ha_role": r"is the primary|secondary of|not part of|secondary cannot|switches it on for good\.",
     "api_version": r"API has version",
     "user_type": "DBA of syscdcv1 and|no DBA|is a DBA",
-    "runs_routines": "may run",
+    "runs_routines": "may call",
     "sessions": "no capture session|session 7",
     "found": "table .* (is there|does not exist|is an? )|no such table to|has .*columns|is captured",
     "has_primary_key": "has (a|no) primary key",

@@ -209,7 +209,7 @@ def test_a_server_serves_the_folder_of_the_present_stream_alone(spool: Spool, tm
 def test_a_segment_that_was_trimmed_is_named(spool: Spool, server: SegmentServer) -> None:
     wanted = whole(spool)
     Path(wanted.path).unlink()
-    with pytest.raises(AccessRefused, match=r"answers: .*No such file"):
+    with pytest.raises(AccessRefused, match=r"returned an error: .*No such file"):
         fetched_range(server.address, wanted)
 
 
@@ -229,7 +229,11 @@ def test_a_server_that_is_gone_ends_in_an_error_and_not_in_a_wait(spool: Spool) 
     [
         (flight.FlightUnavailableError("failed to connect to all addresses"), 9, ""),
         (flight.FlightUnavailableError("Ssl handshake failed: x"), 1, "belongs to another query"),
-        (flight.FlightServerError("the segment is not known"), 1, "answers: the segment is not known"),
+        (
+            flight.FlightServerError("the segment is not known"),
+            1,
+            "returned an error: the segment is not known",
+        ),
     ],
     ids=["unreachable", "of another query", "unknown segment"],
 )

@@ -55,7 +55,9 @@ def test_a_wrong_flight_host_is_refused_at_the_start_and_not_at_the_first_row(
     with reader(listening.port, **options) as made:
         refused = failure_of(lambda: anchor_of(made))
         assert made._capture is None
-    assert "a Flight server cannot listen on 192.0.2.1:any port. Set option flightHost" in str(refused)
+    assert "the Flight server cannot listen on 192.0.2.1:any port. Set option flightHost" in str(
+        refused
+    )
 
 
 @pytest.mark.slow

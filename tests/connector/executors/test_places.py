@@ -195,7 +195,7 @@ def test_an_executor_that_reaches_nothing_is_told_every_place_and_the_remedy(
     with pytest.raises(AccessRefused) as caught:
         SegmentPlaces("auto", copies_in(tmp_path), NOBODY).read(planned)
     said = str(caught.value)
-    assert f"spool segment {planned.file} cannot be had on this host" in said
+    assert f"spool segment {planned.file} cannot be read on this host" in said
     for place in (planned.path, (tmp_path / "copies").as_uri(), "127.0.0.1:1"):
         assert place in said
     for remedy in ("spoolPath", "flightHost"):

@@ -41,7 +41,7 @@ def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, words: str, version:
     [
         ('openjdk version "11.0.2" 2019-01-15', "is Java 11"),
         ('java version "1.8.0_392"', "is Java 8"),
-        ("The operation could not be completed. Unable to locate a Java Runtime.", "does not tell"),
+        ("The operation could not be completed. Unable to locate a Java Runtime.", "does not report"),
     ],
 )
 def test_a_java_that_does_not_do_is_named(tmp_path: Path, words: str, told: str) -> None:

@@ -177,7 +177,7 @@ def test_a_table_without_a_key_stops_unless_changes_are_kept(tmp_path: Path) -> 
         batch_row("informix.log", COLUMNS, [("insert", 10, row), ("insert", 10, row)], key=()),
         tables=(ORDERS, "informix.log"),
     )
-    assert "its rows cannot be told apart" in made.batches[-1].stopped[ORDERS]
+    assert "its rows cannot be identified" in made.batches[-1].stopped[ORDERS]
     assert [each["id"] for each in made.rows("log")] == [1, 1]
     made.mirror.close()
 
@@ -185,7 +185,7 @@ def test_a_table_without_a_key_stops_unless_changes_are_kept(tmp_path: Path) -> 
 def test_two_tables_that_would_have_one_target_do_not_mix(mirrored: Mirrored) -> None:
     changes: list[Change] = [("insert", 150, {"id": 9, "note": "of joe"})]
     mirrored.batch(batch_row("joe.orders", COLUMNS, changes), tables=(ORDERS, "joe.orders"))
-    assert "its target orders is that of informix.orders" in mirrored.batches[-1].stopped["joe.orders"]
+    assert "its target orders belongs to informix.orders" in mirrored.batches[-1].stopped["joe.orders"]
     assert [row["id"] for row in mirrored.rows()] == [1, 2]
 
 
@@ -219,7 +219,7 @@ def test_a_target_that_keeps_something_else_is_left_as_it_is(
     changed = Mirrored(tmp_path, **after)
     changed.number = made.number
     changed.orders(("truncate", 150, None), ("insert", 150, {"id": 2, "note": "b"}))
-    assert "was made to keep something else" in changed.batches[-1].stopped[ORDERS]
+    assert "was created with another setting" in changed.batches[-1].stopped[ORDERS]
     assert changed.rows() == rows
     for each in (made, changed):
         each.mirror.close()
@@ -283,7 +283,7 @@ def test_a_target_that_was_removed_would_lack_rows(mirrored: Mirrored) -> None:
     shutil.rmtree(mirrored.folder / "lake" / "orders")
     changed = again(mirrored)
     changed.orders(NEXT)
-    assert "is not there any more" in changed.batches[-1].stopped[ORDERS]
+    assert "no longer exists" in changed.batches[-1].stopped[ORDERS]
     changed.mirror.close()
 
 
@@ -324,7 +324,7 @@ def test_a_table_that_no_mirror_has_made_is_left_as_it_is(mirrored: Mirrored) ->
     write_deltalake(place, pa.table({"other": ["precious"]}))
     rows = batch_row("informix.items", COLUMNS, [("truncate", 150, None)], is_snapshot=True)
     mirrored.batch(rows, tables=(ORDERS, "informix.items"))
-    assert "no mirror has made" in mirrored.batches[-1].stopped["informix.items"]
+    assert "was not created by a mirror" in mirrored.batches[-1].stopped["informix.items"]
     assert pa.table(DeltaTable(place).scan().read_all()).to_pylist() == [{"other": "precious"}]
 
 
@@ -334,7 +334,7 @@ ODD = ["informix._informix_cdc_tables", 'informix."../x"', 'informix." "']
 @pytest.mark.parametrize("table", ODD)
 def test_a_table_whose_name_can_be_no_target_stops(table: str, mirrored: Mirrored) -> None:
     mirrored.batch(batch_row(table, COLUMNS, [NEXT]), tables=(ORDERS, table))
-    assert "its target would be called" in mirrored.batches[-1].stopped[table]
+    assert "its target would be named" in mirrored.batches[-1].stopped[table]
     assert sorted(path.name for path in mirrored.folder.iterdir()) == ["lake"]
 
 

@@ -310,8 +310,8 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_captured(
             reason = failure_of(lambda: anchor_of(made))
             assert made.reportLatestOffset() is None
     assert isinstance(reason, BadOption)
-    assert f"nothing can listen on 127.0.0.1:{port}" in str(reason)
-    assert "a port of its own" in str(reason)
+    assert f"cannot listen on 127.0.0.1:{port}" in str(reason)
+    assert "a separate port" in str(reason)
     assert "\n" not in str(reason)
     assert not served[0].sessions()
 
@@ -353,7 +353,7 @@ def test_an_address_of_another_host_is_refused_at_once_by_its_name(
         return open_port(*given)
 
     monkeypatch.setattr(prometheus, "open_port", counted)
-    with pytest.raises(BadOption, match="option 'metricsHost': nothing can listen on") as caught:
+    with pytest.raises(BadOption, match="option 'metricsHost': cannot listen on") as caught:
         prometheus.MetricsServer(host, free_port(), {}, lambda: None)
     assert len(attempts) == 1
-    assert "Name an address of this host" in str(caught.value)
+    assert "Use an address of this host" in str(caught.value)

@@ -53,5 +53,5 @@ def test_a_port_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     with socket.socket() as taken:
         taken.bind(("0.0.0.0", 0))
         taken.listen()
-        with pytest.raises(BadOption, match="nothing can listen"):
+        with pytest.raises(BadOption, match="cannot listen"):
             prometheus.MirrorMetrics(int(taken.getsockname()[1]), LABELS)

@@ -208,7 +208,7 @@ def test_a_connection_that_does_not_answer_is_given_up(
             made._is_stopped = lambda: True
             made._is_late = lambda: False  # type: ignore[method-assign]  # it was asked before
         for _ in range(2):  # what is whole is tried once more
-            with pytest.raises(ConnectionLost, match="has brought none"):
+            with pytest.raises(ConnectionLost, match="has returned none"):
                 list(made.pieces(rows))
     hanging()
     wait_until(lambda: world.server.sbspace.open_count == 0)

@@ -67,7 +67,7 @@ def test_names_are_read_in_any_case_as_spark_hands_them_over() -> None:
 
 REFUSED = [
     ("an unknown option", {"hots": "x"}, "option 'hots' is not known. Did you mean 'host'?"),
-    ("a far-off name", {"zzz": "x"}, "option 'zzz' is not known. There are: host, port, server,"),
+    ("a far-off name", {"zzz": "x"}, "option 'zzz' is not known. The options are: host, port, server,"),
     ("a number out of range", {"port": "0"}, "from 1 to 65535"),
     ("a word for a number", {"port": "nine"}, "option 'port' must be a whole number"),
     ("a negative number", {"readTimeoutSeconds": "-1"}, "must be a whole number"),
@@ -76,7 +76,7 @@ REFUSED = [
     (
         "metadata columns of a shape that has its own",
         {"shape": "envelope", "metadata": "minimal"},
-        "option 'metadata' has no meaning with shape=envelope",
+        "option 'metadata' cannot be used with shape=envelope",
     ),
     ("an unknown shape", {"shape": "wide"}, "rows, json, arrow, envelope or raw"),
     ("an unknown level", {"logLevel": "trace"}, "error, warning, info or debug"),
@@ -92,26 +92,26 @@ REFUSED = [
     ("a table of another database", {"table": "shops:informix.orders"}, "not in database 'stores'"),
     ("a position that is none", {"startingPosition": "yesterday"}, "option 'startingPosition' must be"),
     ("a digit that is no number", {"port": "\u00b2"}, "option 'port' must be"),
-    ("a table twice by two names", {"table": "a.b,stores:a.b"}, "names a table twice"),
+    ("a table twice by two names", {"table": "a.b,stores:a.b"}, "lists a table twice"),
     ("an empty host", {"host": ""}, "option 'host' is missing"),
     ("a timeout that would hold a stop back", {"readTimeoutSeconds": "3600"}, "from 1 to 60"),
     ("a password in the connection string", {"connectionString": "Pwd=abc"}, "passwordFile"),
-    ("a host in it", {"connectionString": "HOST=other"}, "contains HOST; it takes only"),
+    ("a host in it", {"connectionString": "HOST=other"}, "contains HOST; it accepts only"),
     (
         "a password file that is not there",
         {"password": "", "passwordFile": "/no/file"},
         "cannot be read",
     ),
-    ("a word of another source", {"subscribe": "t"}, "Here it is 'table'."),
+    ("a word of another source", {"subscribe": "t"}, "Use 'table'."),
     ("a snapshot", {"snapshot.mode": "initial"}, "initialSnapshot"),
     ("a list for a table", {"table": '["informix.orders"]'}, "name each table"),
     ("tables to choose from", {"table": "informix.(a|b)"}, "Of patterns only *"),
     ("a host with its port", {"host": "127.0.0.1:9088"}, "Set host to 127.0.0.1 and port to 9088."),
     ("a JDBC URL", {"host": "jdbc:informix-sqli://h:1/d:PASSWORD=x"}, "is a JDBC URL"),
-    ("a path for a host", {"host": "//db"}, "is no host name"),
+    ("a path for a host", {"host": "//db"}, "is not a host name"),
     ("words for a connection string", {"connectionString": "hello"}, "KEY=value"),
     ("a code set for a locale", {"clientLocale": "latin1"}, "language_territory.codeset"),
-    ("a code set nobody knows", {"clientLocale": "en_us.klingon"}, "code set that is known"),
+    ("a code set nobody knows", {"clientLocale": "en_us.klingon"}, "known code set"),
     ("a size that is none", {"maxSpoolBytes": "1.5"}, "such as 512m or 1.5g, from 1 to 1024t"),
     ("a number without a bound", {"maxRowsPerTrigger": "-1"}, "a whole number of 0 or more"),
     ("no password at all", {"password": ""}, "INFORMIX_CDC_PASSWORD"),
@@ -132,7 +132,7 @@ def test_all_that_is_wrong_is_told_at_once_in_the_order_of_options() -> None:
         SourceOptions.parse(given, {})
     text = str(caught.value)
     said = [
-        "7 things are wrong with the options: (1) option 'hots' is not known. Did you mean 'host'?",
+        "7 options are invalid: (1) option 'hots' is not known. Did you mean 'host'?",
         "(2) option 'host' is missing",
         "(3) option 'port' must be",
         "(4) option 'server' is missing",
@@ -161,7 +161,7 @@ def test_an_option_that_cannot_be_read_is_the_only_error_about_it(
     (option,) = wrong
     with pytest.raises(BadOption) as caught:
         parse(**wrong, **related)
-    assert "things are wrong" not in str(caught.value)
+    assert "options are invalid" not in str(caught.value)
     assert f"option '{option}'" in str(caught.value)
 
 

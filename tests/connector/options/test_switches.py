@@ -45,6 +45,8 @@ def test_one_switch_does_not_stand_for_the_other() -> None:
 def test_a_library_in_the_connection_string_is_one_too(keyword: str) -> None:
     text = f"OPTOFC=1;{keyword}={{{LIBRARY}}}"
     assert parse("yes", connectionString=text).connection_string == text
-    with pytest.raises(BadOption, match=f"{keyword} in option 'connectionString' is not taken") as told:
+    with pytest.raises(
+        BadOption, match=f"{keyword} in option 'connectionString' is not allowed"
+    ) as told:
         parse("no", connectionString=text)
     assert LIBRARY not in str(told.value)

@@ -13,14 +13,14 @@ from informix_cdc.options.source import SourceOptions
 TLS = {"encryption": "tls"}
 REFUSED = [
     ("driver", {"transport": "sqli", "driver": "/opt/libthcli.so"}, "loads no driver"),
-    ("connectionString", {"transport": "sqli", "connectionString": "OPTOFC=1"}, "loads none"),
+    ("connectionString", {"transport": "sqli", "connectionString": "OPTOFC=1"}, "loads no driver"),
     ("clientLocale", {"transport": "sqli", "clientLocale": "en_us.8859-1"}, "code set of the database"),
-    ("host", {"transport": "odbc", "host": "a:1,b:2"}, "cannot try in turn"),
+    ("host", {"transport": "odbc", "host": "a:1,b:2"}, "cannot be used with"),
     ("tlsCaFile", {"transport": "odbc", **TLS, "tlsCaFile": "/ca.pem"}, "conssl.cfg"),
-    ("tlsCaFile", {"transport": "sqli", "tlsCaFile": "/ca.pem"}, "without encryption=tls"),
+    ("tlsCaFile", {"transport": "sqli", "tlsCaFile": "/ca.pem"}, "requires encryption=tls"),
     ("tlsCertificateFile", {"transport": "odbc", **TLS, "tlsCertificateFile": "/c.pem"}, "conssl.cfg"),
-    ("tlsKeyFile", {"transport": "sqli", **TLS, "tlsKeyFile": "/k.pem"}, "that is not named"),
-    ("transport", {"transport": "emulator"}, "no protocol of its own"),
+    ("tlsKeyFile", {"transport": "sqli", **TLS, "tlsKeyFile": "/k.pem"}, "without its certificate"),
+    ("transport", {"transport": "emulator"}, "no longer has a protocol of its own"),
 ]
 
 
@@ -105,9 +105,9 @@ def test_options_of_both_transports_are_refused_by_name(
     given = {name: text for name, text in source_options(9088).items() if name != "transport"}
     with pytest.raises(BadOption, match=f"option '{refused}'") as caught:
         SourceOptions.parse({**given, **more, asking: value}, {})
-    assert f"the ODBC driver that option {asking} asks for" in caught.value.message
+    assert f"the ODBC driver, which option {asking} requires" in caught.value.message
     assert "transport=odbc" not in str(caught.value)
-    assert f"leave option {asking} out and set transport=sqli" in caught.value.remedy
+    assert f"remove option {asking} and set transport=sqli" in caught.value.remedy
 
 
 @pytest.mark.parametrize("host", ["a:1,joe:hunter2@b", "a:1,jdbc:informix-sqli://h", "a b,c:1"])

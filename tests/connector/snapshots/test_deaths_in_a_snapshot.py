@@ -81,7 +81,7 @@ def test_a_death_and_a_lost_spool(name: str, goes_on: str, tmp_path: Path) -> No
         if has_lost_a_chunk(kept):  # the log does not have these rows, whatever may be lost
             failure = failure_of(lambda: run_batches(listening.port, tmp_path / "spark", **options))
             assert isinstance(failure, DataLoss)
-            assert "rows of a snapshot" in str(failure)
+            assert "snapshot rows" in str(failure)
             assert "empty the sink's copies of the tables" in failure.remedy
             return
         run_batches(listening.port, tmp_path / "spark", upto=upto, **options)

@@ -138,7 +138,7 @@ def test_a_lock_that_stays_is_named_with_its_session(
         writer.rows("ROLLBACK WORK")
     assert isinstance(failure, ServerRefused)
     assert "informix.lines" in str(failure)
-    assert "hold locks of it" in str(failure)
+    assert "hold locks on it" in str(failure)
 
 
 def test_a_table_that_is_locked_at_the_start_is_no_table_that_may_not_be_read(tmp_path: Path) -> None:

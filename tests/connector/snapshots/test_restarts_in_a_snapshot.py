@@ -125,7 +125,7 @@ def test_what_began_by_a_key_is_not_locked_and_read_whole(
         with reader(listening.port, **options, snapshotWithoutKey="lock") as made:
             failure = failure_of(lambda: next_offset(made, end))
         assert isinstance(failure, BadOption)
-        assert (failure.facts["option"], "begun by its key (id)" in failure.message) == (
+        assert (failure.facts["option"], "started with its key (id)" in failure.message) == (
             "snapshotKey",
             True,
         )
@@ -170,7 +170,7 @@ def test_options_with_which_it_could_not_end_are_refused_by_name(
             failure = failure_of(lambda: next_offset(made, end))
         assert isinstance(failure, BadOption)
         assert failure.facts["option"] == option
-        assert "under way" in failure.message
+        assert "is not finished" in failure.message
         with reader(listening.port, **options) as made:
             rows, _ = until_snapshots_are_done(made, end)
     assert [row["id"] for row in rows] == [4, 5, 6, 7, 8, 9]

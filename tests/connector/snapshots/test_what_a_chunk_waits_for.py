@@ -195,7 +195,7 @@ def test_a_marker_that_is_always_refused_is_what_the_error_tells(
         load_rows(server, f"{DATABASE}:informix.lines", given(3))
         failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, snapshotBarrierSeconds="2"))
     assert isinstance(failure, ServerRefused)
-    assert "the marker behind them could not be written" in failure.message
+    assert "the marker could not be written" in failure.message
     assert failure.facts["table"] == "informix.lines"
     told = [record.getMessage() for record in caplog.records]
     assert sum("event=marker_refused" in text for text in told) == 1

@@ -123,7 +123,7 @@ def test_options_that_give_rows_another_form_leave_a_planned_batch_as_it_is(
         with reader(listening.port, **{**options, **OTHER_FORMS[name]}) as made:
             failure = failure_of(lambda: rows_of(made, start, end))
         assert isinstance(failure, BadOption)
-        assert "once with the former options" in failure.remedy
+        assert "once with the previous options" in failure.remedy
         with reader(listening.port, **options) as made:
             assert rows_of(made, start, end) == planned
     assert [row["id"] for row in planned] == [0, 1, 2, 3, 4]

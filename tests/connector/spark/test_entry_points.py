@@ -134,6 +134,8 @@ def test_a_bug_keeps_its_frames(served: Served, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_table_as_it_is_now_is_not_to_be_had(served: Served) -> None:
     source = InformixCdcDataSource(source_options(served[1].port))
-    with pytest.raises(BadOption, match=r"stream only\. Use spark\.readStream; with init") as caught:
+    with pytest.raises(
+        BadOption, match=r"supports only streams\. Use spark\.readStream; with init"
+    ) as caught:
         source.reader(source.schema())
     assert frames_of(caught.value) == ["entry"]

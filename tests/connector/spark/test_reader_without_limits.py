@@ -159,7 +159,7 @@ def test_a_spark_without_data_sources_in_python_is_refused_with_what_to_do() -> 
         "import sys; sys.modules['pyspark.sql.datasource'] = None\nimport pyspark_informix_cdc"
     )
     last = said.splitlines()[-1]
-    assert "needs PySpark 4.0 or later" in last, said
+    assert "requires PySpark 4.0 or later" in last, said
     assert "docs/versions.md" in last
 
 

@@ -18,13 +18,12 @@ KEY = StructField("order_num", IntegerType(), nullable=False)
     [
         (
             [StructField("a", IntegerType())],
-            "column 1 of the declared schema is 'a' int, but the source has"
-            " 'order_num' int not null there.",
+            "column 1 of the declared schema is 'a' int, but the source has 'order_num' int not null.",
         ),
-        ([KEY], "column 2 of the declared schema is nothing, but the source has 'note' string there."),
+        ([KEY], "column 2 of the declared schema is nothing, but the source has 'note' string."),
         (
             [KEY, StructField("note", LongType())],
-            "column 2 of the declared schema is 'note' bigint, but the source has 'note' string there.",
+            "column 2 of the declared schema is 'note' bigint, but the source has 'note' string.",
         ),
         (
             [KEY, StructField("note", StringType()), StructField("more", StringType())],

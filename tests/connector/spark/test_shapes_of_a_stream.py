@@ -153,7 +153,7 @@ def test_rows_kept_in_another_form_are_captured_again_unless_they_are_planned(
     with reader(listening.port, spoolPath=str(tmp_path), **changes) as made:
         error = failure_of(lambda: made.partitions(start, planned))
     assert isinstance(error, BadOption)
-    assert "Run the query once with the former options" in str(error)
+    assert "Run the query once with the previous options" in str(error)
     with reader(listening.port, spoolPath=str(tmp_path), **changes) as made:
         again = next_offset(made, start)
         assert len(rows_of(made, start, again)) == 2

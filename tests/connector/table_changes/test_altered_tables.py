@@ -145,7 +145,7 @@ def test_release_with_a_receipt_wants_a_checkpoint_and_a_new_file(shop: Shop) ->
     line = refusal(
         run(port, "release", "informix.orders", "--yes", "--no-checkpoint", "--receipt=/tmp/r"), 2
     )
-    assert "--receipt is for queries that go on" in line
+    assert "--receipt requires the checkpoints of the queries" in line
     shop.receipt.write_text("mine")
     assert "cannot be written" in refusal(shop.release())
     assert shop.receipt.read_text() == "mine"
@@ -201,17 +201,17 @@ def test_a_receipt_of_another_stream_and_one_of_an_earlier_change_are_refused(sh
     shop.served[0].alter_table(ORDERS, f"{ALTERED}, more integer")
     shop.served[0].set_full_row_logging(ORDERS, on=True)
     with shop.query(schemaChange=str(shop.receipt)) as made:
-        assert "is of stream" in failure_of(lambda: next_offset(made, other)).message
+        assert "is for stream" in failure_of(lambda: next_offset(made, other)).message
     with shop.query(schemaChange=str(shop.receipt)) as made:
         message = failure_of(lambda: next_offset(made, shop.offsets[-1])).message
-    assert "was completed for table informix.orders of digest" in message
+    assert "was completed for table informix.orders with digest" in message
 
 
 def test_acquire_refuses_a_receipt_of_other_tables(shop: Shop) -> None:
     shop.begin()
     assert shop.release().exit_code == 0
     both = ("acquire", "informix.orders", "informix.customers", f"--receipt={shop.receipt}")
-    assert "the receipt is of informix.orders" in refusal(run(shop.served[1], *both), 2)
+    assert "the receipt is for informix.orders" in refusal(run(shop.served[1], *both), 2)
 
 
 def test_a_table_made_anew_is_refused_and_nothing_is_changed(shop: Shop) -> None:

@@ -247,7 +247,7 @@ class _Spool:
 
 @pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
 def test_a_shape_whose_columns_depend_on_the_tables_is_refused(shape: str) -> None:
-    with pytest.raises(BadOption, match=f"'discoverySeconds' has no meaning with shape={shape}"):
+    with pytest.raises(BadOption, match=f"'discoverySeconds' cannot be used with shape={shape}"):
         SourceOptions.parse(source_options(1, **{**ORDERS_AND_LATE, "shape": shape}))
 
 

@@ -92,7 +92,7 @@ def test_the_receipt_is_named_for_a_query_and_for_a_mirror_s_file_by_its_whole_p
 def test_release_writes_no_receipt_of_a_table_whose_row_logging_is_off_already(shop: Shop) -> None:
     shop.begin()
     shop.served[0].set_full_row_logging(ORDERS, on=False)
-    assert "is off already" in refusal(shop.release(), 2)
+    assert "is already off" in refusal(shop.release(), 2)
     assert not shop.receipt.exists()
 
 
@@ -113,7 +113,7 @@ def test_tables_that_are_altered_together_come_back_together(shop: Shop) -> None
     assert shop.release(tables=BOTH).exit_code == 0
     shop.alter()
     shop.served[0].alter_table(CUSTOMERS, f"{CUSTOMER_COLUMNS}, zip char(5)")
-    assert "Acquire all tables of a receipt" in refusal(shop.acquire(), 2)
+    assert "Run acquire for all tables of the receipt" in refusal(shop.acquire(), 2)
     acquired = shop.acquire(tables=BOTH)
     assert acquired.exit_code == 0
     found = json.loads(shop.receipt.read_text())["acquired"]
@@ -168,7 +168,7 @@ def test_release_refuses_while_a_snapshot_of_the_table_runs(shop: Shop) -> None:
     run_batches(shop.checkpoint, shop.offsets[0], later)
     line = refusal(shop.release(), 2)
     assert not shop.receipt.exists()
-    assert "has a snapshot of stores:informix.orders under way" in line
+    assert "has an unfinished snapshot of stores:informix.orders" in line
 
 
 def test_no_snapshot_is_read_while_an_altered_table_is_on_its_way_back(

@@ -50,28 +50,30 @@ def test_from_what_release_saw_up_to_what_acquire_found_the_table_comes_back(com
 @pytest.mark.parametrize("commit", [99, 201])
 def test_a_checkpoint_of_before_release_or_of_behind_acquire_is_refused(commit: int) -> None:
     """Behind acquire: its session was over the table of before, at places of the new layout."""
-    with pytest.raises(BadOption, match="is of a checkpoint between"):
+    with pytest.raises(BadOption, match="is for a checkpoint between"):
         back(RECEIPT, commit)
 
 
 def test_a_stream_that_has_another_layout_than_the_receipt_is_refused() -> None:
-    with pytest.raises(BadOption, match=f"is of table {NAME} of digest old, and the stream has older"):
+    with pytest.raises(
+        BadOption, match=f"is for table {NAME} with digest old, but the stream has older"
+    ):
         back(RECEIPT, digest="older")
 
 
 def test_a_stream_that_the_receipt_does_not_name_is_refused() -> None:
-    with pytest.raises(BadOption, match="is of stream a of source s, not of b of s"):
+    with pytest.raises(BadOption, match="is for stream a of source s, not for b of s"):
         back(RECEIPT, stream="b")
 
 
 def test_a_receipt_of_other_tables_says_nothing_of_one_that_is_another() -> None:
     of_others = replace(RECEIPT, digests={"informix.u": "old"})
-    with pytest.raises(DataLoss, match=f"the stream has table {NAME} of digest old"):
+    with pytest.raises(DataLoss, match=f"the stream has table {NAME} with digest old"):
         back(of_others)
 
 
 def test_a_receipt_of_another_server_or_database_is_refused() -> None:
-    with pytest.raises(BadOption, match="is of stream a of source other, not of a of s"):
+    with pytest.raises(BadOption, match="is for stream a of source other, not for a of s"):
         back(replace(RECEIPT, source="other"))
 
 

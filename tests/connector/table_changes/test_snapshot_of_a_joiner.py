@@ -104,5 +104,5 @@ def test_a_planned_batch_with_rows_of_a_joiner_is_refused_without_its_spool(
         with reader(listening.port, table=both, **JOINING, **spool) as made:
             failure = failure_of(lambda: rows_of(made, start, end))
     assert isinstance(failure, DataLoss)
-    assert "rows of a snapshot" in failure.message
+    assert "snapshot rows" in failure.message
     assert "empty the sink's copies of the tables" in failure.remedy

@@ -24,7 +24,9 @@ NAME = "informix.orders"
 def test_a_receipt_of_another_server_or_database_is_not_completed() -> None:
     options = SourceOptions.parse(source_options(9088, table=NAME))
     catalog = cast("Any", SimpleNamespace(server_name=lambda: "informix"))
-    with pytest.raises(BadOption, match="the receipt is of source 5a5a, and server and database make"):
+    with pytest.raises(
+        BadOption, match="the receipt is for source 5a5a, but this server and database are source"
+    ):
         require_receipt_of(Receipt("5a5a", {"a": 7}, {NAME: "d"}), catalog, options)
 
 

@@ -12,11 +12,11 @@ TEXTS = [
     ("option 'startingPosition' must be a place.", "--from must be a place."),
     ("options 'passwordFile' and 'user' both", "--password-file and --user both"),
     (
-        "Set option passwordFile, or passwordCommand, or X",
-        "Set --password-file, or --password-command, or X",
+        "Set option passwordFile, option passwordCommand or X",
+        "Set --password-file, --password-command or X",
     ),
     ("set options host, port, database and server.", "set --host, --port, --database and --server."),
-    ("or authentication=trusted where", "or --authentication=trusted where"),
+    ("or set authentication=trusted if", "or set --authentication=trusted if"),
     ("with option unsupportedColumns=omit, or", "with --unsupported-columns=omit, or"),
     ("Take it out of option table.", "Take it out of --table."),
     ("Set snapshotKey=informix.t(a, b).", "Set --snapshot-key=informix.t(a, b)."),
@@ -39,13 +39,13 @@ def test_commands_whose_tables_are_arguments_say_so() -> None:
 
 
 HINTS = [
-    ("tail", "--startingPosition", "It is --from."),
-    ("tail", "--starting-position", "It is --from."),
-    ("tail", "--tlsCaFile", "It is --tls-ca-file."),
+    ("tail", "--startingPosition", "Use --from."),
+    ("tail", "--starting-position", "Use --from."),
+    ("tail", "--tlsCaFile", "Use --tls-ca-file."),
     ("tail", "--spoolPath", "It is option spoolPath of the Spark source."),
-    ("tail", "--initialSnapshot", "tail has --snapshot for it."),
-    ("status", "--database", "Leave it out: status asks about the whole server."),
-    ("offsets", "--table", "Leave it out: offsets asks about the whole server."),
+    ("tail", "--initialSnapshot", "Use --snapshot."),
+    ("status", "--database", "Omit it: status covers the whole server."),
+    ("offsets", "--table", "Omit it: offsets covers the whole server."),
     ("release", "--table", "Give the tables as arguments: release informix.orders."),
 ]
 
@@ -55,7 +55,7 @@ def test_a_flag_that_a_command_lacks_is_answered_with_what_there_is(
     word: str, flag: str, hint: str
 ) -> None:
     shown = no_such_flag(flag, click.Context(main.commands[word], info_name=word))
-    assert shown.startswith(f"{flag} is no flag of {word}. ")
+    assert shown.startswith(f"{flag} is not a flag of {word}. ")
     assert shown.endswith(hint)
 
 

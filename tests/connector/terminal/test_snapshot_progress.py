@@ -22,7 +22,7 @@ DONE = TableProgress("informix.orders", 9990, 10000, is_done=True)
         (HALF, "5,000 of about 10,000 rows, 50 %"),
         (DONE, "9,990 rows"),
         (TableProgress("t", 1, 0, is_done=False), "1 row"),
-        (TableProgress("t", 5, 0, is_done=True, left_out=4), "5 rows, 4 of them shown as changes"),
+        (TableProgress("t", 5, 0, is_done=True, left_out=4), "5 rows, 4 of them printed as changes"),
     ],
 )
 def test_a_table_says_how_far_it_is_as_well_as_it_is_known(table: TableProgress, says: str) -> None:
