@@ -175,7 +175,7 @@ def test_a_port_without_tls_and_one_with_it_are_told_apart(
 ) -> None:
     with (
         ListeningServer(informix) as plain,
-        pytest.raises(AccessRefused, match=r"TLS cannot be begun with it: .* set encryption=none"),
+        pytest.raises(AccessRefused, match=r"but does not start TLS: .* set encryption=none"),
     ):
         answers(settings_for(plain, encryption=TLS))
     with pytest.raises(InformixCdcError, match=f"127.0.0.1:{encrypted.port}"):
@@ -251,7 +251,7 @@ def test_a_redirection_keeps_the_encryption(
     with ListeningServer(informix) as second, ListeningServer(first, tls=context) as listening:
         first.redirect_to = f"informix=localhost|{second.port}"
         known = str(certificates[0].authority)
-        with pytest.raises(AccessRefused, match=r"TLS cannot be begun with it: .* set encryption=none"):
+        with pytest.raises(AccessRefused, match=r"but does not start TLS: .* set encryption=none"):
             answers(settings_for(listening, host="localhost", encryption=TLS, tls_ca_file=known))
 
 

@@ -200,7 +200,7 @@ def test_a_waiting_read_lets_other_threads_run(transport: Transport) -> None:
     ("changes", "words", "native"),
     [
         ({"password": "wrong"}, "refused user informix", -951),
-        ({"server": "other"}, "is not called other", -761),
+        ({"server": "other"}, "is not named other", -761),
         ({"database": "stores"}, "Database stores on informix cannot be opened", -329),
     ],
 )
