@@ -324,7 +324,7 @@ def in_our_numbers(raw: RawRecords, kinds: Mapping[int, RecordKind]) -> RawRecor
         raise ProtocolViolation(
             f"record number {int(raw.kinds[first])} at stream byte {place} is not in the server's"
             " syscdcrectypes.",
-            "The stream is corrupt, or the server speaks a newer protocol.",
+            "The stream is corrupt, or the server uses a newer protocol: report the server's version.",
             record=first,
         )
     return replace(raw, kinds=ours)

@@ -162,7 +162,8 @@ class LongTransaction:
                 raise ProtocolViolation(
                     f"sequence numbers of transaction {self.begin.transaction_id} fall"
                     f" near {show(rows.first_number)}.",
-                    "Within a transaction they must rise; a savepoint cannot be undone exactly.",
+                    "They must rise within a transaction, or a rollback to a savepoint cannot be"
+                    " applied exactly: report the server's version.",
                     transaction_id=self.begin.transaction_id,
                 )
             highest = rows.last_number

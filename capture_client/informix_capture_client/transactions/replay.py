@@ -39,7 +39,7 @@ class Replay:
             DataLoss: the sequence number lies at or beyond the expected commit.
         """
         if self._expected is not None and timeout_at >= self._expected:
-            raise replay_failed(self._expected, f"the server has nothing beyond {show(timeout_at)}")
+            raise replay_failed(self._expected, f"the server's log ends at {show(timeout_at)}")
 
     def end_at(self, ends: Ends) -> tuple[int, DataLoss] | None:
         """End the replay if one of these is the expected COMMTX, or lies above it.
@@ -61,29 +61,29 @@ class Replay:
 
 
 def replay_failed(expected: int, what: str) -> DataLoss:
-    """Return the error for a planned batch of which it is proven that this log does not hold it."""
+    """Return the error for a planned batch that the server's log does not contain."""
     return DataLoss(
         f"a batch that Spark has planned ends at commit {show(expected)}, but {what}.",
-        f"The log is not the one the checkpoint was written for: {NEW_STREAM}.",
+        f"The checkpoint was written for another log: {NEW_STREAM}.",
         expected_commit=expected,
     )
 
 
 class ContinuityCheck:
-    """Watches a session for the COMMTX of the last transaction delivered before it.
+    """Checks that a session's log contains the last transaction delivered before the session.
 
     Attributes:
-        awaited: that transaction, until its COMMTX has come by.
+        awaited: that transaction, until its COMMTX has been read.
     """
 
     def __init__(self, start: Position | None, begins_at: int | None = None) -> None:
         known = start.last_delivered if start else None
         place = begins_at if begins_at is not None else (start.restart if start else 0)
-        # A session that begins behind its BEGINTX need not show it: some servers hide such ends.
+        # A session that starts after its BEGINTX may not report it: some servers hide such ends.
         self.awaited = known if known is not None and place <= known.begin else None
 
     def check(self, ends: Ends) -> tuple[int, DataLoss] | None:
-        """Return what is wrong with the first COMMTX at or above the awaited one, and its place."""
+        """Check the first COMMTX at or above the awaited one; return its place and any error."""
         if (known := self.awaited) is None:
             return None
         reached = np.flatnonzero(ends.is_commit & (ends.sequence_numbers >= known.commit))
@@ -95,15 +95,15 @@ class ContinuityCheck:
         if (number, time) == (known.commit, known.time):
             self.awaited = None
             return None
-        return place, other_log(known, f"the log shows {show(number)} of second {time}")
+        return place, other_log(known, f"the log has a commit at {show(number)} in second {time}")
 
 
 def other_log(known: DeliveredCommit, what: str) -> DataLoss:
-    """Return the error for a log that does not show what was delivered from it."""
+    """Return the error for a log that does not contain a transaction delivered from it."""
     return DataLoss(
-        f"the last transaction that was delivered committed at {show(known.commit)} in second"
+        f"the last delivered transaction committed at {show(known.commit)} in second"
         f" {known.time}, but {what}: the server was restored, or lost the end of its log.",
-        f"Positions are used again, so that changes may be missing: {NEW_STREAM}.",
+        f"Changes may be missing, because log positions were reused: {NEW_STREAM}.",
         position=known.commit,
         gap=Gap.OTHER_LOG,
     )

@@ -80,7 +80,7 @@ def test_tables_of_one_name_and_two_owners_are_told_apart() -> None:
 
 @pytest.mark.parametrize("text", ["a.b.c.d", "a,a", 't.a,"t"."a"', "a b", ","])
 def test_what_is_no_include_list_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="must be names of columns"):
+    with pytest.raises(ValueError, match="must be a comma-separated list"):
         parse_names(text)
 
 
