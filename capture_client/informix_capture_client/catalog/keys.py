@@ -112,8 +112,8 @@ def _row_locks(row: Row) -> RowLocks:
 def _name(names: dict[int, str], number: int) -> str:
     if number not in names:
         raise ProtocolViolation(
-            f"An index has column {number} of a table, and the catalog has no such column.",
-            "Start again: the table may have been altered meanwhile.",
+            f"An index refers to column {number} of a table, but the catalog has no such column.",
+            "Start again: the table may have been altered at the same time.",
         )
     return names[number]
 

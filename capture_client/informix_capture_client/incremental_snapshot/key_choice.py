@@ -148,7 +148,7 @@ def _may_be_null(_table: Table, keys: TableKeys, _rules: KeyRules, names: Sequen
 
 
 def _of_no_use(table: Table, _keys: TableKeys, rules: KeyRules, names: Sequence[str]) -> _Refusals:
-    """Refuse types of which values that differ may look alike, or the other way round."""
+    """Reject types whose different values may compare equal, or whose equal values may differ."""
     for column in table.columns:
         if column.name in names and (why := _why_not(column, rules)):
             yield f"column {quoted(column.name)} of its key {_listed(names)} {why}"
@@ -165,7 +165,7 @@ _REFUSALS: tuple[Callable[[Table, TableKeys, KeyRules, Sequence[str]], _Refusals
 def _why_not(column: Column, rules: KeyRules) -> str:
     kind, declared = _kind(column), column.type_text.upper()
     if kind in _INEXACT:
-        return f"is a {declared}, which is no exact value"
+        return f"is a {declared}, which is not an exact type"
     if kind in _FLOATING_DECIMAL and "," not in declared and rules.decode.floating_decimal == "double":
         return f"is a {declared}, which floatingDecimal=double rounds"
     if kind in _NATIONAL and rules.ignores_case:
@@ -181,8 +181,9 @@ def _no_key(table: TableName, why: str) -> BadOption:
     short = f"{quoted(table.owner)}.{quoted(table.table)}"
     return BadOption(
         f"table {table} cannot be read in chunks: {why}.",
-        f"Name another key that is unique, snapshotKey={short}(column, ...); or leave the table out of"
-        " option initialSnapshot; or set snapshotWithoutKey=lock: it is read whole, and writers wait.",
+        f"Name another unique key with option snapshotKey={short}(column, ...), remove the table from"
+        " option initialSnapshot, or set snapshotWithoutKey=lock to read it in one pass under a lock"
+        " that blocks writers.",
         option="initialSnapshot",
         table=str(table),
     )

@@ -241,9 +241,9 @@ class Reconciliation:
     def _throw_away(self) -> ThrownAway:
         if self._touched is not None and self._most_rows == 1:
             raise BadOption(
-                f"keys of {self._touched.key.table} are touched faster than its rows are read: more"
-                " within one chunk, however small, than option snapshotMaxTouchedKeys allows.",
-                "Raise it, or begin the snapshot at a quieter time.",
+                f"keys of {self._touched.key.table} change faster than its rows are read: even for the"
+                " smallest chunk, more keys changed than option snapshotMaxTouchedKeys allows.",
+                "Raise snapshotMaxTouchedKeys, or run the snapshot when the table has fewer changes.",
                 option="snapshotMaxTouchedKeys",
             )
         count = len(list(self._unfinished()))

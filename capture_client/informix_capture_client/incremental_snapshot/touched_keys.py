@@ -114,9 +114,9 @@ class TouchedKeys:
         for number in self.key.replaceable:
             if pc.any(pc.match_substring(keys[number].filter(pa.array(dropped)), _REPLACED)).as_py():
                 raise BadOption(
-                    f"a key of {self.key.table} has bytes that are not of its code set, and"
-                    " 'badCharacters=replace' may make keys that differ look alike.",
-                    "Mend these rows, or leave the table out of option initialSnapshot.",
+                    f"a key of {self.key.table} has bytes that are not valid in its code set, and"
+                    " 'badCharacters=replace' may make different keys equal.",
+                    "Correct these rows, or remove the table from option initialSnapshot.",
                     option="badCharacters",
                 )
 

@@ -71,7 +71,7 @@ def retyped(values: pa.Array, arrow_type: pa.DataType, nulls: Bits) -> pa.Array:
 
 def _require_32_bits(offsets: Integers) -> None:
     if len(offsets) and offsets[-1] > _MAX_OFFSET:
-        refuse(offsets[1:] > _MAX_OFFSET, "ends beyond 2 GiB of one column: decode fewer rows at once")
+        refuse(offsets[1:] > _MAX_OFFSET, "exceeds 2 GiB in one column: decode fewer rows at once")
 
 
 def pick(values: pa.Array, places: NDArray[Any] | pa.Array) -> pa.Array:

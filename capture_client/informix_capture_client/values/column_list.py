@@ -63,7 +63,7 @@ def _pieces(text: str) -> Iterator[str]:
 def _column(piece: str) -> Column:
     found = _NAME.match(piece)
     if not found:
-        raise ProtocolViolation(f"{piece[:_SHOWN]!r} in a column list is no column.")
+        raise ProtocolViolation(f"{piece[:_SHOWN]!r} in a column list is not a column.")
     quoted, plain = found.groups()
     name = plain if quoted is None else quoted.replace('""', '"')
     # Blanks are counted first: patterns that look for runs of them would take quadratic time.

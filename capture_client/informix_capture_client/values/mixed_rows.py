@@ -314,7 +314,7 @@ def payloads(rows: MixedRows, decoder: TableDecoder, where: _Where) -> Payloads:
 
 def _short_header(decoder: TableDecoder, where: str) -> ProtocolViolation:
     return ProtocolViolation(
-        f"a row of {decoder.table} at {where} has no room for the sizes of"
+        f"a row of {decoder.table} at {where} is too short for the sizes of its"
         f" {decoder.variable_count} variable columns.",
-        "The stream is corrupt; the same bytes would come again.",
+        "The stream is corrupt, and a retry would read the same bytes: report the server's version.",
     )

@@ -184,7 +184,7 @@ def aligned(number: Number, whole_pairs: int, word_count: int) -> tuple[PackedWo
     shifts *= ~number.empty
     if not np.count_nonzero(shifts):
         return words
-    lost = "does not fit: its column has no such digits before or after the point"
+    lost = "does not fit: it has more digits before or after the point than its column"
     begin_with_zeros = shifts.min() < 0  # not normal, and exact all the same
     right = (np.maximum(shifts, 0) if begin_with_zeros else shifts).astype(np.uint64)
     moved = _right(words, right)

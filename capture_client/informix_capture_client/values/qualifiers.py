@@ -96,7 +96,7 @@ def make_qualifier(kind: str, first: str, lead: str | None, last: str, end: str 
     is_interval = kind == "interval"
     backwards = first not in FIELDS or last not in FIELDS or FIELDS.index(first) > FIELDS.index(last)
     if backwards or (is_interval and first in ("year", "month") and last not in ("year", "month")):
-        raise ValueError(f"{first} to {last} is no qualifier")
+        raise ValueError(f"{first} to {last} is not a qualifier")
     leading = int(lead) if lead and is_interval else 4 if first == "year" else 2
     fraction = int(end or (lead if first == "fraction" else None) or 3) if last == "fraction" else 0
     if fraction > _MOST_FRACTION_DIGITS:

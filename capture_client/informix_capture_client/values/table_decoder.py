@@ -164,8 +164,8 @@ class TableDecoder:
     def wrong_length(self, where: str, length: int, used: int) -> ProtocolViolation:
         """Return the refusal of a row whose columns do not add up to it."""
         return ProtocolViolation(
-            f"a row of {self.table} at {where} has {length} bytes, but its columns take {used}.",
-            "The table's layout is not the one announced; was the table altered?",
+            f"a row of {self.table} at {where} has {length} bytes, but its columns need {used}.",
+            "The row's layout is not the announced one: check whether the table was altered.",
             table=self.table,
         )
 
@@ -219,7 +219,7 @@ def bad_value(table: str, column: str, where: str, bad: BadValue) -> ProtocolVio
     """Return the refusal of a value."""
     return ProtocolViolation(
         f"a value of {table}.{column} at {where} {bad.what}.",
-        bad.remedy or "It cannot be delivered exactly; report it with the table's definition.",
+        bad.remedy or "The value cannot be delivered exactly: report it with the table's definition.",
         table=table,
         column=column,
     )

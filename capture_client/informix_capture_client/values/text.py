@@ -154,7 +154,7 @@ class CodeSet:
                 return BadValue(
                     row,
                     what,
-                    "If dbLocale is right, option badCharacters=replace reads them as U+FFFD.",
+                    "If dbLocale is correct, set badCharacters=replace to read them as U+FFFD.",
                 )
         return BadValue(0, f"has bytes that are not {self.codec}")
 

@@ -134,13 +134,13 @@ def test_a_table_without_its_owner_is_answered_with_the_tables_of_that_name(
     assert result.exit_code == 1
     (failed,) = [each for each in findings(result) if each["state"] == "failure"]
     assert failed["check"] == "table"
-    assert failed["remedy"] == "Set option table to what is meant: the server has informix.orders."
+    assert failed["remedy"] == "Correct option table: the server has informix.orders."
 
 
 def test_a_misspelt_table_is_answered_with_the_nearest(shop: ListeningServer) -> None:
     result = doctor(shop, "--json", tables="informix.ordres")
     (failed,) = [each for each in findings(result) if each["state"] == "failure"]
-    assert failed["remedy"] == "Set option table to what is meant: the server has informix.orders."
+    assert failed["remedy"] == "Correct option table: the server has informix.orders."
 
 
 def test_a_server_that_is_not_there_fails_once_and_nothing_else_is_checked() -> None:
