@@ -55,7 +55,7 @@ class SnapshotState:
         if not (is_known and isinstance(key, list) and isinstance(after, list)):
             raise ValueError(f"{given!r} is not a snapshot of a table")
         if len(key) != len(after) and (after or rows):
-            raise ValueError(f"{after!r} is no value of the key {key!r}")
+            raise ValueError(f"{after!r} is not a value of the key {key!r}")
         return cls(tuple(map(text, after)), rows, key=tuple(map(text, key)))
 
 
@@ -87,7 +87,7 @@ class TableState:
         """
         known = mapping(given, "a table")
         if unknown := sorted(known.keys() - {"digest", "since", "snapshot"}):
-            raise ValueError(f"of a table it says {', '.join(map(repr, unknown))}")
+            raise ValueError(f"the state of a table has unknown keys {', '.join(map(repr, unknown))}")
         snapshot = SnapshotState.from_json(known["snapshot"]) if "snapshot" in known else None
         return cls(text(known.get("digest")), number(known.get("since")), snapshot)
 

@@ -24,5 +24,5 @@ def object_reader(transport: Transport) -> ObjectReader:
         return OdbcObjects(transport)
     raise BadOption(
         f"{type(transport).__name__} does not read large objects.",
-        "Use transport=sqli or transport=odbc, and lobs=handle while a stream is recorded.",
+        "Use transport=sqli or transport=odbc, or set lobs=handle to record a stream.",
     )

@@ -85,9 +85,9 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
         is_number_of_units = column.type_text.startswith("interval") and not pa.types.is_string(kind)
         if is_number_of_units or not any(is_one(kind) for is_one in _COMPARABLE):
             raise BadOption(
-                f"large objects of table {table.name} cannot be found again by its key: column"
+                f"large objects of table {table.name} cannot be read by its key: column"
                 f" {quoted(column.name)} is a {column.type_text.upper()}.",
-                "Name another key with option snapshotKey, of numbers, texts and dates; or set lobs to"
+                "Name a key of numbers, strings and dates with option snapshotKey, or set lobs to"
                 " content or handle, and simpleLobs to unsupported.",
                 option=option,
             )

@@ -65,7 +65,7 @@ class AnnouncedTables:
         layout = _layout(parse_columns(announced.columns), self._rules)
         if not known or layout != self._layouts[announced.table_id]:
             raise ProtocolViolation(
-                f"the server announces table {name} with other columns than its catalog:"
+                f"the server announces table {name} with columns that differ from its catalog:"
                 f" {announced.columns[:500]!r}.",
                 f"The table was altered: {NEW_STREAM}.",
                 table=name,
@@ -77,8 +77,8 @@ class AnnouncedTables:
             raise ProtocolViolation(
                 f"the server announces {announced.fixed_bytes} fixed bytes and"
                 f" {announced.variable_columns} variable columns for table {name}, but its column list"
-                f" makes {decoder.fixed_bytes} and {decoder.variable_count}.",
-                "Report this with the table's definition.",
+                f" has {decoder.fixed_bytes} and {decoder.variable_count}.",
+                "Report this error with the table's definition.",
                 table=name,
             )
         self._decoders[announced.table_id] = decoder
@@ -89,7 +89,7 @@ class AnnouncedTables:
         self._together = None
 
     def require_known(self, changes: Changes) -> Changes:
-        """Return records as they are; refuse those of tables that were not asked for.
+        """Return the records; reject records of tables that are not captured.
 
         Raises:
             ProtocolViolation: names the first of them.
@@ -100,8 +100,9 @@ class AnnouncedTables:
             row = int(np.flatnonzero(foreign)[0])
             raise ProtocolViolation(
                 f"the row at {show(int(changes.sequence_numbers[row]))} belongs to table number"
-                f" {int(changes.table_ids[row])}, which was not asked for.",
-                "The stream is corrupt; the same bytes would come again.",
+                f" {int(changes.table_ids[row])}, which is not captured.",
+                "The stream is corrupt, and a retry would read the same bytes: report the server's"
+                " version.",
             )
         return changes
 
@@ -148,9 +149,10 @@ class AnnouncedTables:
         if decoder is None:
             raise ProtocolViolation(
                 f"a row of table {self.tables[number].name} at"
-                f" {changes.where(int(np.argmax(changes.table_ids == number)))} came before the table"
-                " was described.",
-                "The stream is corrupt; the same bytes would come again.",
+                f" {changes.where(int(np.argmax(changes.table_ids == number)))} arrived before the"
+                " table's description.",
+                "The stream is corrupt, and a retry would read the same bytes: report the server's"
+                " version.",
             )
         return decoder
 

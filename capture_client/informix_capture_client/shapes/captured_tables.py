@@ -72,7 +72,7 @@ class CapturedTables:
         found, wanted = chunk.rows.schema, self.announced.captured[chunk.number]
         if (found.names, found.types) != (wanted.names, wanted.types):
             table = self.tables[chunk.number].name
-            raise ValueError(f"rows of {table} were read as {found}, not as {wanted}")
+            raise ValueError(f"rows of {table} were read as {found} instead of {wanted}")
 
     def columns_of(self, table_id: int, changes: Changes, wanted: Bits) -> list[pa.Array]:
         """Return a table's columns for all of `changes`, NULL where a record is not `wanted`.

@@ -108,8 +108,8 @@ class TruncatePolicy:
         raise DataLoss(
             f"table {self._tables.tables[int(changes.table_ids[row])].name} was truncated by the"
             f" transaction that committed at {show(int(changes.commits[row]))}.",
-            "Set option truncate to emit, a row on which the sink empties the table's copy as"
-            " examples/upsert.py does, or to ignore, and start again.",
+            "Set option truncate to emit (a row on which the sink empties the table's copy, as"
+            " examples/upsert.py does) or to ignore, and start again.",
             sequence_number=int(changes.sequence_numbers[row]),
         )
 
@@ -142,7 +142,7 @@ class UpdateImages:
 
 
 def _require_pairs(changes: Changes) -> None:
-    """Refuse an update of which one image is missing (servers emit such: APAR IT07378)."""
+    """Reject an update with only one image (servers emit such updates: APAR IT07378)."""
     before, after = changes.kinds == RecordKind.UPDBEF, changes.kinds == RecordKind.UPDAFT
     follows = np.zeros(len(changes), bool)
     follows[1:] = (
@@ -156,7 +156,7 @@ def _require_pairs(changes: Changes) -> None:
     if unpaired.any():
         place = int(changes.sequence_numbers[int(np.flatnonzero(unpaired)[0])])
         raise DataLoss(
-            f"the update at {show(place)} has one image only.",
+            f"the update at {show(place)} has only one row image.",
             f"The row's other image is missing: {NEW_STREAM}.",
             sequence_number=place,
         )

@@ -91,7 +91,7 @@ class RawEncoder(ChangeEncoder):
 
 def _refuse_snapshot() -> NoReturn:
     raise BadOption(
-        "shape=raw has the records of the log, and the rows of initialSnapshot are none.",
+        "shape=raw delivers log records, but the rows of initialSnapshot are not in the log.",
         "Set shape to rows, json, arrow or envelope, or initialSnapshot to none.",
     )
 

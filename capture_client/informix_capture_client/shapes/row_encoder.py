@@ -130,8 +130,8 @@ class RowEncoder(ChangeEncoder):
         if chunk.first_ordinal + len(chunk.rows) > _MOST_ORDINALS:
             raise BadOption(
                 f"initialSnapshot has read more than {_MOST_ORDINALS} rows while no transaction"
-                " committed: they would have no order.",
-                "Set heartbeatTable, so that the log moves.",
+                " committed, which is more than it can number in order.",
+                "Set option heartbeatTable, so that the log advances.",
             )
         self._shape.begin([chunk.number])
         self._contents.begin()

@@ -43,8 +43,8 @@ def addresses(host: str, port: int) -> list[tuple[str, int]]:
         number = int(match["port"] or port) if match else 0
         if match is None or not 0 < number < 1 << 16:
             raise BadOption(
-                "option 'host' is no host, and no list of them.",
-                "Write host, or host:port,host:port; an IPv6 address of a list in brackets.",
+                "option 'host' is not a host or a list of hosts.",
+                "Write host, or host:port,host:port, with IPv6 addresses of a list in brackets.",
                 option="host",
             )
         found.append((match["host"].strip("[]"), number))
@@ -135,8 +135,8 @@ def single_integer(rows: list[Row]) -> int:
         return int(text or "")
     except ValueError:
         raise ServerRefused(
-            f"A function answered with {text!r} where an integer is due.",
-            "Check that the statement calls a function that returns one.",
+            f"A function returned {text!r} instead of an integer.",
+            "Check that the statement calls a function that returns an integer.",
         ) from None
 
 
@@ -144,4 +144,4 @@ def check_read(session_id: int, max_bytes: int) -> None:
     """Refuse what no driver can be asked: ifx_lo_read takes a 32-bit id and at most 2 GB."""
     check_integer(session_id, bits=32)
     if not 1 <= max_bytes < 1 << 31:
-        raise BadOption(f"A read of {max_bytes} bytes is impossible.", "Ask for 1 B to 2 GB.")
+        raise BadOption(f"A read of {max_bytes} bytes is not possible.", "Use 1 byte to 2 GB.")

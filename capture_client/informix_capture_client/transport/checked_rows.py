@@ -18,7 +18,7 @@ _SELECTED = re.compile(r"SELECT (.+?) FROM ")
 _BETWEEN_COLUMNS = re.compile(r", (?![^(]*\))")  # not within dbinfo('version', 'full')
 _SHOWN_CHARACTERS = 40
 _SHOWN_OF_STATEMENT = 200  # the rest may be a hundred question marks
-_REMEDY = "Check that host, port and server name an Informix server, and report its version."
+_REMEDY = "Check that host, port and server name an Informix server; if so, report its version."
 MOST_32_BITS = (1 << 32) - 1
 _MOST = (1 << 63) - 1
 
@@ -34,8 +34,8 @@ def checked_rows(transport: Transport, statement: str, *arguments: Argument) -> 
     for row in rows:
         if count and len(row) != count:
             raise ProtocolViolation(
-                f"The server answered {statement[:_SHOWN_OF_STATEMENT]!r} with {len(row)} columns"
-                f" where {count} are due.",
+                f"The server returned {len(row)} columns for {statement[:_SHOWN_OF_STATEMENT]!r}"
+                f" instead of {count}.",
                 _REMEDY,
             )
     return rows
@@ -93,6 +93,6 @@ def real(value: str | None, statement: str, column: str) -> float:
 def _no_number(value: str | None, statement: str, column: str) -> ProtocolViolation:
     shown = (value or "")[:_SHOWN_CHARACTERS]
     return ProtocolViolation(
-        f"The server answered {statement!r} with {shown!r} in column {column}, where a number is due.",
+        f"The server returned {shown!r} in column {column} of {statement!r} instead of a number.",
         _REMEDY,
     )

@@ -89,7 +89,7 @@ def _end_of_braces(text: str, begin: int) -> int:
         at = close + 2
     behind = _after_blanks(text, close + 1)
     if text[behind : behind + 1] not in ("", ";"):
-        raise _no_connection_string("has text behind a value in braces")
+        raise _no_connection_string("has text after a value in braces")
     return close + 1
 
 
@@ -107,7 +107,7 @@ def _after_blanks(text: str, at: int, blanks: str = " \t\r\n") -> int:
 def _no_connection_string(why: str) -> BadOption:
     return BadOption(
         f"option 'connectionString' {why}.",
-        "Write KEY=value;KEY=value, and a value that holds a semicolon in braces, where }} is a brace.",
+        "Write KEY=value;KEY=value. Put values with a semicolon in braces, with }} for a brace.",
         option="connectionString",
     )
 
@@ -115,4 +115,4 @@ def _no_connection_string(why: str) -> BadOption:
 def refuse_nul(key: str, value: str) -> None:
     """Refuse a text that would end where nobody sees it."""
     if "\0" in value:
-        raise BadOption(f"The connection attribute {key} holds a NUL character.")
+        raise BadOption(f"The connection attribute {key} contains a NUL character.")

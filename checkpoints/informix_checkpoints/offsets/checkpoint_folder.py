@@ -114,13 +114,13 @@ class CheckpointFolder:
             raise
         except pa.ArrowInvalid as reason:
             raise BadOption(
-                f"the checkpoint {self} is at no place that we can read: {self._described(reason)}.",
-                "Give a local path, or a URL such as s3://bucket/path or hdfs://host:port/path.",
+                f"the location of checkpoint {self} is not supported: {self._described(reason)}.",
+                "Use a local path, or a URL such as s3://bucket/path or hdfs://host:port/path.",
             ) from None
         except (OSError, pa.ArrowException) as reason:
             raise AccessRefused(
                 f"the checkpoint {self} cannot be read: {self._described(reason)}.",
-                "Check the place and your rights there.",
+                "Check the location and your permissions.",
             ) from None
 
     def _described(self, reason: Exception) -> str:

@@ -69,9 +69,9 @@ class StreamOffset:
         """
         if (count := len(self.position.unseen)) > MOST_IDS:
             raise ProtocolViolation(
-                f"The server reports {count:,} transactions that were open when the stream began; a"
-                f" checkpoint holds at most {MOST_IDS:,}.",
-                "Start the query when fewer are open; if there are none, report the server's version.",
+                f"The server reports {count:,} transactions that were open when the stream started; a"
+                f" checkpoint can store at most {MOST_IDS:,}.",
+                "Start the query when fewer are open. If none are open, report the server's version.",
             )
         return {key: value for key, value in self._facts().items() if value is not None}
 
@@ -135,8 +135,8 @@ class StreamOffset:
             )
         except (KeyError, ValueError) as reason:
             raise BadOption(
-                f"the checkpoint holds an offset that is not of this source: {reason}.",
-                "Use a checkpoint folder of its own for every query, and this version or a later one.",
+                f"the checkpoint contains an offset that is not from this source: {reason}.",
+                "Use a separate checkpoint for each query, and this version or a later one.",
             ) from None
 
     @property
@@ -190,7 +190,7 @@ def _ids(value: object, most: int) -> Iterator[int]:
         first, last = (int(run[1]), int(run[2])) if run is not None else (item, item)
         count = number(last) - number(first) + 1
         if not 0 < count <= left:
-            raise ValueError(f"{item!r} is not a run of transaction ids, or one too many")
+            raise ValueError(f"{item!r} is not a range of transaction ids, or there are too many")
         left -= count
         yield from range(number(first), number(last) + 1)
 
@@ -201,9 +201,9 @@ def _require_known(given: Mapping[str, object], has_tables: bool) -> None:
     unknown = sorted(given.keys() - known._facts().keys())
     if unknown:
         raise BadOption(
-            f"the checkpoint holds an offset with {', '.join(map(repr, unknown))}, which this version"
-            f"{_installed()} does not know: a later version of informix-cdc wrote it.",
-            "Go on with the version that wrote it, or a later one; nothing was changed.",
+            f"the checkpoint contains an offset with {', '.join(map(repr, unknown))}, which this"
+            f" version{_installed()} does not know: a later version of informix-cdc wrote it.",
+            "Use the version that wrote it, or a later one. The checkpoint was not changed.",
         )
 
 

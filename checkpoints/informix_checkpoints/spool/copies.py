@@ -137,7 +137,7 @@ class SegmentCopies:
         name = _copy_name(wanted)
         with self._named_errors():
             if not _is_whole(self, name, wanted.copy_bytes, wanted.copy_checksum):
-                raise AccessRefused(f"{name} under {self.url} has other bytes than were written.")
+                raise AccessRefused(f"{name} under {self.url} differs from what was written.")
             return rows_in(self.open(name), wanted)
 
     def open(self, name: str) -> pa.NativeFile:
@@ -182,8 +182,8 @@ class SegmentCopies:
             yield
         except (OSError, pa.ArrowException) as reason:
             raise AccessRefused(
-                f"the copies of segments under {self.url}: {reason}.",
-                "Mend option segmentCopies or the rights there, or leave the option out.",
+                f"the copies of segments under {self.url} cannot be written: {reason}.",
+                "Correct option segmentCopies or the permissions there, or omit the option.",
                 is_temporary=not isinstance(reason, _PERMANENT),
             ) from None
 

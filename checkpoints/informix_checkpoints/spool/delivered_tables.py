@@ -146,8 +146,8 @@ def _column_of(group: OpenedGroup, place: int, fields: Sequence[pa.Field]) -> in
         if name in names:
             return names.index(name)
     raise DataLoss(
-        f"the spool holds rows of {group.known.table_names[place]}, which option table does not name.",
-        "Run the query once with the former options, then change them.",
+        f"the spool has rows of {group.known.table_names[place]}, which option table does not name.",
+        "Run the query once with the previous options, then change them.",
     )
 
 

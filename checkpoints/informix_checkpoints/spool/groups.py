@@ -63,8 +63,8 @@ def is_group(batch: pa.RecordBatch) -> bool:
     form = metadata.get(_FORM)
     if form is not None and (form, metadata.get(_VERSION)) not in _KNOWN_FORMS:
         raise DataLoss(
-            f"a segment is stored in form {form.decode(errors='replace')[:40]!r}, which this version"
-            " does not read.",
+            f"a segment is stored in format {form.decode(errors='replace')[:40]!r}, which this version"
+            " cannot read.",
             "Use the version that wrote it, or a later one.",
         )
     return form is not None

@@ -268,7 +268,7 @@ def load_manifest(folder: Path) -> Manifest | None:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as reason:
         raise DataLoss(
             f"{path} is not a spool manifest of version {VERSION}: {reason!r}.",
-            "Move the folder away: what the log still holds is captured again.",
+            "Move the folder away: changes that the server's log still has are captured again.",
         ) from None
 
 
@@ -276,7 +276,7 @@ def _migrated(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the content of a manifest in the present version."""
     version, checksum = content.pop("version"), content.pop("checksum", None)
     if version >= _FIRST_WITH_CHECKSUM and checksum != _checksum(content):
-        raise ValueError(f"its checksum is {checksum!r}, its content makes {_checksum(content)}")
+        raise ValueError(f"its checksum is {checksum!r} instead of {_checksum(content)}")
     while version in _MIGRATIONS:
         content = _MIGRATIONS[version](content, folder)
         version += 1

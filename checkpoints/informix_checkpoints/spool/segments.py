@@ -267,19 +267,19 @@ def _sound(path: Path, described: _Described) -> pa.MemoryMappedFile:
     try:
         facts = path.lstat()
         if not stat.S_ISREG(facts.st_mode):
-            raise OtherBytes(f"{path} is a link or no file.", _CAPTURED_AGAIN)
+            raise OtherBytes(f"{path} is a link, or not a file.", _CAPTURED_AGAIN)
         if facts.st_size != described.size_bytes:
-            told = f"has {facts.st_size} bytes, not {described.size_bytes}"
+            told = f"has {facts.st_size} bytes instead of {described.size_bytes}"
             raise OtherBytes(f"{path} {told}.", _CAPTURED_AGAIN)
         found = _file_checksum(str(path), facts.st_ino, facts.st_ctime_ns, facts.st_size)
         if found != described.checksum:
-            raise OtherBytes(f"{path} has other bytes than were written.", _CAPTURED_AGAIN)
+            raise OtherBytes(f"{path} differs from what was written.", _CAPTURED_AGAIN)
         return pa.memory_map(str(path))
     except OSError as reason:
         raise AccessRefused(f"{path}: {reason.strerror or reason}.") from None
 
 
-_CAPTURED_AGAIN = "Start the query again: what the server's log still holds is captured again."
+_CAPTURED_AGAIN = "Start the query again: changes that the server's log still has are captured again."
 
 
 @functools.lru_cache(maxsize=1024)
@@ -316,4 +316,4 @@ def _arrow_errors(wanted: SegmentRange) -> Iterator[None]:
     try:
         yield
     except pa.ArrowException as reason:
-        raise OtherBytes(f"{wanted.file} is no segment any more: {reason}.", _CAPTURED_AGAIN) from None
+        raise OtherBytes(f"{wanted.file} is not a valid segment: {reason}.", _CAPTURED_AGAIN) from None

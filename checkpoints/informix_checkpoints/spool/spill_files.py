@@ -86,9 +86,9 @@ class _SpillFile:
             at += len(piece)
         if at < end:
             raise AccessRefused(
-                f"rows put aside in {self.folder} cannot be read back: {at - first} of"
-                f" {size_bytes} bytes at {first} are left.",
-                "Look after its disk, or set option spoolPath to another folder.",
+                f"spilled rows in {self.folder} cannot be read back: only {at - first} of"
+                f" {size_bytes} bytes at {first} remain.",
+                "Check its disk, or set option spoolPath to another folder.",
                 folder=str(self.folder),
             )
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)

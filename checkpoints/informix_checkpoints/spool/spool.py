@@ -205,7 +205,7 @@ class Spool:
         manifest = self._manifest
         if after < manifest.start.place or up_to > manifest.high_watermark.place:
             raise DataLoss(
-                f"the spool holds commits above {_shown(manifest.start.place)} up to"
+                f"the spool contains commits above {_shown(manifest.start.place)} up to"
                 f" {_shown(manifest.high_watermark.place)}, not {_shown(after)} to {_shown(up_to)}.",
                 "Restart the query: the range is captured again.",
             )
@@ -285,8 +285,8 @@ class Spool:
             return
         self.has_lost_rows = True
         raise AccessRefused(
-            f"the spool {self._folder} was removed, or segments of it, with rows that Spark has not"
-            " taken.",
+            f"the spool {self._folder} or segments of it were removed, with rows that Spark has not"
+            " read.",
             REMOVED,
             is_temporary=True,
             folder=str(self._folder),
@@ -314,7 +314,7 @@ class Spool:
             raise DataLoss(
                 f"{self._folder} belongs to stream {previous.stream} of source {previous.source},"
                 f" not to {fresh.stream} of {fresh.source}.",
-                "Give this query a spoolPath of its own.",
+                "Use a separate spoolPath for this query.",
             )
         # Of a segment that was added last the name may be lost with the power, and not the manifest.
         intact = takewhile(lambda segment: is_intact(self._folder, segment), previous.segments)

@@ -56,7 +56,7 @@ def test_call_passes_text_unchanged(transport: Transport, text: str) -> None:
 
 @pytest.mark.parametrize("function", ["nothing", "null"])
 def test_a_function_that_answers_nothing_is_an_error(transport: Transport, function: str) -> None:
-    with pytest.raises(ServerRefused, match="where an integer is due"):
+    with pytest.raises(ServerRefused, match="instead of an integer"):
         transport.call(f"EXECUTE FUNCTION {function}()")
 
 

@@ -76,7 +76,7 @@ def test_a_newcomer_waits_for_the_former_writer_and_then_gets_in(
 
 def test_a_newcomer_is_refused_when_the_former_writer_stays(tmp_path: Path) -> None:
     former = WriterLock(tmp_path, 0)
-    with pytest.raises(AccessRefused, match="another query writes the spool") as refused:
+    with pytest.raises(AccessRefused, match="another query is writing to the spool") as refused:
         WriterLock(tmp_path, 0.2)
     assert (f"(process {HERE})" in refused.value.message) == (HERE is not None)
     former.release()

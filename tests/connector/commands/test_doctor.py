@@ -428,7 +428,7 @@ def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> No
     without_cdc_database(shop.server)
     lines = doctor(shop, columns=80).stdout.splitlines()
     mends = lines[lines.index("How to fix it:") + 1]
-    assert mends.startswith("  syscdcv1: As user informix")
+    assert mends.startswith("  syscdcv1: Run as user informix")
     assert mends.endswith(MAKES_CDC_DATABASE)
 
 

@@ -459,7 +459,7 @@ def test_commands_name_the_owner_and_the_folder_of_the_product() -> None:
     set_up = replace(with_server(has_cdc_database=False), dialect=GBASE_8S)
     (finding,) = [f for f in examine(set_up) if f.check == "syscdcv1"]
     assert "Run as user gbasedbt" in finding.remedy
-    assert "cd $GBASEDBTDIR/etc && DB_LOCALE='<the locale of the database" in finding.remedy
+    assert "cd $GBASEDBTDIR/etc && DB_LOCALE='<locale of the captured database" in finding.remedy
 
 
 def test_the_locale_that_syscdcv1_must_have_is_named_where_captures_connect_to_it() -> None:

@@ -264,8 +264,8 @@ class OdbcQuery:
             total_bytes += sum(VALUE_BYTES + len(value or "") for value in row)
             if total_bytes > MOST_RESULT_BYTES:
                 raise ProtocolViolation(
-                    f"The server sent {total_bytes} bytes of rows in answer to one query.",
-                    "Check that host, port and server name the database server that is meant.",
+                    f"The server sent {total_bytes} bytes of rows for one query.",
+                    "Check that host, port and server name the right database server.",
                 )
             yield row
 
@@ -288,8 +288,8 @@ class OdbcQuery:
             pieces.append(piece)
             if len(pieces) * _PIECE_BYTES > _MOST_VALUE_BYTES:
                 raise ProtocolViolation(
-                    f"The driver returned {len(pieces)} pieces of a value and says that more follows.",
-                    "Report it with the driver's version.",
+                    f"The driver returned {len(pieces)} pieces of a value and reports more.",
+                    "Report this error with the driver's version.",
                 )
         return b"".join(pieces)
 
@@ -310,7 +310,7 @@ class OdbcQuery:
         if left == NO_TOTAL or left > most:
             return True, self._piece.raw[:most]
         if left < 0:
-            raise OdbcFailure([Diagnostic("HY000", left, "SQLGetData gave a negative length")])
+            raise OdbcFailure([Diagnostic("HY000", left, "SQLGetData returned a negative length")])
         return False, ctypes.string_at(target, left)
 
 
@@ -324,8 +324,8 @@ def _function(library: ctypes.CDLL, name: str) -> Callable[..., int]:
         function = getattr(library, name)
     except AttributeError:
         raise BadOption(
-            f"The library {library._name} is not an ODBC driver: it has no {name}.",
-            "Name libthcli.so or iclit09b.so of the Client SDK in option driver.",
+            f"The library {library._name} is not an ODBC driver: it has no function {name}.",
+            "Set option driver to libthcli.so or iclit09b.so of the Client SDK.",
         ) from None
     function.argtypes, function.restype = _PROTOTYPES[name], c_short
     return function  # type: ignore[no-any-return]

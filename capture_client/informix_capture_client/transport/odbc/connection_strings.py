@@ -43,8 +43,8 @@ def codec_of_client(client_locale: str) -> str:
         return _CODECS.get(code_set) or codec_of(client_locale)
     except BadOption:
         raise BadOption(
-            f"The code set of client locale {client_locale!r} is not known here.",
-            "Use en_us.utf8: the driver converts to it from any database locale.",
+            f"The code set of client locale {client_locale!r} is unknown.",
+            "Set clientLocale=en_us.utf8: the driver converts from any database locale to it.",
         ) from None
 
 
@@ -55,7 +55,7 @@ def encode(text: str, codec: str, errors: str = "strict") -> bytes:
     except UnicodeEncodeError as reason:
         raise BadOption(
             f"The client locale ({codec}) has no character U+{ord(text[reason.start]):04X}.",
-            "Set the client locale to en_us.utf8.",
+            "Set option clientLocale to en_us.utf8.",
         ) from None
 
 

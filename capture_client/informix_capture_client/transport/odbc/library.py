@@ -45,8 +45,8 @@ def load_driver(settings: ConnectionSettings) -> tuple[str, ctypes.CDLL]:
     except AccessRefused as reason:
         if asking := _asking_for_driver(settings):
             raise AccessRefused(
-                f"{reason.message.removesuffix('.')}, and option {asking} needs one.",
-                f"{reason.remedy.removesuffix('.')}, if option {asking} is left out.",
+                f"{reason.message.removesuffix('.')}, and option {asking} requires one.",
+                f"{reason.remedy.removesuffix('.')}, if option {asking} is not set.",
             ) from None
         raise
     return driver, load_library(driver, dialect=settings.dialect)
@@ -94,7 +94,7 @@ def find_driver(named: str, environment: Mapping[str, str], dialect: Dialect = I
     raise AccessRefused(
         f"No {dialect.product} ODBC driver was found ({searched}).",
         f"Install the {dialect.product} Client SDK and set {dialect.home},"
-        f" or name its {dialect.libraries[0]} in option driver; transport=sqli needs none.",
+        f" or set option driver to its {dialect.libraries[0]}; transport=sqli needs no driver.",
     )
 
 
@@ -138,9 +138,9 @@ def _not_loadable(driver: str, dialect: Dialect, reason: str) -> BadOption:
     built, wanted = build_of(driver), build_of_this_python()
     if built is not None and built != wanted:
         return BadOption(
-            f"The ODBC driver {driver} is built for {built}, and this Python is {wanted}.",
+            f"The ODBC driver {driver} is built for {built}, but this Python is {wanted}.",
             f"Install the {dialect.product} Client SDK for {wanted}, or run Spark's driver on a host of"
-            f" {built}; option driver names the library. transport=sqli needs none.",
+            f" {built}; option driver names the library. transport=sqli needs no driver.",
         )
     return BadOption(
         f"The ODBC driver {driver} cannot be loaded: {reason}.",

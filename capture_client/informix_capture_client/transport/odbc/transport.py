@@ -288,7 +288,7 @@ class _LoRead:
         self._statement.call("SQLExecDirect", self._text, len(self._text))
         count = odbc.low_32_bits(self._length)
         if count < 0:
-            raise OdbcFailure([Diagnostic("HY000", count, "ifx_lo_read gave a negative length")])
+            raise OdbcFailure([Diagnostic("HY000", count, "ifx_lo_read returned a negative length")])
         # with SQL_SUCCESS_WITH_INFO the length is what is available, not what was read
         return self._view[: min(count, self._max_bytes)]
 

@@ -92,7 +92,7 @@ def in_code_set(text: str, codec: str, errors: str = "strict") -> bytes:
     except UnicodeEncodeError as reason:
         raise BadOption(
             f"The database's code set ({codec}) has no character U+{ord(text[reason.start]):04X}.",
-            "Check the names of database, tables and columns; and option dbLocale, if it is set.",
+            "Check the names of database, tables and columns, and option dbLocale if it is set.",
         ) from None
 
 
@@ -170,8 +170,8 @@ class _Attempt:
             if isinstance(answer, Redirect):
                 address, server = (answer.host, answer.port), answer.server or server
         raise AccessRefused(
-            f"The server at {self._settings.address} sends a login from host to host, again and again.",
-            "Name the host that the database is on.",
+            f"The server at {self._settings.address} redirects the login again and again.",
+            "Set option host to the host of the database.",
         )
 
     def _next_trace(self) -> ConnectionTrace | None:
@@ -182,16 +182,16 @@ class _Attempt:
         is_plain = self._settings.encryption == NO_ENCRYPTION and bool(self._password)
         if is_plain and starts_here and not wire.is_loopback:
             raise AccessRefused(
-                f"The server behind {self._settings.address} sends the login on to {address[0]}, where"
-                " the password would go in clear text.",
-                "Set encryption=tls, or name that host in option host if it is meant.",
+                f"The server behind {self._settings.address} redirects the login to {address[0]}, where"
+                " the password would be sent in clear text.",
+                "Set encryption=tls, or set option host to that host if you trust it.",
             )
 
     def _refuse(self, address: tuple[str, int], answer: LoginRefused | Redirect) -> None:
         if isinstance(answer, Redirect):
             return
         number = answer.system_error
-        system = f"the server's system says {number}: {os.strerror(number)}" if number else ""
+        system = f"the server's system reports error {number}: {os.strerror(number)}" if number else ""
         if not answer.service_error:
             raise self._unexplained(address, system)
         failure = refusal(answer.service_error, 0)
@@ -204,9 +204,9 @@ class _Attempt:
         settings = self._settings
         return AccessRefused(
             f"{settings.server} at {address[0]}:{address[1]} refused user {settings.user}"
-            f" and named no error{system and '; ' + system}.",
+            f" without an error number{system and '; ' + system}.",
             f"Check user and password, and that {settings.server} is the server's DBSERVERNAME or an"
-            " alias. If they are right, it may have too many connections (-25571): its online.log names"
+            " alias. If they are correct, it may have too many connections (-25571): its online.log has"
             " the reason.",
         )
 
@@ -241,7 +241,7 @@ class _Attempt:
             return text.encode()
         except UnicodeEncodeError:  # of what an environment held that is no UTF-8
             raise BadOption(
-                f"The connection attribute {key} holds what is no character.", "Write it in UTF-8."
+                f"The connection attribute {key} is not valid UTF-8.", "Write it in UTF-8."
             ) from None
 
     def _database(self) -> bytes:
@@ -266,11 +266,11 @@ class _Attempt:
         incoming = wire.incoming
         number = incoming.u16()
         if number != Message.SQ_PROTOCOLS:
-            incoming.refuse(f"message {number} in place of its protocol features")
+            incoming.refuse(f"message {number} instead of its protocol features")
         answer = incoming.padded()
         incoming.trace_message(name_of(number))
         if (following := incoming.u16()) != Message.SQ_EOT:
-            incoming.refuse(f"message {following} behind its protocol features")
+            incoming.refuse(f"message {following} after its protocol features")
         incoming.trace_message(name_of(following))
         return features(answer)
 

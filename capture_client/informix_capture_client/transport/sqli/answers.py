@@ -120,7 +120,7 @@ class AnswerReader:
 
     def _describe(self) -> None:
         if self._answer.description is not None:
-            self._incoming.refuse("a second description in one answer")
+            self._incoming.refuse("a second description in one response")
         self._answer.description = read_description(self._incoming)
 
     def _tuple(self) -> None:
@@ -148,7 +148,9 @@ class AnswerReader:
     def _keep(self, count: int) -> None:
         self._answer.kept_bytes += count
         if self._answer.kept_bytes > _MOST_BYTES:
-            self._incoming.refuse(f"{self._answer.kept_bytes} bytes of messages and rows in one answer")
+            self._incoming.refuse(
+                f"{self._answer.kept_bytes} bytes of messages and rows in one response"
+            )
 
     def _done(self) -> None:
         self._incoming.u16()  # warnings; after SQ_DBOPEN the database's properties
@@ -185,7 +187,7 @@ class AnswerReader:
         for _ in range(self._incoming.u16()):
             kind = self._incoming.u16()
             if kind != SqliType.INTEGER and kind not in _OPAQUE:
-                self._incoming.refuse(f"a value of type {kind} of a routine")
+                self._incoming.refuse(f"a routine's return value of type {kind}")
             if kind in _OPAQUE:
                 owner, name = self._incoming.padded(), self._incoming.padded()
                 self._keep(len(owner) + len(name))
@@ -201,7 +203,7 @@ class AnswerReader:
         charged, else an answer of it had no end.
         """
         if self._target is None:
-            self._incoming.refuse("a value of TEXT or BYTE that was not asked for")
+            self._incoming.refuse("a TEXT or BYTE value that was not requested")
         size, begin = self._incoming.u16(), self._answer.read_bytes
         fitting = min(size, max(len(self._target) - begin, 0))
         self._keep(size - fitting)
@@ -216,13 +218,13 @@ class AnswerReader:
         target = memoryview(b"") if self._target is None else self._target
         room = len(target) - self._answer.read_bytes
         if not 0 <= left <= room:
-            self._incoming.refuse(f"{left} bytes of a large object where {room} were asked for")
+            self._incoming.refuse(f"{left} bytes of a large object instead of up to {room}")
         if not left:
             self._incoming.u16()
         while left:
             size = self._incoming.u16()
             if not 0 < size <= left:
-                self._incoming.refuse(f"a chunk of {size} bytes where {left} were due")
+                self._incoming.refuse(f"a chunk of {size} bytes, but only {left} were expected")
             begin = self._answer.read_bytes
             self._incoming.take_into(target[begin : begin + size])
             self._incoming.take(size & 1)

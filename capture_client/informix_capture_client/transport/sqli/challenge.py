@@ -31,8 +31,8 @@ class TurnStyle(IntEnum):
 
 
 _REMEDY = (
-    "transport=sqli answers one question, with the password. Have the listener's PAM service ask for"
-    " the password alone, or name a port without PAM."
+    "transport=sqli answers only one question, with the password. Configure the listener's PAM service"
+    " to ask only for the password, or set option port to a listener without PAM."
 )
 
 
@@ -73,14 +73,14 @@ class PamConversation:
         while (number := incoming.u16()) != Message.SQ_EOT or found is None:
             self._messages += 1
             if self._messages > _MOST_MESSAGES:
-                incoming.refuse(f"{self._messages} messages of PAM without an end of the login")
+                incoming.refuse(f"{self._messages} PAM messages without completing the login")
             if number == Message.SQ_EXIT:  # nothing follows it
                 incoming.trace_message(name_of(number))
                 return SqliError(_REFUSED, 0, b"")
             if found is None or number == Message.SQ_EOT:
                 found = self._take(number, incoming)
             else:
-                incoming.refuse(f"message {number} behind the end of a turn of PAM")
+                incoming.refuse(f"message {number} after the end of a PAM exchange")
             incoming.trace_message(name_of(number))
         incoming.trace_message(name_of(number))
         return found
@@ -94,7 +94,7 @@ class PamConversation:
         if number == Message.SQ_CHALLENGE:
             return self._to(incoming.u16(), incoming.padded())
         if number != Message.SQ_EOT:
-            incoming.refuse(f"message {number} in place of a question of PAM")
+            incoming.refuse(f"message {number} instead of a PAM question")
         return None  # IBM's driver answers nothing to mere messages, and reads on
 
     def _to(self, style: int, text: bytes) -> bytes | None:
@@ -102,6 +102,6 @@ class PamConversation:
         if style == TurnStyle.INFORMATION:
             return None
         if style != TurnStyle.HIDDEN_QUESTION or self._is_answered:
-            raise AccessRefused(f"The server's PAM service says {said!r} (style {style}).", _REMEDY)
+            raise AccessRefused(f"The server's PAM service sent {said!r} (style {style}).", _REMEDY)
         self._is_answered = True
         return self._password

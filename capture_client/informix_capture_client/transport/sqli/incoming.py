@@ -121,9 +121,8 @@ class Incoming:
         behind = bytes(self._buffer[self._at : min(self._end, self._at + _SHOWN_BYTES)])
         shown = behind.hex() or "none yet"
         raise ProtocolViolation(
-            f"The server sent {what}, which is no answer of SQLI that is known here; the bytes behind"
-            f" it: {shown}.",
-            "Record what passes with --trace-wire FILE and report it; transport=odbc does not need it.",
+            f"The server sent {what}, which is not a known SQLI response; the bytes after it: {shown}.",
+            "Record the messages with --trace-wire FILE and report them, or use transport=odbc.",
         )
 
     def _gathered(self, count: int) -> bytes:

@@ -26,8 +26,8 @@ _CAPABILITIES = 0x13C
 _ERRORS, _ELSEWHERE, _END = 102, 103, 127  # blocks of an answer's body
 _NOT_SQLI = "There is no SQLI listener at this address"
 _REMEDIES = {
-    b"\x15\x03": "It speaks TLS: set encryption=tls, or name a port of protocol onsoctcp.",
-    b"HT": "It is a web server: name the port of the server's SQLI listener (onsoctcp, onsocssl).",
+    b"\x15\x03": "It uses TLS: set encryption=tls, or option port to a listener with onsoctcp.",
+    b"HT": "It is a web server: set option port to an SQLI listener (onsoctcp, onsocssl).",
 }
 _DRDA = 0xD0  # the third byte of a DDM header (DRDA, volume 3)
 
@@ -52,7 +52,7 @@ class Login:
         size = len(body) + _HEADER_BYTES
         if size > _MOST_BYTES:
             raise BadOption(
-                f"User, password and names make a login of {size} bytes, and SQLI takes {_MOST_BYTES}.",
+                f"User, password and names make a login of {size} bytes; SQLI allows {_MOST_BYTES}.",
                 "Shorten them.",
             )
         return u16(size, _REQUEST << 8 | _SESSION_LAYER, 0) + body
@@ -145,17 +145,17 @@ def read_login_answer(incoming: Incoming) -> Accepted | LoginRefused | Redirect:
         return _read_body(kind, Incoming(io.BytesIO(content).readinto))
     except EndOfBytes:
         raise ProtocolViolation(
-            f"The server's answer to the login ends too early: {(head + content)[:64].hex()}.",
-            "Record what passes with --trace-wire FILE and report it.",
+            f"The server's response to the login is truncated: {(head + content)[:64].hex()}.",
+            "Record the messages with --trace-wire FILE and report them.",
         ) from None
 
 
 def _no_listener(head: bytes) -> AccessRefused:
     if head[2] == _DRDA:
-        remedy = "It speaks DRDA: name the port of a listener of protocol onsoctcp or onsocssl."
+        remedy = "It uses DRDA: set option port to a listener with protocol onsoctcp or onsocssl."
     else:
         remedy = _REMEDIES.get(head[:2], "Check host and port.")
-    return AccessRefused(f"{_NOT_SQLI}: the answer to a login begins with {head.hex()}.", remedy)
+    return AccessRefused(f"{_NOT_SQLI}: the response to a login begins with {head.hex()}.", remedy)
 
 
 def _read_body(kind: int, body: Incoming) -> Accepted | LoginRefused | Redirect:

@@ -92,7 +92,7 @@ def ended(text: bytes) -> bytes:
 def _length(text: bytes) -> int:
     if len(text) > _MOST_SHORT_BYTES:
         raise BadOption(
-            f"A text of {len(text)} bytes does not fit into a field of SQLI, which takes"
+            f"A string of {len(text)} bytes does not fit into an SQLI field; the maximum is"
             f" {_MOST_SHORT_BYTES}.",
             "Shorten it.",
         )

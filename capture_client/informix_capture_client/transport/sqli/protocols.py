@@ -43,7 +43,7 @@ def features(answer: bytes) -> Features:
     """
     if not _both_have(answer, _WIDE):
         raise ProtocolViolation(
-            f"The server has no 32-bit lengths in its protocol: it answers {answer[:64].hex()} to"
+            f"The server's protocol does not support 32-bit lengths: it answers {answer[:64].hex()} to"
             f" {OFFER.hex()}.",
             "Use transport=odbc.",
         )

@@ -82,7 +82,7 @@ def _bound(value: BindValue) -> bytes:
     if _NULL_BIGINT < value < 1 << 63:
         return u16(SqliType.BIGINT, 0, _BIGINT_PRECISION) + struct.pack(">q", value)
     raise BadOption(
-        f"The number {value} does not fit into 64 bits of Informix, of which one pattern means NULL."
+        f"The number {value} does not fit into an Informix 64-bit integer (one bit pattern is NULL)."
     )
 
 

@@ -43,7 +43,7 @@ class RowBytes:
         """Take so many bytes; ValueError if there are fewer."""
         end = self._at + count
         if end > len(self._content):
-            raise ValueError(f"it ends at byte {len(self._content)}, and {end} were due")
+            raise ValueError(f"it ends at byte {len(self._content)} instead of {end}")
         begin, self._at = self._at, end
         return self._content[begin:end]
 
@@ -84,13 +84,13 @@ class SqliRowReader:
             for column, read in self._reads:
                 name = column.name
                 values.append(read(cut))
-            name = "behind the last"
+            name = "after the last"
             cut.require_end()
         except (ValueError, struct.error, OverflowError) as reason:
             raise ProtocolViolation(
                 f"A row of {len(content)} bytes cannot be read at column {name!r}: {reason};"
                 f" it begins with {content[:64].hex()}.",
-                "Record what passes with --trace-wire FILE and report it.",
+                "Record the messages with --trace-wire FILE and report them.",
             ) from None
         return tuple(values)
 
@@ -103,8 +103,8 @@ def simple_object_of(content: bytes) -> tuple[int | None, bytes]:
     """
     if len(content) != _LENGTH_AND_DESCRIPTOR.size:
         raise ProtocolViolation(
-            f"A row of the length and the descriptor of a TEXT or BYTE has {len(content)} bytes.",
-            "Record what passes with --trace-wire FILE and report it.",
+            f"A row with the length and descriptor of a TEXT or BYTE has {len(content)} bytes.",
+            "Record the messages with --trace-wire FILE and report them.",
         )
     length, descriptor = _LENGTH_AND_DESCRIPTOR.unpack(content)
     return (None if length < 0 else length), descriptor
@@ -115,14 +115,16 @@ def _reader(column: SqliColumn, to_text: _ToText) -> _Read:
     try:
         read = build(column, to_text) if build else None
     except ValueError as reason:
-        raise ProtocolViolation(f"Column {column.name!r} is described with {reason}.") from None
+        raise ProtocolViolation(f"The server describes column {column.name!r} with {reason}.") from None
     if column.type not in _NAMED:
-        raise ProtocolViolation(f"Column {column.name!r} is described as of type {column.type}.")
+        raise ProtocolViolation(
+            f"The server describes column {column.name!r} with the unknown type {column.type}."
+        )
     if read is None:
         shown = column.type_name or SqliType(column.type).name
         raise ServerRefused(
-            f"Column {column.name!r} is of type {shown}, which transport=sqli does not carry.",
-            "Leave it out of the query.",
+            f"Column {column.name!r} has type {shown}, which transport=sqli does not support.",
+            "Remove it from the query.",
         )
     return read
 

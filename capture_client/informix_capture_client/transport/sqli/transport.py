@@ -151,11 +151,11 @@ class SqliTransport:
         with self._door:
             known = self._routines.get(text) or self._ask(requests.find_routine(text)).routine
             if known is None:
-                raise self._violated("no number of a routine that it was asked for")
+                raise self._violated("no routine number in response to a request for it")
             self._routines[text] = known
             returned = self._ask(requests.call_routine(known, values)).returned
             if len(returned) != 1:
-                raise self._violated(f"{len(returned)} values of a routine that has one")
+                raise self._violated(f"{len(returned)} return values of a routine that has one")
             return returned[0]
 
     def interrupt(self) -> None:
@@ -208,7 +208,7 @@ class SqliTransport:
             # a row of no bytes may have 32,767 values
             kept_bytes += answer.kept_bytes + len(answer.rows) * len(described.columns) * VALUE_BYTES
             if kept_bytes > MOST_RESULT_BYTES:
-                raise self._violated(f"{kept_bytes} bytes of rows in answer to one query")
+                raise self._violated(f"{kept_bytes} bytes of rows for one query")
             contents += answer.rows
         return [reader.row(content) for content in contents]
 
@@ -277,7 +277,9 @@ class SqliTransport:
 
     def _violated(self, what: str) -> ProtocolViolation:
         self._wire.hang_up()
-        return ProtocolViolation(f"The server sent {what}.", "Record it with --trace-wire FILE.")
+        return ProtocolViolation(
+            f"The server sent {what}.", "Record the messages with --trace-wire FILE and report them."
+        )
 
     def _say_goodbye(self) -> None:
         """End the session in order; a server that does not answer is left as it is."""

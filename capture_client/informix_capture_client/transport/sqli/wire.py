@@ -197,7 +197,7 @@ def _connected(address: tuple[str, int], seconds_each: float, not_after: float) 
     Raises:
         OSError: none does, or the login must be over.
     """
-    failed = OSError("it has no address")
+    failed = OSError("the host has no address")
     for family, kind, protocol, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
         left_seconds = _left_seconds(seconds_each, not_after)
         opened = socket.socket(family, kind, protocol)
@@ -262,8 +262,8 @@ def _encrypted(opened: socket.socket, host: str, settings: ConnectionSettings) -
     except ssl.SSLCertVerificationError as reason:
         raise AccessRefused(
             f"The certificate of {host} is not trusted: {reason.verify_message}.",
-            "Name the file of the authority that signed it in option tlsCaFile, and the host as the"
-            " certificate's subjectAltName has it in option host; a common name (CN) is not enough.",
+            "Set option tlsCaFile to the file of the authority that signed it, and option host to a"
+            " name in the certificate's subjectAltName; a common name (CN) is not enough.",
         ) from None
 
 
@@ -274,11 +274,11 @@ def _context(settings: ConnectionSettings) -> ssl.SSLContext:
         ("tlsKeyFile", settings.tls_key_file),
     ):
         if path and not Path(path).is_file():
-            raise _no_pem(name, "is not there")
+            raise _no_pem(name, "does not exist")
     try:
         context = ssl.create_default_context(cafile=settings.tls_ca_file or None)
     except (ssl.SSLError, OSError):
-        raise _no_pem("tlsCaFile", "holds no certificate") from None
+        raise _no_pem("tlsCaFile", "does not contain a certificate") from None
     context.hostname_checks_common_name = False  # RFC 9525; decision 0109
     if settings.tls_certificate_file:
         _load_own(context, settings)
@@ -291,16 +291,16 @@ def _load_own(context: ssl.SSLContext, settings: ConnectionSettings) -> None:
             settings.tls_certificate_file, settings.tls_key_file or None, password=_refuse_passphrase
         )
     except (ssl.SSLError, OSError):
-        raise _no_pem("tlsCertificateFile", "holds no certificate with its key") from None
+        raise _no_pem("tlsCertificateFile", "does not contain a certificate with its key") from None
 
 
 def _refuse_passphrase() -> NoReturn:
-    raise _no_pem("tlsKeyFile", "is of a key with a passphrase, for which nobody can be asked")
+    raise _no_pem("tlsKeyFile", "contains a key with a passphrase, which is not supported")
 
 
 def _no_pem(option: str, what: str) -> BadOption:
     return BadOption(
-        f"option {option!r}: the file that it names {what}.",
-        "Give the path of a PEM file: authorities, a certificate, or its key without a passphrase.",
+        f"option {option!r}: the file {what}.",
+        "Set it to a PEM file: authorities, a certificate, or its key without a passphrase.",
         option=option,
     )
