@@ -74,7 +74,7 @@ class CodePage:
             text = "".join([self._characters[byte] for byte in data])
             if "\ufffd" not in text:
                 return text
-            raise BadDb2Value(f"byte {text.index(chr(0xFFFD))} is no character of {self.name}")
+            raise BadDb2Value(f"byte {text.index(chr(0xFFFD))} is not a character of {self.name}")
         try:
             return data.decode(self.name)
         except (UnicodeDecodeError, ValueError) as reason:
@@ -171,8 +171,8 @@ def code_page(name: str | int) -> CodePage:
         "".encode(known)
     except (LookupError, ValueError):
         raise BadOption(
-            f"encoding: {name!r} is no code page that is known here.",
-            "Name one of Python's, such as utf-8, cp037, cp1140, or a CCSID, such as 1208 or 1047.",
+            f"encoding: {name!r} is not a known code page.",
+            "Use a Python codec, such as utf-8, cp037 or cp1140, or a CCSID, such as 1208 or 1047.",
         ) from None
     return CodePage(known)
 

@@ -133,16 +133,16 @@ def parse_columns(text: str, table: str) -> tuple[Db2Column, ...]:
     names = [column.name.lower() for column in columns]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise BadOption(
-            f"tables: {table} has two columns {twice!r}; Spark does not tell upper case from lower.",
-            "Give one of them another name: only the order counts.",
+            f"tables: {table} has two columns named {twice!r}; Spark ignores case in column names.",
+            "Rename one of them: only the order of the columns matters.",
         )
     return columns
 
 
 def _unreadable(table: str, piece: str) -> BadOption:
     return BadOption(
-        f"tables: {piece.strip()!r} of {table} is no column.",
-        "Write name, type and, where it holds, NOT NULL: id INTEGER NOT NULL, name VARCHAR(20).",
+        f"tables: {piece.strip()!r} of {table} is not a column declaration.",
+        "Write name, type and optionally NOT NULL, as in: id INTEGER NOT NULL, name VARCHAR(20).",
     )
 
 
@@ -158,8 +158,8 @@ def _column(piece: str, table: str) -> Db2Column:
         kind = _BITS.get(kind, f"{kind} FOR BIT DATA")
     if kind not in _FIXED_TYPES and kind not in ("DECIMAL", "TIMESTAMP"):
         raise UnsupportedColumn(
-            f"tables: column {name} of {table} has type {kind}, which these formats do not carry.",
-            "Declare what the bytes hold, or leave the table undeclared: then they come as they are.",
+            f"tables: column {name} of {table} has type {kind}, which these formats do not support.",
+            "Declare the type of the stored bytes. Rows of undeclared tables are delivered as bytes.",
         )
     if written == "FLOAT" and found["first"]:
         return Db2Column(name, _float_of(int(found["first"]), f"{name} of {table}"), 0, 0, *flags)
@@ -171,9 +171,9 @@ def _float_of(digits: int, where: str) -> str:
     """Return the type of FLOAT(n), which is REAL up to 21 on z/OS and up to 24 elsewhere."""
     if not 1 <= digits <= 53 or 21 < digits < 25:
         raise BadOption(
-            f"tables: column {where} is FLOAT({digits}), which has 4 bytes on one platform and 8 on"
-            " another, or none.",
-            "Write REAL for 4 bytes, DOUBLE for 8.",
+            f"tables: column {where} is FLOAT({digits}), whose size depends on the platform or which is"
+            " not valid.",
+            "Write REAL for 4 bytes, or DOUBLE for 8.",
         )
     return "REAL" if digits <= 21 else "DOUBLE"
 
@@ -187,7 +187,7 @@ def _length(kind: str, first: str | None, second: str | None, where: str) -> tup
     least = 0 if kind == "TIMESTAMP" else 1
     if (first is not None and not least <= length <= _MOST.get(kind, 2**31)) or scale > length:
         raise BadOption(
-            f"tables: column {where} has a length or scale that {kind} cannot have.",
-            f"Db2 allows a precision up to {MAX_PRECISION}, and TIMESTAMP(0) to (12).",
+            f"tables: column {where} has a length or scale that is not valid for {kind}.",
+            f"Db2 allows a precision up to {MAX_PRECISION}, and TIMESTAMP(0) to TIMESTAMP(12).",
         )
     return length, scale

@@ -66,8 +66,8 @@ class Decoder:
             if value is not None and len(value) > self.max_value_bytes:
                 raise BadOption(
                     f"{name} has {len(value)} bytes, more than max_value_bytes={self.max_value_bytes}.",
-                    "Give max_value_bytes a larger number, and workers some times as much memory; or"
-                    " cut the file where it is written.",
+                    "Raise max_value_bytes, and give workers several times as much memory; or split"
+                    " the file where it is written.",
                 )
         for first, pieces in _together(values):
             named = list(names[first : first + len(pieces)])

@@ -96,5 +96,5 @@ def _delivery(
 
 def _one_of(option: str, given: str, known: tuple[str, ...]) -> str:
     if given not in known:
-        raise BadOption(f"{option} is {given!r}.", f"It may be {' or '.join(known)}.")
+        raise BadOption(f"{option} is {given!r}.", f"Use {' or '.join(known)}.")
     return given

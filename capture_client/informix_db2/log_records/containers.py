@@ -65,7 +65,7 @@ def records_of(
     at, end = int(values.bounds[value]), int(values.bounds[value + 1])
     prefix, data, number = PREFIXES[container], values.data, 0
     length_of, last = struct.Struct(MARKS[order] + "I").unpack_from, end - SHORTEST
-    cut = "no log record begins here, or it is cut: its length is not that of one"
+    cut = "not a log record, or a truncated one: its length is not valid"
     while at < end:
         starts = list[int]()
         first = at + prefix

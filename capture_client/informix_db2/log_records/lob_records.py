@@ -59,7 +59,7 @@ def read_lob_record(payload: bytes, endian: str) -> LobRecord:
     operation = payload[1]
     parent = struct.unpack_from(endian + "HH", payload, 6)
     if operation not in OPERATIONS:
-        raise BadDb2Value(f"LOB manager operation {operation} is none of 64 to 67")
+        raise BadDb2Value(f"LOB manager operation {operation} is not 64 to 67")
     if operation == NOT_UPDATED or (operation == DELETE_DATA and len(payload) < _BODY):
         # The page gives no body of 67, and of 66 the original operation and the column only.
         original = 2 if operation == DELETE_DATA else 4
@@ -68,7 +68,7 @@ def read_lob_record(payload: bytes, endian: str) -> LobRecord:
         raise BadDb2Value("a LOB manager record ends inside its body")
     length, offset, original, column = struct.unpack_from(endian + "IQxBH", payload, _HEADER)
     if original not in ORIGINAL:
-        raise BadDb2Value(f"original operation {original} is none of 1, 2, 4 and 8")
+        raise BadDb2Value(f"original operation {original} is not 1, 2, 4 or 8")
     if operation == ADD_DATA and _BODY + length > len(payload):
         raise BadDb2Value("a LOB manager record ends inside its data")
     has_data = operation in (ADD_DATA, DELETE_DATA) and _BODY + length <= len(payload)
@@ -135,7 +135,7 @@ def strings_of(structure: bytes, columns: int, orders: Sequence[OffsetOrder]) ->
     """
     size = int.from_bytes(structure[1:4], "big")
     if len(structure) < 4 or structure[0] != _EYE_CATCHER or size != len(structure):
-        raise BadDb2Value("column 65535 does not begin with 0x12 and its own size")
+        raise BadDb2Value("column 65535 does not start with 0x12 and its size")
     base = 4 + 4 * (columns + 1)
     if base > size:
         raise BadDb2Value(f"column 65535 has no offsets for {columns} columns")
@@ -150,7 +150,5 @@ def strings_of(structure: bytes, columns: int, orders: Sequence[OffsetOrder]) ->
                 found.append(strings)
     if len(found) != 1:
         fit = "none" if not found else "both"
-        raise BadDb2Value(
-            f"column 65535: of the byte orders of its offsets {fit} fit {columns} columns"
-        )
+        raise BadDb2Value(f"column 65535: {fit} byte orders of its offsets match {columns} columns")
     return found[0]

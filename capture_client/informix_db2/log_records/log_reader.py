@@ -92,7 +92,7 @@ class LogSettings:
         }
         for option, values in known.items():
             if (given := getattr(self, option)) not in values:
-                raise BadOption(f"{option}: {given!r} is none of {', '.join(values)}.")
+                raise BadOption(f"{option}: {given!r} is not one of {', '.join(values)}.")
 
     @cached_property
     def code_pages(self) -> tuple[CodePage, CodePage]:
@@ -131,7 +131,7 @@ class LogReader:
             if start == end:
                 continue
             if (order := self._order_of(values, start, end)) is None:
-                reason = "no byte order makes a log record of the first bytes, or both do"
+                reason = "the byte order of the first bytes is ambiguous, or they are not a log record"
                 refusals.refuse(start, end, reason, 0)
                 yield None
                 continue
@@ -317,7 +317,7 @@ def _numbers(tables: Sequence[DeclaredTable], ids: Mapping[str, str]) -> dict[in
         if other != number:
             raise BadOption(
                 f"ids: tables {tables[other].name} and {table.name} have the same numbers.",
-                "A number is one table; declare a table once.",
+                "A number identifies one table: declare each table once.",
             )
     return found
 
@@ -327,7 +327,7 @@ def _code_of(table: DeclaredTable, ids: Mapping[str, str]) -> int:
     found = re.fullmatch(r"(\d{1,5})\.(\d{1,5})", given)
     if found is None or max(int(found[1]), int(found[2])) >= 1 << 16:
         raise BadOption(
-            f"ids: of table {table.name} no table space and table number is known.",
-            "Give ids={'NAME': '4.5'}: TBSPACEID and TABLEID of SYSCAT.TABLES, up to 65535 each.",
+            f"ids: the table space and table number of table {table.name} are missing.",
+            "Set ids={'NAME': '4.5'} with TBSPACEID and TABLEID of SYSCAT.TABLES, up to 65535 each.",
         )
     return table_code(int(found[1]), int(found[2]))

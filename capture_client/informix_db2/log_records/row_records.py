@@ -91,7 +91,7 @@ def read_row_record(payload: bytes, endian: str) -> RowRecord | UndoRecord | Fun
     function = payload[1]
     if function in _UNKNOWN:
         raise BadDb2Value(
-            f"function {function}, {_UNKNOWN[function]}, has rows in a layout that is not public"
+            f"function {function}, {_UNKNOWN[function]}, has rows in an undocumented layout"
         )
     if function not in KINDS and function not in UNDONE:
         return Function(function)
@@ -114,7 +114,7 @@ def read_row_record(payload: bytes, endian: str) -> RowRecord | UndoRecord | Fun
             row if kind == INSERT else None,
         )
     if payload[end : end + 2] != bytes([COMPONENT, function]):
-        raise BadDb2Value("an update has no second record behind the old row")
+        raise BadDb2Value("an update has no second record after the old row")
     return RowRecord(kind, space, table, rid, is_half, row, _row(payload, end + ROW_AT, endian)[0])
 
 
@@ -124,9 +124,9 @@ def _row(payload: bytes, at: int, endian: str) -> tuple[UserData | None, int]:
         raise BadDb2Value("a row ends inside its header")
     kind, length, form, fixed_bytes = _ROW[endian](payload, at)
     if not 8 <= length <= len(payload) - at:
-        raise BadDb2Value("a row's length is not that of its record")
+        raise BadDb2Value("a row's length differs from its record's length")
     if form != USER_DATA:
         return None, at + length
     if kind not in NORMAL_ROWS:
-        raise BadDb2Value(f"a row of kind {kind:#04x} is not one of user data")
+        raise BadDb2Value(f"a row of kind {kind:#04x} does not contain user data")
     return UserData(payload[at + 8 : at + length], fixed_bytes), at + length

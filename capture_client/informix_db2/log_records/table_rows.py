@@ -96,12 +96,12 @@ def _of_strings(data: bytes, columns: Sequence[Db2Column], elsewhere: Elsewhere)
     for number, string in enumerate(strings):
         if string and (columns[number].kind in LOBS or not elsewhere.get(number)):
             size, name = len(string), columns[number].name
-            yield f"column 65535 has {size} bytes of column {name}, of which the row says otherwise"
+            yield f"column 65535 has {size} bytes of column {name}, which contradicts the row"
 
 
 _STRINGS = {"VARCHAR", "VARGRAPHIC", "VARBINARY"} | LOBS
 _NOT_READ = {
-    **dict.fromkeys(("DECFLOAT", "XML"), "its layout in the log is not public"),
+    **dict.fromkeys(("DECFLOAT", "XML"), "its layout in the log is not documented"),
     **dict.fromkeys(LONG, "its values are in records of the long field manager, which are not read"),
 }
 _INLINE, _EMPTY = b"\x69\x00\x00\x00", 0x80
@@ -159,7 +159,7 @@ class LoggedRowReader:
                 raise UnsupportedColumn(
                     f"tables: column {column.name} of {table.name} is {column.kind};"
                     f" {_NOT_READ[column.kind]}.",
-                    "Leave the table undeclared: then its rows come as bytes.",
+                    "Do not declare the table: its rows are then delivered as bytes.",
                 )
         self._widths = [self._width(column) for column in table.columns]
         self._fixed = sum(self._widths) + sum(column.is_nullable for column in table.columns)
@@ -201,15 +201,15 @@ class LoggedRowReader:
     def _other_layout(self, size: int, fixed_size: int) -> str:
         """Return why a row is not one of the columns as they are declared."""
         if fixed_size == self._fixed:
-            return f"a row of {size} bytes; its columns take {self._fixed}"
+            return f"a row of {size} bytes, but its columns need {self._fixed}"
         ends = np.cumsum(
             [w + c.is_nullable for w, c in zip(self._widths, self.table.columns, strict=True)]
         )
-        wherefore = "columns, lengths or NOT NULL are declared in another way than the row has them"
+        wherefore = "the declared columns, lengths or NOT NULL do not match the row"
         if fixed_size in ends:
             count = int(np.flatnonzero(ends == fixed_size)[0]) + 1
             wherefore = f"it may have {count} of the {len(ends)}, from before ALTER TABLE ADD COLUMN"
-        return f"its fixed part has {fixed_size} bytes, the columns take {self._fixed}: {wherefore}"
+        return f"its fixed part has {fixed_size} bytes, but the columns need {self._fixed}: {wherefore}"
 
     @staticmethod
     def _fields(rows: LocatedRows, good: Bools, at: int, width: int) -> NDArray[np.uint8]:
@@ -231,7 +231,7 @@ class LoggedRowReader:
         )
         values, bad = reader(fields, valid)
         for place in bad:
-            wrong.setdefault(place, f"column {column.name} is no {column.kind} as declared")
+            wrong.setdefault(place, f"column {column.name} is not a {column.kind} as declared")
         return values
 
     def _text(self, column: Db2Column, raw: pa.Array, wrong: _Wrong) -> pa.Array:
@@ -280,7 +280,7 @@ class LoggedRowReader:
     @staticmethod
     def _piece(rows: LocatedRows, row: int, begin: int, size: int) -> bytes:
         if begin + size > rows.sizes[row]:
-            raise BadDb2Value("its place is outside of the row")
+            raise BadDb2Value("its position is outside of the row")
         start = int(rows.starts[row]) + begin
         return rows.data[start : start + size].tobytes()
 
@@ -298,7 +298,7 @@ class LoggedRowReader:
                 return strings_of(value.data, len(self.table.columns), ("little", "big"))[number]
         if any(v.status == "unchanged" or (rows.is_old and v.status == "old") for v in all_strings):
             return None
-        raise BadDb2Value("it is outside of the row, and the log has no record of it")
+        raise BadDb2Value("it is stored outside of the row, and the log has no record of it")
 
     def _lob(
         self, rows: LocatedRows, row: int, number: int, begin: int, size: int, notes: Notes

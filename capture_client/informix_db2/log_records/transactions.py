@@ -39,12 +39,12 @@ from informix_db2.log_records.lob_records import LobRecord, LobValues
 from informix_db2.log_records.row_records import RowRecord, UndoRecord
 from informix_db2.refused_bytes import BadDb2Value, RecordOrigin
 
-_NOT_THE_TABLE = "large objects name another table as theirs than the row they stand in front of"
-_NOT_READ = "a record of {} that is marked as propagated is not read: it may hold values of a row"
+_NOT_THE_TABLE = "large objects belong to another table than the row that follows them"
+_NOT_READ = "a record of {} that is marked as propagated is not read: it may contain values of a row"
 _LONG_FIELDS = 3
 # The pages give these components and no other; those of the data object manager are about objects.
 HAS_NO_VALUES = 4
-_HALF = "one half of an update that the server made of a delete and an insert"
+_HALF = "half of an update that the server executed as a delete and an insert"
 NO_ROW = "lobs_without_row"
 
 
@@ -209,8 +209,8 @@ class Assembler:
             raise BadOption(
                 f"{_called(transaction)} has more than max_transaction_bytes={self._most_bytes} bytes"
                 " of log records.",
-                "Give max_transaction_bytes a larger number, and workers the memory: a transaction is"
-                " held whole until it ends.",
+                "Raise max_transaction_bytes, and give workers the memory: a transaction is"
+                " kept in memory until it ends.",
             )
         if self._open_bytes > self._most_open_bytes:
             largest = max(self._open.values(), key=lambda each: each.size_bytes)
@@ -218,8 +218,8 @@ class Assembler:
                 f"{len(self._open)} open transactions have more than"
                 f" max_open_bytes={self._most_open_bytes} bytes of log records; the largest,"
                 f" {_called(largest)}, has {largest.size_bytes}.",
-                "Give max_open_bytes a larger number, and workers the memory: transactions are held"
-                " until they end. Those that the log does not end are held to the end of all values.",
+                "Raise max_open_bytes, and give workers the memory: transactions are kept in memory"
+                " until they end, or until the end of all values if the log does not end them.",
             )
 
     def _of(self, fields: _Fields) -> Db2Transaction:
@@ -292,9 +292,7 @@ def _take_back(transaction: Db2Transaction, undo: UndoRecord) -> None:
                 transaction.of_rows.setdefault(_key(change.row), []).append(change)
     changes = transaction.of_rows.get(_key(undo))
     if not changes:
-        raise BadDb2Value(
-            f"an undo of {undo.kind} of a row that was not changed since these bytes begin"
-        )
+        raise BadDb2Value(f"an undo of {undo.kind} for a row without an earlier change in these bytes")
     changes.pop().is_undone = True
 
 

@@ -131,7 +131,7 @@ def planned_offset(place: str, batch: int) -> StreamOffset:
     offsets = [line.offset for line in _batch(folder, batch).lines]
     if len(offsets) != 1 or offsets[0] is None:
         raise BadOption(
-            f"{folder.path_of('offsets', batch)} is not from a query with informix-cdc as its only source.",
+            f"{folder.path_of('offsets', batch)} has other sources than one informix-cdc source.",
             "Use a separate checkpoint for each query.",
         )
     return offsets[0]

@@ -226,7 +226,7 @@ def test_a_mark_of_this_user_that_others_may_write_stays_a_loss_in_words_of_our_
     assert found is not None
     assert found.gap is Gap.ROW_LOGGING_OFF
     assert (
-        found.message == f"{file} says so; what it says can be written by other users (mode {mode:o})."
+        found.message == f"{file} records a loss, but it can be written by other users (mode {mode:o})."
     )
     assert "remove" not in found.error().remedy
 

@@ -25,7 +25,7 @@ REMEDIES = [
     (errno.EROFS, "mounted read-only"),
     (errno.EACCES, "Let the user of this process write there"),
     (errno.EPERM, "Let the user of this process write there"),
-    (errno.EMFILE, "limit of open files (ulimit -n"),
+    (errno.EMFILE, "raise the limit (ulimit -n"),
     (errno.ENFILE, "fs.file-max"),
     (errno.ENOENT, "Start the query again"),
     (errno.EIO, "Check its disk"),
@@ -40,7 +40,7 @@ def test_each_refusal_of_the_system_has_its_own_remedy(number: int, remedy: str)
         raise OSError(number, os.strerror(number))
     assert f"the spool /a/spool cannot be written: {os.strerror(number)}." in refused.value.message
     assert remedy in refused.value.remedy
-    assert ("room" in refused.value.remedy) == (number in (errno.ENOSPC, errno.EDQUOT))
+    assert ("Free space" in refused.value.remedy) == (number in (errno.ENOSPC, errno.EDQUOT))
 
 
 @pytest.mark.parametrize(
