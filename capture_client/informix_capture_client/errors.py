@@ -9,8 +9,8 @@
     ProtocolViolation  stop: a retry would read the same bytes
 
 An error prints as one line that starts with a stable code, because Spark passes on only the text.
-Programs decide by typed attributes; `facts` are for display only, and their keys may change.
-Control characters in text from a server are escaped.
+Programs decide by typed attributes; `facts` are for display only, and their keys may change. Control
+characters in text from a server are escaped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The log events: each with its name, level, keys and meaning.
 
-Rule: only events that are declared here are logged, so that searches and alarms can rely on their
-names and keys. Values are counts, positions (`log:0xpos`), names of tables and files, and texts of this
+Rule: only events that are declared here are logged, so that searches and alarms can rely on their names
+and keys. Values are counts, positions (`log:0xpos`), names of tables and files, and texts of this
 project's errors, never column values or secrets. A line is in logfmt:
 
     event=connection_lost stream=5c1f09ab2d7e4410 failures=2 reason="IFXCDC-0001: the server ..."

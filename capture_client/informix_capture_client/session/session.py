@@ -1,8 +1,8 @@
-"""The life of a capture session, in the order of the guide.
+"""A capture session, with its calls in the order of the CDC guide.
 
-Rule: names decide, not numbers: record types and error codes are looked up in the server's own
-tables, where names are cut at 16 characters. Full row logging is switched on only when asked and
-never off: whoever switches it off between two runs loses what changed in between.
+Rule: record types and error codes are identified by their names in the server's tables (truncated to 16
+characters), not by number. Full row logging is switched on only on request and never off: changes made
+while it is off between two runs would be lost.
 
     open -> (full row logging) -> start capture of each table -> activate -> read ... -> close
 """
@@ -32,7 +32,7 @@ _NAME_LENGTH = 16  # recname and errname are VARCHAR(16) (CDC guide, chapter 4)
 
 @dataclass(frozen=True, slots=True)
 class CapturedTable:
-    """What `cdc_startcapture` is told: the table, its columns, and our number for it."""
+    """The arguments of `cdc_startcapture`: a table, its columns, and the number assigned to it."""
 
     name: str
     columns: tuple[str, ...]
@@ -41,7 +41,7 @@ class CapturedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
-    """How a session reads; `max_records` is 1 to 256, the server's ceiling per read."""
+    """Read settings of a session; `max_records` per read is 1 to 256, the server's maximum."""
 
     server: str
     timeout_seconds: int = 1
@@ -75,7 +75,7 @@ class CaptureSession:
         self._call("cdc_set_fullrowlogging", statements.SET_FULL_ROW_LOGGING, table, 1, table=table)
 
     def start_capture(self, table: CapturedTable) -> None:
-        """Ask for the changes of a table's columns."""
+        """Start capturing the changes of a table's columns."""
         self._call(
             f"cdc_startcapture of {table.name}",
             statements.START_CAPTURE,
@@ -89,7 +89,7 @@ class CaptureSession:
         self._captured.append(table)
 
     def activate(self, position: int) -> None:
-        """Begin at a sequence number, itself included; 0 is the current end of the log.
+        """Start at a sequence number, inclusive; 0 is the current end of the log.
 
         Raises:
             DataLoss: the server no longer has that position (CDC_E_LSN).
@@ -113,7 +113,7 @@ class CaptureSession:
         self._call("cdc_deactivatesess", statements.DEACTIVATE_SESSION, self.session_id)
 
     def read(self) -> memoryview:
-        """Return the next bytes; at the latest after the timeout there is a TIMEOUT record."""
+        """Return the next bytes; after the session's timeout they contain a TIMEOUT record."""
         return self._transport.lo_read(self.session_id, self._settings.buffer_bytes)
 
     def raise_errors_of(self, block: RecordBlock) -> None:

@@ -1,15 +1,14 @@
-"""What a resumed session must meet again: the last delivered transaction, the end of a planned batch.
+"""Checks of a resumed session: the last delivered transaction, and the end of a planned batch.
 
-Rule: a batch that Spark has planned holds the same transactions whenever it is read. If the spool has
-lost it, it is captured again from the log; commit order makes it the same rows, if it is the same log
-(docs/design.md, section 5, "Replay without a spool"). Its end is always a COMMTX of that log, with rows
-or without, since every COMMTX moves `commit` (decision 0003). What the records prove is checked here; a
-server that is slow proves nothing, and how long it may be is decided where there is a clock.
+Rule: a planned batch has the same transactions whenever it is read. If the spool has lost it, it is
+captured again from the log. Commit order yields the same rows if it is the same log (docs/design.md,
+section 5, "Replay without a spool"). Its end is always a COMMTX of that log, with rows or without,
+since every COMMTX advances `commit` (decision 0003). Only what records prove is checked here; a slow
+server proves nothing, and time limits are enforced by the callers.
 
-A server that was restored, or lost the end of a buffered log in a crash, uses positions again. Then
-what commits at or below `commit` would pass for delivered. So a session begins, where that costs
-little, with the last transaction that was delivered, and its COMMTX must come by as it was (decision
-0029).
+A server that was restored, or lost the end of a buffered log in a crash, reuses positions. Then commits
+at or below `commit` would be mistaken for delivered ones. So a session starts, where that costs little,
+with the last delivered transaction, and checks that its COMMTX is unchanged (decision 0029).
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from informix_capture_client.transactions.transaction_ends import Ends
 
 
 class Replay:
-    """Watches a session for the COMMTX at which a planned batch ends; None: no batch is replayed."""
+    """Checks a session for the COMMTX that ends a planned batch; None if no batch is replayed."""
 
     def __init__(self, expected_commit: int | None) -> None:
         self._expected = expected_commit
 
     @property
     def is_on(self) -> bool:
-        """Whether a batch is replayed whose end has not passed."""
+        """Whether a batch is being replayed whose end has not been read."""
         return self._expected is not None
 
     def require_progress(self, timeout_at: int) -> None:
-        """Refuse a TIMEOUT at or beyond the end of the replay: the log was read so far without it.
+        """Reject a TIMEOUT at or beyond the end of the replay: the log does not contain that end.
 
         Raises:
             DataLoss: the sequence number lies at or beyond the expected commit.
@@ -45,7 +44,7 @@ class Replay:
         """End the replay if one of these is the expected COMMTX, or lies above it.
 
         Returns:
-            What is wrong, and the place of the COMMTX that shows it.
+            The place of the COMMTX that shows an error, and the error.
         """
         if (expected := self._expected) is None:
             return None

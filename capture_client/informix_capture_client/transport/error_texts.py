@@ -1,7 +1,7 @@
 """Texts and SQLSTATEs of the server's error numbers.
 
-Rule: the server sends a number and at most one word (SQ_ERR), never a text. A number that is not
-listed here is printed without a text; look it up with finderr.
+Rule: the server sends a number and at most one word (SQ_ERR), never a text. A number that is not listed
+here is printed without a text; look it up with finderr.
 
 Sources: numbers and meanings, HCL Informix "Error messages" (finderr); SQLSTATE, the GLS and SQL
 syntax guides on GET DIAGNOSTICS, and what an ODBC driver is documented to map.

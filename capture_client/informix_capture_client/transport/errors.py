@@ -1,7 +1,7 @@
 """Translate the errors of a driver or server into this project's exceptions.
 
-Rule: a transport raises `OdbcFailure` with all diagnostics that it received. Only `Door` translates
-it, using the tables below. Every diagnostic is kept in full, with the password removed; a long text is
+Rule: a transport raises `OdbcFailure` with all diagnostics that it received. Only `Door` translates it,
+using the tables below. Every diagnostic is kept in full, with the password removed; a long text is
 shortened only in the message.
 
 The native codes of all records are checked first, then the SQLSTATEs. The Informix number is more

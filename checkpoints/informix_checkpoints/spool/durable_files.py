@@ -202,8 +202,8 @@ _MARK_OF_ANOTHER_USER = (
 def read_own(path: Path) -> tuple[bytes, str]:
     """Return the content of a file of this user in a folder where others can write.
 
-    Also return a text if others may have changed the file; then the file only proves that
-    it was created.
+    Also return a text if others may have changed the file; then the file only proves that it was
+    created.
 
     Raises:
         AccessRefused: it is a link, is not a file, or belongs to another user.
