@@ -1,10 +1,10 @@
-"""The receipt of a table that is altered: what `release` saw, what `acquire` found, for the query.
+"""The receipt of an altered table: facts from `release` and `acquire` for the query.
 
-Rule: a small file of facts that nobody has to vouch for. It is checked against the offset that the
-query goes on from; one that was edited, or is of another stream, is refused.
+Rule: a small file of facts, which is checked against the offset that the query resumes from. A receipt
+that was edited, or is of another stream, is rejected.
 
-    release   the streams that had delivered all of the table, how far, and its digest then
-    acquire   from where its rows are whole again, from where on it is delivered, its digest now
+    release   the streams that had delivered all changes of the table, their commits, and its digest
+    acquire   where full row logging is on again, where delivery resumes, and its new digest
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from informix_checkpoints.json_values import mapping, number, text
 from informix_checkpoints.spool import create_file, new_file
 
 VERSION = 1
-_WHAT = "what a receipt has"
+_WHAT = "valid content of a receipt"
 _OPTION = "schemaChange"
 _MOST_BYTES = 16 << 20  # of a receipt; thousands of tables take one
 
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """What is known once full row logging is on again.
+    """The facts recorded once full row logging is on again.
 
     Attributes:
-        place: every record that was written since lies at or behind it.
-        since: whoever was open then has ended below; writers were let in behind.
-        still_open: who was open then.
-        digests: of the tables as they are now, by owner.table.
+        place: every later record is at or above it.
+        since: transactions open at that time ended below it; writers were allowed again above it.
+        still_open: the transactions open at that time.
+        digests: of the altered tables, by owner.table.
     """
 
     place: int
@@ -47,14 +47,14 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What `release` saw, and `acquire`, if it has run.
+    """The facts from `release`, and from `acquire` if it has run.
 
     Attributes:
         source: the digest of server and database.
         delivered: by stream, the commit up to which everything of the tables was delivered.
-        digests: of the tables as they were, by owner.table.
-        table_ids: their `systables.tabid`, which an ALTER keeps, and DROP and CREATE do not; without
-            those of an earlier version.
+        digests: of the tables before the ALTER, by owner.table.
+        table_ids: their `systables.tabid`, which ALTER keeps and DROP and CREATE change; empty in
+            receipts of an earlier version.
     """
 
     source: str
@@ -64,7 +64,7 @@ class Receipt:
     table_ids: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Return what the file holds, but its checksum."""
+        """Return the content of the file, without its checksum."""
         known: dict[str, object] = {
             "version": VERSION,
             "source": self.source,

@@ -1,13 +1,13 @@
-"""Read how far a query is: the folders `offsets` and `commits` of its Spark checkpoint.
+"""Read a query's progress from the folders `offsets` and `commits` of its Spark checkpoint.
 
-Rule: it reads and never writes. What it does not understand is refused, with the file and a remedy.
+Rule: reads and never writes. Unknown content is rejected, with the file and a remedy.
 
     offsets/N := v1 | metadata | one line for each source: its offset, `-` for none
                  v2 | metadata | the same lines with `name:` in front
-    commits/N := v1 | metadata      there once the sink has batch N; v2 and v3 have other metadata
+    commits/N := v1 | metadata      exists once the sink has batch N; v2 and v3 have other metadata
 
-Source: Spark 4.3, OffsetSeqLog and CommitLog. Files whose names are no numbers are not batches:
-checksums (`.7.crc`) and files that were being written.
+Source: Spark 4.3, OffsetSeqLog and CommitLog. Files whose names are not numbers are not batches: they
+are checksums (`.7.crc`) or partly written files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Files of a spool: whole after a crash, of this user alone; and the remedy where the disk refuses.
+"""Crash-safe files of a spool, accessible to this user only, and remedies for disk errors.
 
-Rule: the only place in the project that calls fsync. What lies in a folder that only this user may
-write was put there by this user, so the folder is inspected and not each file. A link would lead
-elsewhere even so, and is never opened.
+Rule: the only module in the project that calls fsync. Files in a folder that only this user can write
+were written by this user, so the folder is checked and not each file. A link could point elsewhere and
+is never opened.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ def create_file(path: Path, buffering: int = -1) -> BinaryIO:
     """Create a file that only this user can open.
 
     Raises:
-        OSError: it cannot be created; FileExistsError if anything has its name, a link too.
+        OSError: it cannot be created; FileExistsError if the name exists, also as a link.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     return os.fdopen(os.open(path, flags | _NO_LINK, 0o600), "wb", buffering)

@@ -1,9 +1,9 @@
-"""Losses that were reported while a planned batch was asked for again, kept in a file for each stream.
+"""Data losses that were reported while a planned batch was requested again, one file per stream.
 
-Rule: a loss that was reported is not forgotten, although nothing may show it any more: full row logging
-is switched on again by the next stream of the table. Where Spark asks for a next offset the loss goes
-into the checkpoint (`StreamOffset.lost`); a batch that was planned before has its offset already, so
-that a file must do. It lies beside the spools where they are kept, else in the user's state folder.
+Rule: a reported loss is recorded, because it may not be detectable later: full row logging is switched
+on again by the next stream of the table. When Spark requests the next offset, the loss goes into the
+checkpoint (`StreamOffset.lost`). A batch that was planned before already has its offset, so a file is
+used. It is in the spoolPath if set, otherwise in the user's state folder.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ReportedLosses:
         If no file can be read, none could be written either.
 
         Raises:
-            AccessRefused: the file is a link or belongs to another user, so its content is not trusted.
+            AccessRefused: the file is a link or belongs to another user, so it is not trusted.
         """
         for path in self._paths(stream):
             try:

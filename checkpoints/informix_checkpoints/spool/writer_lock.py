@@ -1,8 +1,8 @@
-"""One writer for a folder: a lock that the kernel frees when its holder dies, and a number beside it.
+"""Ensure one writer per folder: a lock that the kernel releases with its process, and a number.
 
-Rule: the lock decides. The number is for file systems on which a lock can be lost (network mounts): it
-rises with every writer, stands in the names of segments, and is compared before every commit point, so
-that a writer that was thought dead and comes back writes nothing more.
+Rule: the lock decides. The number is for file systems that can lose a lock (network mounts): it rises
+with every writer, is part of the names of segments, and is checked before every commit point, so that a
+previous writer that resumes cannot write.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ logger = logging.getLogger("informix_cdc.checkpoints.spool")  # a name in logs, 
 
 
 class WriterLock:
-    """Holds a folder for one writer.
+    """Locks a folder for one writer.
 
     Args:
-        folder: made if missing.
-        wait_seconds: how long to wait for a former writer to end.
-        durable: whether folder and number shall survive a crash of the machine.
+        folder: created if missing.
+        wait_seconds: how long to wait for a previous writer to end.
+        durable: whether folder and number must survive a crash of the host.
 
     Raises:
-        AccessRefused: the former writer lives on, or the folder is not this user's own.
+        AccessRefused: the previous writer is still running, or the folder does not belong to this user.
     """
 
     def __init__(self, folder: Path, wait_seconds: float, *, durable: bool = False) -> None:
@@ -50,7 +50,7 @@ class WriterLock:
         self.fence = _number(self._file.read())
 
     def take_number(self, above: int = 0) -> None:
-        """Take the number after the last writer's; `above` is one that is known from elsewhere."""
+        """Use the next higher writer number; `above` is a number known from elsewhere."""
         self.fence = max(self.fence, above) + 1
         self._file.seek(0)
         self._file.write(b"%d" % self.fence)
