@@ -1,6 +1,6 @@
-"""The default shape: a table's columns and what is known about the change.
+"""The default shape: a table's columns and metadata columns.
 
-Rule: the schema depends on options and catalog only, never on data, so that it is known at load().
+Rule: the schema depends only on options and catalog, not on data, so that it is known at load().
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHANGE_TYPES = {
 
 
 def grouped_rows(metadata: ChangeMetadata) -> GroupedShape:
-    """Return how groups hold changes: a TRUNCATE has no row, whatever else has one."""
+    """Return the grouped form of changes: all kinds except TRUNCATE have a row."""
     return GroupedShape(
         delivered=[None, *metadata.schema.names],
         about=metadata.fields_of_coded,
@@ -42,7 +42,7 @@ def grouped_rows(metadata: ChangeMetadata) -> GroupedShape:
 
 
 class RowShape:
-    """One row per change, an update as two; one table flat, several as one struct each.
+    """One row per change, two for an update; one table flat, several as one struct each.
 
     Raises:
         BadOption: a column has the name of a metadata column.
@@ -60,11 +60,11 @@ class RowShape:
 
     @property
     def stored_schema(self) -> pa.Schema:
-        """The schema of what `encode` returns."""
+        """The schema of the batches of `encode`."""
         return self._grouped.schema if self.is_grouped else self._plain.schema
 
     def begin(self, present: Sequence[int]) -> None:
-        """Begin with the records of another sequence of transactions, all of these tables."""
+        """Start a new sequence of transactions; all records are of the tables `present`."""
         if self.is_grouped:
             self._grouped.begin(present)
 
