@@ -38,18 +38,18 @@ from informix_capture_client.transport.keywords import SECRET_PAIR, read_keyword
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One diagnostic record: `native` is Informix's own number, or the driver's (-11xxx).
+    """A diagnostic record: `native` is the Informix error number, or the driver's (-11xxx).
 
     Attributes:
-        argument: what the server put into our own sentence about `native`, empty if nothing; None where
-            the text is a driver's.
+        argument: the server's word in our text of `native`, empty if none; None if
+            the text is from a driver.
     """
 
     sqlstate: str
     native: int
     text: str
     argument: str | None = None
-    is_without_tls: bool = False  # whether something answered, and no TLS could be begun with it
+    is_without_tls: bool = False  # whether a peer answered but did not start TLS
 
 
 class OdbcFailure(Exception):
@@ -62,7 +62,7 @@ class OdbcFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a diagnostic means: which exception, why, and what to do; `{...}` are filled in."""
+    """The meaning of a diagnostic: exception, cause and remedy; `{...}` are placeholders."""
 
     kind: type[InformixCdcError]
     cause: str

@@ -1,7 +1,7 @@
-"""The conversation of PAM: what a server asks for, and the password as the one answer.
+"""The PAM conversation: the server's questions, with the password as the only answer.
 
-Rule: one question whose answer is hidden is for the password. Any other is refused with the server's
-words: nothing here could ask a person, and a password is no answer that may be shown.
+Rule: the first question with a hidden answer gets the password. Any other question is rejected with its
+text: no person can be asked, and a password must not answer a visible question.
 
 Source: IBM's JDBC driver 4.50.11 with a class for PAM; styles as in pam_conv(3).
 """
@@ -22,7 +22,7 @@ _MOST_MESSAGES = 64  # of a whole conversation: no server has more to say than t
 
 
 class TurnStyle(IntEnum):
-    """What a turn of the conversation is."""
+    """The style of a PAM message."""
 
     HIDDEN_QUESTION = 1
     SHOWN_QUESTION = 2
@@ -37,22 +37,22 @@ _REMEDY = (
 
 
 def ready() -> bytes:
-    """Return the message that begins the conversation."""
+    """Return the message that starts the conversation."""
     return u16(Message.SQ_CHALLENGE_READY)
 
 
 def response(text: bytes) -> bytes:
-    """Return the answer to a turn."""
+    """Return the response to a question."""
     return u16(Message.SQ_RESPONSE) + padded(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The server is content."""
+    """The server accepted the login."""
 
 
 class PamConversation:
-    """One conversation; says what to answer until the server is content."""
+    """A conversation; provides the responses until the server accepts or refuses."""
 
     def __init__(self, password: bytes) -> None:
         self._password = password
@@ -63,11 +63,11 @@ class PamConversation:
         return f"Conversation(messages={self._messages})"
 
     def answer(self, incoming: Incoming) -> bytes | Granted | SqliError:
-        """Take what the server says; return what to answer, or how it ended.
+        """Read the server's messages; return the response, or the result.
 
         Raises:
-            AccessRefused: the server refuses, or asks for something else.
-            ProtocolViolation: what came is no turn of a conversation.
+            AccessRefused: the server refuses, or asks another question.
+            ProtocolViolation: the bytes are not part of a PAM conversation.
         """
         found: bytes | Granted | SqliError | None = None
         while (number := incoming.u16()) != Message.SQ_EOT or found is None:
@@ -86,7 +86,7 @@ class PamConversation:
         return found
 
     def _take(self, number: int, incoming: Incoming) -> bytes | Granted | SqliError | None:
-        """Take one message; None if another follows, or the next turn does."""
+        """Read one message; return None if another message follows."""
         if number == Message.SQ_ACCEPTED:
             return Granted()
         if number == Message.SQ_ERR:
@@ -95,7 +95,7 @@ class PamConversation:
             return self._to(incoming.u16(), incoming.padded())
         if number != Message.SQ_EOT:
             incoming.refuse(f"message {number} instead of a PAM question")
-        return None  # IBM's driver answers nothing to mere messages, and reads on
+        return None  # like IBM's driver: informational messages need no response
 
     def _to(self, style: int, text: bytes) -> bytes | None:
         said = printable(text.decode("utf-8", "replace"))[:200]
