@@ -1,7 +1,7 @@
-"""Ask the server what its databases, tables and log look like.
+"""Query the server's databases, tables and log.
 
-Rule: plain SQL over a connection of its own, nothing that changes anything. The capture session has
-another connection, because a read of it may wait for seconds.
+Rule: plain read-only SQL over a separate connection. The capture session has another connection,
+because its reads may wait for seconds.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _RAW_TABLE = 0x10  # systables.flags
 
 
 class OpenSample(NamedTuple):
-    """Which transactions the server lists as open, and where its log ended before and after.
+    """The transactions that the server lists as open, and the end of its log before and after.
 
     Attributes:
-        place: at or before the first record of every transaction that is not listed and open later.
-        begins: the ids listed; of each, the start of the log file in which it began (onstat -x, "log
+        place: at or before the first record of every transaction that begins later.
+        begins: the listed ids, each with the start of the log file in which it began (onstat -x, "log
             begin"), at or before its BEGINTX.
-        log_end: beyond the last record of every transaction that had ended before.
+        log_end: after the last record of every transaction that had ended before.
     """
 
     place: int

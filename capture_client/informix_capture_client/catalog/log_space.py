@@ -1,8 +1,8 @@
-"""How much logical log a server keeps, and how long a place in it stays readable.
+"""The size of a server's logical log, and how long a position in it stays readable.
 
-Rule: facts and arithmetic of log files; what is too little is judged elsewhere. *Headroom* of a
-position: bytes that the server may write until it uses the log file of that position again, after
-which a session can no longer start there.
+Rule: facts and arithmetic only; thresholds are elsewhere. The *headroom* of a position is the number of
+bytes that the server can write until it overwrites the log file of that position, after which a session
+can no longer start there.
 
     files        7 (oldest)   8            9 (current)   never used
                  [########]   [##P#####]   [####....]    [........]
@@ -46,7 +46,7 @@ UNFLUSHED_LOG = log_page(0, 4096)
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A logical log file in use; `number` is its uniqid, `filled_at` seconds since 1970 where known."""
+    """A used logical log file; `number` is its uniqid, `filled_at` seconds since 1970 if known."""
 
     number: int
     size_bytes: int

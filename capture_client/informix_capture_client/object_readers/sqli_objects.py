@@ -1,9 +1,9 @@
-"""Smart large objects over Informix's own protocol.
+"""Read smart large objects over SQLI.
 
-Rule: opened, measured and closed by the fast path, and read by SQ_LODATA like a capture session. So do
-IBM's JDBC driver (4.50.11, 15.0.1.0) and gbase8sdb 1.1.1, by these signatures. Of the status only the
-size is taken: an INT8 of two words, the lower first, and a sign, whose bytes show the byte order. IBM's
-driver takes it big-endian; gbase8sdb, whose login states other floating point numbers, little-endian
+Rule: open, status and close use the fast path, reads use SQ_LODATA like a capture session, as in IBM's
+JDBC driver (4.50.11, 15.0.1.0) and gbase8sdb 1.1.1, with these signatures. Of the status only the size
+is used: an INT8 of two words, the lower first, and a sign, whose bytes reveal the byte order. IBM's
+driver reads it big-endian; gbase8sdb, whose login states another floating-point format, little-endian
 (decision 0092).
 """
 
@@ -78,7 +78,7 @@ class SqliObjects(ObjectReader):
 
 
 def _locator(row: Row) -> bytes | None:
-    """Return the locator of a row of one column; its text is not shown, since it may be data."""
+    """Return the locator in a row of one column; errors do not quote it, as it may be data."""
     if len(row) != 1:
         raise ProtocolViolation(
             f"The server returned {len(row)} columns instead of 1 for a large object.",

@@ -1,7 +1,7 @@
-"""The table of types: what each Informix type is in a row and becomes in Arrow.
+"""The table of types: the layout of each Informix type in a row, and its Arrow type.
 
-Rule: everything that depends on a column's declaration is worked out once, here; a type that is not
-in the tables at the foot of this file is refused before the first row.
+Rule: everything that depends on a column's declaration is determined once, here; a type that is not in
+the tables at the end of this file is rejected before the first row.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ Raw = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class FixedType:
-    """A type with one width; `decode` gets the column's values as an array of `layout`.
+    """A type with a fixed width; `decode` gets the column's values as an array of `layout`.
 
-    `null` is what NULL looks like: a column that is nothing else is never decoded.
+    `null` is the encoding of NULL; a column with only NULLs is not decoded.
     """
 
     arrow_type: pa.DataType
@@ -70,8 +70,8 @@ class FixedType:
 class VariableType:
     """A type whose size is in the record's header; `decode` gets bytes, starts and sizes.
 
-    `null` is what NULL looks like, the prefix included. `content` reads values without a prefix, as
-    they come by other ways than the log: bytes, starts, lengths, and which are NULL.
+    `null` is the encoding of NULL, with the prefix. `content` decodes values without a prefix, from
+    sources other than the log: bytes, starts, lengths, and which are NULL.
     """
 
     arrow_type: pa.DataType
