@@ -1,11 +1,12 @@
-"""What a user says of a Db2 table, and the Arrow types that follow from it.
+"""Parse declarations of Db2 tables, and derive their Arrow types.
 
-Rule: the text is read once, before the first byte; what cannot be carried exactly is refused here.
+Rule: declarations are parsed once, before decoding; types that cannot be delivered exactly are rejected
+here.
 
     "id INTEGER NOT NULL, name VARCHAR(20), cost DECIMAL(9,2), raw CHAR(8) FOR BIT DATA"
 
-Names in double quotes keep any character. TIME has no type in Spark and DECFLOAT none in Arrow, so
-both are delivered as text; so is TIMESTAMP(7) to (12), whose digits microseconds cannot hold.
+Names in double quotes may have any character. Spark has no type for TIME and Arrow none for DECFLOAT,
+so both are delivered as text, as well as TIMESTAMP(7) to (12), which exceed microseconds.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Db2Column:
     Attributes:
         kind: Db2's name of the type, in one spelling; CHAR FOR BIT DATA is BINARY.
         length: characters or bytes declared; for DECIMAL its precision, for TIMESTAMP its digits.
-        is_length_given: whether the length was declared; some formats cannot do without.
+        is_length_given: whether the length was declared; some formats require it.
     """
 
     name: str
@@ -89,7 +90,7 @@ class Db2Column:
 
     @property
     def type(self) -> pa.DataType:
-        """The type of its values where they are delivered."""
+        """The type of its delivered values."""
         if self.kind == "DECIMAL":
             return pa.decimal128(self.length, self.scale)
         if self.kind == "TIMESTAMP":
@@ -115,7 +116,7 @@ def parse_tables(tables: Mapping[str, str]) -> tuple[DeclaredTable, ...]:
 
     Raises:
         BadOption: a declaration cannot be read.
-        UnsupportedColumn: a type is none that Db2's formats carry.
+        UnsupportedColumn: a type is not supported by these formats.
     """
     return tuple(DeclaredTable(name, parse_columns(text, name)) for name, text in tables.items())
 

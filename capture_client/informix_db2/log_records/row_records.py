@@ -1,7 +1,7 @@
-"""Records of the data manager: rows inserted, deleted and updated, and undone.
+"""Decode records of the data manager: inserted, deleted and updated rows, and undos.
 
-Rule: offsets are counted from behind the log manager's header. What the layout of is not public is
-refused by its number: a row that is passed over would be missing without a word.
+Rule: offsets start after the log manager's header. Records with an undocumented layout are rejected by
+number: a skipped row would be silently missing.
 
      0 u8 component 1    1 u8 function    2 u16 table space    4 u16 table
      6 u16 flags, 0x8000 half of an update in two    12 6 row identifier
@@ -47,14 +47,14 @@ NAMED = {*KINDS, *UNDONE, *_UNKNOWN, OUT_OF_ROW, UNDO_OUT_OF_ROW}
 
 
 class UserData(NamedTuple):
-    """A row's user data, and how many bytes of it the row's header says are its fixed part."""
+    """A row's user data, and the size of its fixed part according to the row's header."""
 
     data: bytes
     fixed_bytes: int
 
 
 class RowRecord(NamedTuple):
-    """A row record; `old` and `new` are None where there is no row."""
+    """A row record; `old` and `new` are None if there is no such row."""
 
     kind: str
     space: int
@@ -66,7 +66,7 @@ class RowRecord(NamedTuple):
 
 
 class UndoRecord(NamedTuple):
-    """Takes a row change of the same row back."""
+    """Undoes a change of the same row."""
 
     kind: str
     space: int
@@ -84,7 +84,7 @@ def read_row_record(payload: bytes, endian: str) -> RowRecord | UndoRecord | Fun
     """Read a record of the data manager.
 
     Raises:
-        BadValue: it is none, or one whose layout is not public.
+        BadValue: it is not valid, or its layout is undocumented.
     """
     if len(payload) < 6:
         raise BadDb2Value("a data manager record ends inside its header")
@@ -119,7 +119,7 @@ def read_row_record(payload: bytes, endian: str) -> RowRecord | UndoRecord | Fun
 
 
 def _row(payload: bytes, at: int, endian: str) -> tuple[UserData | None, int]:
-    """Return a row's user data, None for what is the server's own, and where the row ends."""
+    """Return a row's user data, or None for an internal row, and the end of the row."""
     if at + 8 > len(payload):
         raise BadDb2Value("a row ends inside its header")
     kind, length, form, fixed_bytes = _ROW[endian](payload, at)

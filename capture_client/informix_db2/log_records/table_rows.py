@@ -1,8 +1,8 @@
-"""User data of a row to the columns of a declared table.
+"""Decode the user data of rows into the columns of a declared table.
 
-Rule: the layout is that of a table without VALUE COMPRESSION: a column after the other in the fixed
-part, a null byte behind each nullable one, and for a string its place and its length. Every place is
-checked before a byte is read there.
+Rule: the layout is that of a table without VALUE COMPRESSION: consecutive columns in the fixed part, a
+null byte after each nullable one, and for a string its offset and length. Every offset is checked
+before bytes are read.
 
     CHAR, numbers, dates   their bytes
     string                 u16 place in the user data, u16 length
@@ -62,7 +62,7 @@ Elsewhere = dict[int, bool | None]
 def misfits_of(
     lobs: LobValues, columns: Sequence[Db2Column], elsewhere: Elsewhere, is_old: bool
 ) -> list[str]:
-    """Return a sentence for each value that is not one of the row as declared."""
+    """Yield an error for each value that does not match the declared row."""
     found: list[str] = []
     for value in lobs.values():
         if value.column == STRINGS_COLUMN:
@@ -112,12 +112,12 @@ _Wrong = dict[int, str]
 
 @dataclass
 class Notes:
-    """What else is known of rows, by their place; columns are numbered from 0.
+    """Further facts of rows, by their place; columns are numbered from 0.
 
     Attributes:
         wrong: why a row cannot be delivered.
-        not_in_log: large objects that a row has, and of which neither it nor the log has the value.
-        warnings: records that do not fit a row that is delivered.
+        not_in_log: large objects whose value is neither in the row nor in the log.
+        warnings: records that do not match a delivered row.
     """
 
     wrong: _Wrong = field(default_factory=dict)
@@ -127,10 +127,10 @@ class Notes:
 
 @dataclass(frozen=True)
 class LocatedRows:
-    """Where user data of rows of one table lies, and what else the log says of some rows.
+    """The positions of user data of one table's rows, and further facts of some rows.
 
     Attributes:
-        fixed_sizes: what each row says of its fixed part.
+        fixed_sizes: the size of the fixed part stated by each row.
     """
 
     data: NDArray[np.uint8]
@@ -142,10 +142,10 @@ class LocatedRows:
 
 
 class LoggedRowReader:
-    """Reads rows of one declared table.
+    """Decodes rows of one declared table.
 
     Raises:
-        UnsupportedColumn: the values of a type are not whole in the log, or in no public layout.
+        UnsupportedColumn: values of a type are incomplete in the log, or have an undocumented layout.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class LoggedRowReader:
         return 2 * column.length if column.kind == "GRAPHIC" else width_of(column)
 
     def read(self, rows: LocatedRows) -> tuple[pa.Array, Notes]:
-        """Return rows, and what else is known of them."""
+        """Return rows, and further facts of them."""
         notes = Notes()
         wrong, elsewhere = notes.wrong, {row: Elsewhere() for row in rows.lobs}
         good = (rows.fixed_sizes == self._fixed) & (rows.sizes >= self._fixed)
@@ -199,7 +199,7 @@ class LoggedRowReader:
         return pa.StructArray.from_arrays(columns, fields=list(self.table.type)), notes
 
     def _other_layout(self, size: int, fixed_size: int) -> str:
-        """Return why a row is not one of the columns as they are declared."""
+        """Return why a row does not match the declared columns."""
         if fixed_size == self._fixed:
             return f"a row of {size} bytes, but its columns need {self._fixed}"
         ends = np.cumsum(
