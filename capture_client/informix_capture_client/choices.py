@@ -13,7 +13,7 @@ from typing import Literal
 from informix_capture_client.sql_names import NamePath, read_paths
 
 _MOST_PARTS = 3  # owner.table.column
-_GRAMMAR = "must be names of columns, or table.column, with commas, each once"
+_GRAMMAR = "must be a comma-separated list of column or table.column names, each once"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,16 @@
-"""Every exception this project raises, named for what the operator does next.
+"""Every exception that this project raises. Each class stands for one reaction of the operator.
 
     ConnectionLost     retry: the capture resumes from its last position
-    AccessRefused      fix the credentials, the address or the rights, then start again
+    AccessRefused      fix the credentials, the address or the privileges, then start again
     BadOption          fix the option that the message names
-    UnsupportedColumn  leave the column out, or change its type
-    ServerRefused      the server turned a CDC call down; its symbolic name says why
-    DataLoss           a human decides: changes exist that can no longer be delivered
-    ProtocolViolation  stop: the same bytes would come again
+    UnsupportedColumn  exclude the column, or change its type
+    ServerRefused      the server rejected a statement or CDC call; the message names the reason
+    DataLoss           an operator decides: some changes can no longer be delivered
+    ProtocolViolation  stop: a retry would read the same bytes
 
-Each prints as one line that starts with a stable code, because Spark hands on nothing but text. What
-a program decides by is a typed attribute; `facts` are for display, and nothing hangs on their keys.
-Control characters in a server's words are written out, whoever shows the error.
+An error prints as one line that starts with a stable code, because Spark passes on only the text.
+Programs decide by typed attributes; `facts` are for display only, and their keys may change. Control
+characters in text from a server are escaped.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from typing import ClassVar
 
 from informix_capture_client.printable import printable
 
-# For remedies that have rows read again: a snapshot shows the rows that are there, and nothing tells of
-# those that were deleted while no stream looked.
-EMPTY_COPY = "empty the sink's copy of the table, which keeps rows that were deleted meanwhile"
+# For remedies that read rows again. A snapshot contains existing rows only, so it does not remove rows
+# from the copy that were deleted while no stream was running.
+EMPTY_COPY = "empty the sink's copy of the table (it may contain rows that were deleted meanwhile)"
 NEW_STREAM = (
-    "empty the sink's copies of the tables, which keep rows that were deleted meanwhile, and start a"
-    " new stream with a new checkpoint and option initialSnapshot"
+    "empty the sink's copies of the tables (they may contain rows that were deleted meanwhile) and"
+    " start a new stream with a new checkpoint and option initialSnapshot"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class DriverAnswer:
-    """What a driver or server said, without secrets.
+    """The diagnostics that a driver or server returned, without secrets.
 
     Attributes:
-        sqlstate, native: of the first diagnostic record; `native` is Informix's own number.
+        sqlstate, native: of the first diagnostic record; `native` is the Informix error number.
         diagnostics: (SQLSTATE, native number, text) of every record.
     """
 
@@ -46,7 +46,7 @@ class DriverAnswer:
 
 
 class Gap(Enum):
-    """Why a stream cannot go on, although another can begin (`failOnDataLoss=false`)."""
+    """Why a stream cannot continue, although a new one can start (`failOnDataLoss=false`)."""
 
     LOG_GONE = "the log does not reach back to the position"
     LOG_ENDS_BEFORE = "the log ends before the position"
@@ -57,15 +57,15 @@ class Gap(Enum):
 
 
 class InformixCdcError(Exception):
-    """Root of every error raised here; survives pickling.
+    """Base class of all errors of this project. Instances can be pickled.
 
     Args:
-        message: one sentence: what happened, where.
-        remedy: one sentence: what to do about it.
-        is_temporary: whether the same attempt may succeed later, as when no server answers.
-        one_more_session: whether one more session may do better; if it gets no further, no other.
-        answer: what the driver said, where it was one that failed.
-        facts: for display; kept as the attribute `facts`.
+        message: one sentence: what happened, and where.
+        remedy: one sentence: what to do next.
+        is_temporary: whether the same attempt may succeed later, for example when no server answers.
+        one_more_session: whether to retry once with a new session; if that makes no progress, stop.
+        answer: the driver's diagnostics, if a driver call failed.
+        facts: values for display, stored as the attribute `facts`.
     """
 
     code: ClassVar[str] = "IFXCDC-0000"
@@ -107,7 +107,7 @@ class ConnectionLost(InformixCdcError):
     """The connection broke. Retry: the capture resumes from its last position.
 
     Args:
-        is_silence: whether the server said nothing for too long; else the connection ended.
+        is_silence: whether the server did not answer in time; if false, the connection ended.
     """
 
     code = "IFXCDC-0001"
@@ -121,7 +121,7 @@ class ConnectionLost(InformixCdcError):
 
 
 class AccessRefused(InformixCdcError):
-    """No connection, or no right: address, server name, database, user or password is wrong."""
+    """The server cannot be reached, or it refused the login, the database or a privilege."""
 
     code = "IFXCDC-0002"
 
@@ -133,10 +133,10 @@ class BadOption(InformixCdcError):
 
 
 class UnsupportedColumn(InformixCdcError):
-    """A captured column has a type that cannot be carried without changing its value.
+    """A captured column has a type whose values cannot be delivered exactly.
 
     Args:
-        columns: (table, column, type) of every one that is refused, where all were looked at.
+        columns: (table, column, type) of every unsupported column, if all columns were checked.
     """
 
     code = "IFXCDC-0004"
@@ -155,18 +155,18 @@ class UnsupportedColumn(InformixCdcError):
 
 
 class ServerRefused(InformixCdcError):
-    """The server turned a statement or a CDC call down; `facts` hold its number and name."""
+    """The server rejected a statement or a CDC call; `facts` contains the error's number and name."""
 
     code = "IFXCDC-0005"
 
 
 class DataLoss(InformixCdcError):
-    """Changes exist that can no longer be delivered exactly. A human decides.
+    """Some changes can no longer be delivered exactly. An operator decides how to continue.
 
     Args:
-        gap: set where another stream may begin; None where the bytes themselves are at fault.
-        goes_on_at: the first position at which it may, where that is known.
-        table: the one table that it is of, `database:owner.table`; empty if it is of the stream.
+        gap: the reason, if a new stream may start; None if the bytes themselves are corrupt.
+        goes_on_at: the first position at which a stream may resume, if known.
+        table: the affected table, `database:owner.table`; empty if the whole stream is affected.
     """
 
     code = "IFXCDC-0006"
@@ -189,10 +189,10 @@ class DataLoss(InformixCdcError):
 
 
 class ProtocolViolation(InformixCdcError):
-    """The server sent bytes we cannot explain. Stop: retrying would read the same bytes.
+    """The server sent bytes that do not follow the protocol. A retry would read the same bytes.
 
     Args:
-        record: the place in its block of the first bad record; those before it are sound.
+        record: the index of the first bad record in its block; the records before it are valid.
     """
 
     code = "IFXCDC-0007"

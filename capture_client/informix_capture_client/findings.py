@@ -1,6 +1,7 @@
-"""What a check says: a finding with a state, a sentence and the command that mends it.
+"""The result of a check: a finding with a state, a sentence and a remedy.
 
-Rule: one form for the doctor, which shows findings, and for the source, which raises the failures.
+Rule: the doctor and the source use the same findings: the doctor prints them, the source raises the
+failures.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from informix_capture_client.shell_commands import command
 
 
 class State(StrEnum):
-    """How a check ended; only a failure keeps a capture from starting."""
+    """The result of a check; only a failure prevents a capture from starting."""
 
     OK = "ok"
     WARNING = "warning"
@@ -24,7 +25,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """Stands for a fact that is not known; `was_asked` False: something earlier was in the way."""
+    """An unknown fact. `was_asked` is False if an earlier failure prevented the query."""
 
     reason: str
     remedy: str = ""
@@ -33,14 +34,14 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One answer of one check.
+    """One result of one check.
 
     Attributes:
-        check: the check's name; does not change between releases.
-        found: what was found; with `table` set, what is to be said of that table.
-        remedy: the statement or option that mends it; empty where nothing is wrong.
-        command: the words of a command of informix-cdc that follows the remedy, if there is one.
-        kind: what the source raises, if this is a failure.
+        check: the check's name; it does not change between releases.
+        found: a sentence; if `table` is set, the predicate of a sentence about that table.
+        remedy: the statement or option that fixes the problem; empty if there is none.
+        command: the arguments of an informix-cdc command that follows the remedy, if any.
+        kind: the class of the error that the source raises for a failure.
     """
 
     check: str
@@ -53,29 +54,29 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """The remedy, with its command as it is pasted into a shell."""
+        """The remedy, followed by its command in a form that can be pasted into a shell."""
         return f"{self.remedy} {command(*self.command)}" if self.command else self.remedy
 
     @property
     def sentence(self) -> str:
-        """What was found, of which table."""
+        """The finding as a sentence, with its table."""
         return f"table {self.table} {self.found}" if self.table else self.found
 
     def error(self) -> InformixCdcError:
-        """Return the error that says the same."""
+        """Return the error to raise for this finding."""
         facts: dict[str, Any] = {"table": self.table} if self.table else {}
         return self.kind(self.sentence, self.advice, check=self.check, **facts)
 
 
 def ok(check: str, found: str, *, table: str = "") -> Finding:
-    """Return that nothing is wrong."""
+    """Return a finding without a problem."""
     return Finding(check, State.OK, found, table=table)
 
 
 def warning(
     check: str, found: str, remedy: str, *, table: str = "", command: tuple[str, ...] = ()
 ) -> Finding:
-    """Return that a capture works, and what may go wrong later."""
+    """Return a finding that does not prevent a capture but may cause problems later."""
     return Finding(check, State.WARNING, found, remedy, table, command=command)
 
 
@@ -87,11 +88,11 @@ def failure(
     table: str = "",
     kind: type[InformixCdcError] = BadOption,
 ) -> Finding:
-    """Return that no capture can work."""
+    """Return a finding that prevents a capture."""
     return Finding(check, State.FAILURE, found, remedy, table, kind)
 
 
 def require(finding: Finding) -> None:
-    """Raise what keeps a capture from starting; anything less is left to the doctor."""
+    """Raise the error of a failure; ignore other findings, which the doctor prints."""
     if finding.state is State.FAILURE:
         raise finding.error()

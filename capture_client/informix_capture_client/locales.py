@@ -63,8 +63,9 @@ def codec_of(locale: str) -> str:
     if _is_code_set(candidate):
         return codecs.lookup(candidate).name
     raise BadOption(
-        f"the code set of locale {locale!r} is not known.",
-        "Set option dbLocale to the database's locale with a code set name, such as en_us.8859-1.",
+        f"the code set of locale {locale!r} is unknown.",
+        "Set option dbLocale to the database's locale with the name of a code set, such as"
+        " en_us.8859-1.",
         locale=locale,
     )
 

@@ -80,7 +80,7 @@ def parse(text: str) -> int:
         place = int(found[1]) << _LOG_SHIFT | offset if offset >> _LOG_SHIFT == 0 else -1
     if 0 <= place < 1 << 63:
         return place
-    raise BadOption(f"{text!r} is not a position.", "Write log:0xposition or one integer.")
+    raise BadOption(f"{text!r} is not a position.", "Write log:0xposition, or an integer.")
 
 
 class LogEnd(NamedTuple):

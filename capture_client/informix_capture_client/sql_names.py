@@ -42,7 +42,7 @@ def read_paths(text: str) -> Iterator[NamePath]:
     while at < len(text) or path:
         step = _STEP.match(text, at)
         if step is None:
-            raise ValueError(f"{text[at : at + _SHOWN]!r} is no name")
+            raise ValueError(f"{text[at : at + _SHOWN]!r} is not a name")
         at, path = step.end(), (*path, unquoted(step[1]))
         if step[2] != ".":
             yield path
@@ -65,7 +65,7 @@ def quoted(name: str) -> str:
 
 
 def delimited(name: str) -> str:
-    """Return a name for a statement, in quotes: it may be a word of SQL, such as order or select.
+    """Return a name in double quotes for a statement, because it may be an SQL keyword.
 
     Every connection is opened with DELIMIDENT.
 
@@ -77,10 +77,10 @@ def delimited(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableName:
-    """`database:owner.table`, the form in which every CDC function wants it.
+    """`database:owner.table`, the form that every CDC function expects.
 
-    The owner is empty where the user left it out: no table has such a name, and the catalog says which
-    ones may be meant.
+    The owner is empty if the user omitted it. No table matches such a name; the catalog then suggests
+    tables with the same name.
     """
 
     database: str
@@ -93,19 +93,19 @@ class TableName:
 
     @property
     def in_statements(self) -> str:
-        """Owner and table for a statement: an ANSI database reads a plain owner in capitals."""
+        """Quoted owner and table: an ANSI database folds an unquoted owner to upper case."""
         return f"{delimited(self.owner)}.{delimited(self.table)}"
 
     @classmethod
     def parse(cls, text: str, database: str) -> TableName:
-        """Read `owner.table`, optionally with the database in front; odd names in double quotes.
+        """Parse `owner.table` with an optional database; names that are not plain in double quotes.
 
         Args:
-            text: the name; without an owner it is read, and found in no catalog.
-            database: the one that is captured; empty where that is not known.
+            text: the name; a name without an owner is accepted, but no table in the catalog matches it.
+            database: the captured database; empty if unknown.
 
         Raises:
-            BadOption: it is no name, or the table lies in another database.
+            BadOption: the text is not a table name, or the table is in another database.
         """
         found = _TABLE.fullmatch(text.strip())
         if not found:
@@ -113,14 +113,14 @@ class TableName:
         if database and found[1] not in (None, database):
             raise BadOption(
                 f"table {text.strip()!r} is not in database {database!r}.",
-                "One stream captures one database.",
+                "A stream captures one database: remove the table, or start another query for it.",
             )
         return cls(database, _meant(found[2] or ""), _meant(found[3]))
 
 
 @dataclass(frozen=True, slots=True)
 class TablePattern:
-    """`owner.ord*`: tables of a database by the beginning, the end or any part of their names."""
+    """A pattern such as `owner.ord*` that matches tables of a database by their names."""
 
     database: str
     owner: str
@@ -131,21 +131,21 @@ class TablePattern:
 
     @classmethod
     def parse(cls, text: str, database: str) -> TablePattern:
-        """Read `owner.table` with stars in it, each of which stands for any characters.
+        """Parse a pattern `owner.table`, in which `*` matches any characters.
 
         Raises:
-            BadOption: it is something else, or of another database.
+            BadOption: the text is not a pattern, or names another database.
         """
         found = _PATTERN.fullmatch(text.strip())
         if not found or found[1] not in (None, database):
             raise BadOption(
-                f"{text.strip()!r} is not a pattern of tables of database {database!r}.",
-                "Write owner.name with * for any characters, such as informix.* or informix.ord*.",
+                f"{text.strip()!r} is not a table pattern for database {database!r}.",
+                "Write owner.name, where * matches any characters: informix.* or informix.ord*.",
             )
         return cls(database, found[2], found[3])
 
     def matches(self, name: TableName) -> bool:
-        """Tell whether a table is one of these."""
+        """Return whether a table matches the pattern."""
         return fnmatchcase(name.owner, self.owner) and fnmatchcase(name.table, self.table)
 
 
@@ -154,12 +154,12 @@ def _how_to_write(text: str) -> str:
         return "Separate tables by commas: owner.table,owner.table."
     if _OF_PATTERNS.search(text):
         return (
-            "Of patterns only * is known, and no list in brackets: name each table, owner.table, with"
-            " commas between them, or write a pattern such as informix.ord*."
+            "Patterns support only *, and no lists in brackets: separate table names by commas, as in"
+            " owner.table,owner.table, or write a pattern such as informix.ord*."
         )
-    return 'Write a name that is not plain in double quotes: owner."Table Name".'
+    return 'Write names with spaces or special characters in double quotes: owner."Table Name".'
 
 
 def _meant(name: str) -> str:
-    """Return a name as the catalog has it; unlike SQL, a plain one keeps its case."""
+    """Return a name as the catalog stores it; unlike in SQL, an unquoted name keeps its case."""
     return unquoted(name) if name.startswith('"') else name

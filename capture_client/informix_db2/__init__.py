@@ -1,8 +1,8 @@
-"""Three formats of Db2 that other software writes, to rows as changes of Informix have.
+"""Decode three Db2 formats written by other software into rows like those of Informix changes.
 
-Rule: bytes and values in, values out; of everything else of ours only errors are known here, and
-nothing else of ours knows this. Layouts are those of the vendors' pages, which each file names;
-docs/db2.md says what is assumed beyond them.
+Rule: bytes and values in, values out. This package uses only the errors of this project, and no other
+package depends on it. Layouts follow the vendors' pages that each file names; docs/db2.md lists further
+assumptions.
 
     q_messages/     delimited messages of Q Replication's event publishing
     log_records/    log records of Db2 for Linux, UNIX and Windows, with large objects

@@ -1,7 +1,7 @@
-"""Fields of fixed width to Arrow columns, whole columns at a time.
+"""Decode fixed-width fields into Arrow columns, whole columns at a time.
 
-Rule: a field is a row of a matrix of bytes. Packed digits become text first, so that one place decides
-what a date or a decimal is; a nibble that is no digit makes the value bad.
+Rule: a field is a row of a matrix of bytes. Packed digits are converted to text first, so that one
+function parses dates and decimals; a nibble that is not a digit makes the value invalid.
 
     packed decimal   digits, the last nibble is the sign: C A E F plus, D B minus (IBM, z/Architecture)
     packed digits    of a date 4 bytes, of a time 3, of a timestamp 7 and its fraction
@@ -49,7 +49,7 @@ def numbers_of(fields: Matrix, code: str, order: Order) -> NDArray[np.generic]:
 
 
 def width_of(column: Db2Column) -> int:
-    """Return how many bytes a numeric column has, or one of packed digits."""
+    """Return the bytes of a numeric column or a column of packed digits."""
     if column.kind in _NUMPY:
         return int(_NUMPY[column.kind][1])
     widths = {
@@ -62,7 +62,7 @@ def width_of(column: Db2Column) -> int:
 
 
 def number_reader(column: Db2Column, order: Order, *, is_hex_float: bool = False) -> _FieldReader:
-    """Return what reads a column of integers or floats."""
+    """Return the decoder of a column of integers or floats."""
     code, kind = _NUMPY[column.kind], column.type
 
     def read(fields: Matrix, valid: Bools) -> tuple[pa.Array, list[int]]:
@@ -75,7 +75,7 @@ def number_reader(column: Db2Column, order: Order, *, is_hex_float: bool = False
 
 
 def decimal_reader(column: Db2Column) -> _FieldReader:
-    """Return what reads a column of packed decimals."""
+    """Return the decoder of a column of packed decimals."""
     count, scale, parse = 2 * (column.length // 2 + 1) - 1, column.scale, reader_of(column)
 
     def read(fields: Matrix, valid: Bools) -> tuple[pa.Array, list[int]]:
@@ -92,7 +92,7 @@ def decimal_reader(column: Db2Column) -> _FieldReader:
 
 
 def packed_moment_reader(column: Db2Column) -> _FieldReader:
-    """Return what reads a column of dates, times or timestamps of packed digits."""
+    """Return the decoder of a column of dates, times or timestamps in packed digits."""
     pattern = {"DATE": _DATE, "TIME": _TIME}.get(column.kind, _DATE + "-" + _TIME)
     parse = reader_of(column)
     digits = column.length if column.kind == "TIMESTAMP" else 0
@@ -117,12 +117,12 @@ def hexadecimal_of(fields: Matrix, valid: Bools) -> pa.Array:
 
 
 def digits_of(nibbles: Matrix) -> Matrix:
-    """Return digits as characters; what is none becomes a question mark, which nothing can read."""
+    """Return digits as characters; an invalid digit becomes a question mark, which does not parse."""
     return np.where(nibbles > 9, _NO_DIGIT, nibbles + ord("0")).astype(np.uint8)
 
 
 def punctuated(digits: Matrix, pattern: str, fraction: int) -> Matrix:
-    """Put digits where a pattern has zeros, and as many more behind a point."""
+    """Insert digits at the zeros of a pattern, and the remaining ones after a point."""
     pattern += "." + "0" * fraction if fraction else ""
     made = np.tile(np.frombuffer(pattern.encode(), np.uint8), (len(digits), 1))
     places = np.flatnonzero(made[0] == ord("0")) if len(digits) else np.empty(0, np.int64)
@@ -149,9 +149,9 @@ def _rows_of(characters: Matrix, valid: Bools, kind: pa.DataType) -> pa.Array:
 
 
 def _hex_floats(fields: Matrix, valid: Bools, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
-    """Read floats of System/360, to the nearest that IEEE has: of 56 bits a double holds 53.
+    """Decode System/360 floats to the nearest IEEE value: a double has 53 of the 56 bits.
 
-    What a REAL of IEEE has no room for is bad: 16^63 is.
+    Values that do not fit in an IEEE REAL, such as 16^63, are invalid.
     """
     width = fields.shape[1]
     sign, exponent = fields[:, 0] >> 7, (fields[:, 0] & 0x7F).astype(np.int64) - 64

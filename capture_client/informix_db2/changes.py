@@ -1,7 +1,7 @@
-"""Changes as the three decoders hand them on: one entry a change, images beside it by table.
+"""The changes that the decoders return: one entry per change, with images by table.
 
-Rule: columns only. What a change has in common with others is an array; its row is a place in an array
-of rows of its table, or the bytes of a table that nobody declared.
+Rule: columns only. Values of all changes are arrays; a row is an index into an array of rows of its
+table, or bytes for an undeclared table.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Image:
     """Rows of one table, before or after a change.
 
     Attributes:
-        changes: the change that each row belongs to, growing.
-        rows: what was decoded: a struct a row, or what an undeclared row is delivered as.
+        changes: the change of each row, ascending.
+        rows: the decoded rows: one struct per row, or the delivered value of an undeclared row.
     """
 
     changes: IntArray
@@ -33,13 +33,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Db2Changes:
-    """Changes in the order of their delivery.
+    """Changes in delivery order.
 
     Attributes:
         kinds: insert, delete, update, truncate, ...
-        befores, afters: by place of the table among those declared; the last is the undeclared ones.
-        about: what every change has: `_commit_lsn`, `_transaction_id`, `_table` and more.
-        values: the value, in its batch, that each comes from.
+        befores, afters: by index of the declared table; the last entry is for undeclared tables.
+        about: the metadata of every change: `_commit_lsn`, `_transaction_id`, `_table` and more.
+        values: the index of the input value of each change.
     """
 
     kinds: pa.Array
@@ -78,12 +78,12 @@ def _moved(image: Image, moved: IntArray) -> Image:
 
 
 def placed(image: Image, count: int) -> pa.Array:
-    """Return one entry a change: its row, or NULL."""
+    """Return one entry per change: its row, or NULL."""
     places = np.full(count, -1, np.int64)
     places[image.changes] = np.arange(len(image.changes))
     return image.rows.take(with_nulls(places))
 
 
 def with_nulls(places: IntArray) -> pa.Array:
-    """Return places as indices, NULL for those below zero."""
+    """Return places as indices, with NULL for negative ones."""
     return pa.array(places, pa.int64(), mask=places < 0)

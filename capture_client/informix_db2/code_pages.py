@@ -1,8 +1,8 @@
-"""Texts of a code page to UTF-8, whole columns at a time.
+"""Decode text of a code page to UTF-8, whole columns at a time.
 
-Rule: a byte that the code page does not have is an error that names the value, never another character.
-A name is Python's, or a CCSID's number: 37, 1047, 1208. Code page 1047 is not among Python's: it is 037
-with six characters elsewhere (IBM's tables of both code pages).
+Rule: an invalid byte is an error that names the value; it is never replaced. A name is a Python codec
+or a CCSID: 37, 1047, 1208. Python has no code page 1047: it is 037 with six characters at other
+positions (IBM's tables of both code pages).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOVED_IN_1047 = {0x5F: "^", 0xAD: "[", 0xB0: "¬", 0xBA: "Ý", 0xBB: "¨", 0xBD
 
 
 class CodePage:
-    """A code page: `is_single_byte` where each byte is one character, whatever stands before it."""
+    """A code page; `is_single_byte` if each byte is one character, independent of context."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -56,7 +56,7 @@ class CodePage:
             self._unknown = np.array([character == "\ufffd" for character in self._characters])
 
     def encode(self, text: str) -> bytes:
-        """Return a text's bytes; raises UnicodeEncodeError for a character that it has not."""
+        """Encode a text; raises UnicodeEncodeError for an unsupported character."""
         if self._characters is None:
             return text.encode(self.name)
         places = [self._characters.find(character) for character in text]
@@ -68,13 +68,13 @@ class CodePage:
         """Return the text of bytes.
 
         Raises:
-            BadValue: they are no text of this code page.
+            BadValue: they are not valid text in this code page.
         """
         if self._characters is not None:
             text = "".join([self._characters[byte] for byte in data])
             if "\ufffd" not in text:
                 return text
-            raise BadDb2Value(f"byte {text.index(chr(0xFFFD))} is no character of {self.name}")
+            raise BadDb2Value(f"byte {text.index(chr(0xFFFD))} is not a character of {self.name}")
         try:
             return data.decode(self.name)
         except (UnicodeDecodeError, ValueError) as reason:
@@ -86,7 +86,7 @@ class CodePage:
         """Return binary values as strings, NULLs as they are.
 
         Raises:
-            BadValue: one is no text; `place` says which.
+            BadValue: one is not valid text; `place` is its index.
         """
         if self.is_utf8:
             try:
@@ -103,7 +103,7 @@ class CodePage:
             raise self._first_bad(values) from None
 
     def texts_and_bad(self, values: pa.Array) -> tuple[pa.Array, dict[int, str]]:
-        """Return binary values as strings, NULL for those that are none, and what is wrong."""
+        """Return binary values as strings, NULL for invalid ones, and the errors."""
         try:
             return self.texts(values), {}
         except BadDb2Value:
@@ -160,7 +160,7 @@ def code_page(name: str | int) -> CodePage:
     """Return the code page of a name or a CCSID.
 
     Raises:
-        BadOption: there is none.
+        BadOption: it is unknown.
     """
     number = int(name) if str(name).isdecimal() and str(name).isascii() and len(str(name)) < 8 else None
     known = _CCSIDS.get(number) if number is not None else str(name).lower()
@@ -171,8 +171,8 @@ def code_page(name: str | int) -> CodePage:
         "".encode(known)
     except (LookupError, ValueError):
         raise BadOption(
-            f"encoding: {name!r} is no code page that is known here.",
-            "Name one of Python's, such as utf-8, cp037, cp1140, or a CCSID, such as 1208 or 1047.",
+            f"encoding: {name!r} is not a known code page.",
+            "Use a Python codec, such as utf-8, cp037 or cp1140, or a CCSID, such as 1208 or 1047.",
         ) from None
     return CodePage(known)
 

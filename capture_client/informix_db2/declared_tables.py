@@ -1,11 +1,12 @@
-"""What a user says of a Db2 table, and the Arrow types that follow from it.
+"""Parse declarations of Db2 tables, and derive their Arrow types.
 
-Rule: the text is read once, before the first byte; what cannot be carried exactly is refused here.
+Rule: declarations are parsed once, before decoding; types that cannot be delivered exactly are rejected
+here.
 
     "id INTEGER NOT NULL, name VARCHAR(20), cost DECIMAL(9,2), raw CHAR(8) FOR BIT DATA"
 
-Names in double quotes keep any character. TIME has no type in Spark and DECFLOAT none in Arrow, so
-both are delivered as text; so is TIMESTAMP(7) to (12), whose digits microseconds cannot hold.
+Names in double quotes may have any character. Spark has no type for TIME and Arrow none for DECFLOAT,
+so both are delivered as text, as well as TIMESTAMP(7) to (12), which exceed microseconds.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Db2Column:
     Attributes:
         kind: Db2's name of the type, in one spelling; CHAR FOR BIT DATA is BINARY.
         length: characters or bytes declared; for DECIMAL its precision, for TIMESTAMP its digits.
-        is_length_given: whether the length was declared; some formats cannot do without.
+        is_length_given: whether the length was declared; some formats require it.
     """
 
     name: str
@@ -89,7 +90,7 @@ class Db2Column:
 
     @property
     def type(self) -> pa.DataType:
-        """The type of its values where they are delivered."""
+        """The type of its delivered values."""
         if self.kind == "DECIMAL":
             return pa.decimal128(self.length, self.scale)
         if self.kind == "TIMESTAMP":
@@ -115,7 +116,7 @@ def parse_tables(tables: Mapping[str, str]) -> tuple[DeclaredTable, ...]:
 
     Raises:
         BadOption: a declaration cannot be read.
-        UnsupportedColumn: a type is none that Db2's formats carry.
+        UnsupportedColumn: a type is not supported by these formats.
     """
     return tuple(DeclaredTable(name, parse_columns(text, name)) for name, text in tables.items())
 
@@ -133,16 +134,16 @@ def parse_columns(text: str, table: str) -> tuple[Db2Column, ...]:
     names = [column.name.lower() for column in columns]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise BadOption(
-            f"tables: {table} has two columns {twice!r}; Spark does not tell upper case from lower.",
-            "Give one of them another name: only the order counts.",
+            f"tables: {table} has two columns named {twice!r}; Spark ignores case in column names.",
+            "Rename one of them: only the order of the columns matters.",
         )
     return columns
 
 
 def _unreadable(table: str, piece: str) -> BadOption:
     return BadOption(
-        f"tables: {piece.strip()!r} of {table} is no column.",
-        "Write name, type and, where it holds, NOT NULL: id INTEGER NOT NULL, name VARCHAR(20).",
+        f"tables: {piece.strip()!r} of {table} is not a column declaration.",
+        "Write name, type and optionally NOT NULL, as in: id INTEGER NOT NULL, name VARCHAR(20).",
     )
 
 
@@ -158,8 +159,8 @@ def _column(piece: str, table: str) -> Db2Column:
         kind = _BITS.get(kind, f"{kind} FOR BIT DATA")
     if kind not in _FIXED_TYPES and kind not in ("DECIMAL", "TIMESTAMP"):
         raise UnsupportedColumn(
-            f"tables: column {name} of {table} has type {kind}, which these formats do not carry.",
-            "Declare what the bytes hold, or leave the table undeclared: then they come as they are.",
+            f"tables: column {name} of {table} has type {kind}, which these formats do not support.",
+            "Declare the type of the stored bytes. Rows of undeclared tables are delivered as bytes.",
         )
     if written == "FLOAT" and found["first"]:
         return Db2Column(name, _float_of(int(found["first"]), f"{name} of {table}"), 0, 0, *flags)
@@ -171,9 +172,9 @@ def _float_of(digits: int, where: str) -> str:
     """Return the type of FLOAT(n), which is REAL up to 21 on z/OS and up to 24 elsewhere."""
     if not 1 <= digits <= 53 or 21 < digits < 25:
         raise BadOption(
-            f"tables: column {where} is FLOAT({digits}), which has 4 bytes on one platform and 8 on"
-            " another, or none.",
-            "Write REAL for 4 bytes, DOUBLE for 8.",
+            f"tables: column {where} is FLOAT({digits}), whose size depends on the platform or which is"
+            " not valid.",
+            "Write REAL for 4 bytes, or DOUBLE for 8.",
         )
     return "REAL" if digits <= 21 else "DOUBLE"
 
@@ -187,7 +188,7 @@ def _length(kind: str, first: str | None, second: str | None, where: str) -> tup
     least = 0 if kind == "TIMESTAMP" else 1
     if (first is not None and not least <= length <= _MOST.get(kind, 2**31)) or scale > length:
         raise BadOption(
-            f"tables: column {where} has a length or scale that {kind} cannot have.",
-            f"Db2 allows a precision up to {MAX_PRECISION}, and TIMESTAMP(0) to (12).",
+            f"tables: column {where} has a length or scale that is not valid for {kind}.",
+            f"Db2 allows a precision up to {MAX_PRECISION}, and TIMESTAMP(0) to TIMESTAMP(12).",
         )
     return length, scale

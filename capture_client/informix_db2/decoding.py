@@ -1,7 +1,7 @@
-"""Values of a column to batches of rows: a decoder, a delivery, and what is done with bad bytes.
+"""Decode the values of a column into batches of rows, and handle invalid bytes.
 
-Rule: values are put end to end up to a limit, since a message is too small to be decoded by itself; a
-row remembers which value it comes from, and a record never reaches from one value into another.
+Rule: values are concatenated up to a limit, because a message is too small to be decoded alone. A row
+has the index of its value, and a record never spans values.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class ChangeReader(Protocol):
     """A decoder of one format."""
 
     def changes(self, values: ColumnValues, refusals: Refusals) -> Iterator[Db2Changes | None]:
-        """Yield changes in order; None where bytes were refused only."""
+        """Yield changes in order; None if bytes were only rejected."""
         ...
 
     def finish(self, refusals: Refusals) -> Iterator[Db2Changes | None]:
-        """Yield what was held back until there are no more values."""
+        """Yield the changes that were held back until the end of all values."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedRows:
-    """Rows, and the place among the values given that each comes from."""
+    """Rows, with the index of the input value of each."""
 
     batch: pa.RecordBatch
     values: IntArray
@@ -44,7 +44,7 @@ class DecodedRows:
 
 @dataclass(frozen=True)
 class Decoder:
-    """Decodes values of one format in one form."""
+    """Decodes values of one format."""
 
     reader: ChangeReader
     delivery: Delivery
@@ -59,15 +59,15 @@ class Decoder:
         """Yield the rows of values, in order; NULL has none.
 
         Raises:
-            ProtocolViolation: bytes are bad, and `bad="fail"`.
-            BadOption: a value is larger than may be.
+            ProtocolViolation: bytes are invalid, and `bad="fail"`.
+            BadOption: a value exceeds `max_value_bytes`.
         """
         for value, name in zip(values, names, strict=True):
             if value is not None and len(value) > self.max_value_bytes:
                 raise BadOption(
                     f"{name} has {len(value)} bytes, more than max_value_bytes={self.max_value_bytes}.",
-                    "Give max_value_bytes a larger number, and workers some times as much memory; or"
-                    " cut the file where it is written.",
+                    "Raise max_value_bytes, and give workers several times as much memory; or split"
+                    " the file where it is written.",
                 )
         for first, pieces in _together(values):
             named = list(names[first : first + len(pieces)])
@@ -75,10 +75,10 @@ class Decoder:
                 yield DecodedRows(rows.batch, rows.values + first)
 
     def finish(self) -> Iterator[DecodedRows]:
-        """Yield the rows that were held back until there are no more values; they come from none: -1.
+        """Yield the rows that were held back until the end of all values; their value index is -1.
 
         Raises:
-            ProtocolViolation: bytes are bad, and `bad="fail"`.
+            ProtocolViolation: bytes are invalid, and `bad="fail"`.
         """
         values = ColumnValues.of([], [])
         refusals = Refusals(values, self.delivery.is_bad_row)
@@ -108,7 +108,7 @@ class Decoder:
 
 
 def _together(values: Sequence[bytes | None]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield runs of values that are decoded together, and the place of the first of each."""
+    """Yield runs of values that are decoded together, with the index of the first one."""
     first, size_bytes, run = 0, 0, list[bytes]()
     for value in values:
         if run and size_bytes + len(value or b"") > TOGETHER_BYTES:

@@ -1,6 +1,6 @@
-"""The decoder of each format, made of what a user says.
+"""Create the decoder of each format from the user's options.
 
-Rule: every option is read and refused here, before the first byte.
+Rule: all options are checked here, before decoding.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def q_messages_decoder(
     """Return the decoder of delimited messages.
 
     Raises:
-        BadOption: an option is none, or a declaration cannot be read.
+        BadOption: an option is not valid, or a declaration cannot be parsed.
     """
     declared = parse_tables(tables or {})
     delivery = _delivery(declared, UNDECLARED, MORE, shape, bad, "db2-q-messages")
@@ -55,8 +55,8 @@ def log_records_decoder(
     """Return the decoder of log records.
 
     Raises:
-        BadOption: an option is none, or a declaration cannot be read.
-        UnsupportedColumn: a type has a layout in the log that is not public.
+        BadOption: an option is not valid, or a declaration cannot be parsed.
+        UnsupportedColumn: a type has an undocumented layout in the log.
     """
     declared = parse_tables(tables or {})
     delivery = _delivery(declared, ROW_OF_RECORDS, MORE_OF_RECORDS, shape, bad, "db2-log-records")
@@ -73,8 +73,8 @@ def logical_log_decoder(
     """Return the decoder of logical log data files.
 
     Raises:
-        BadOption: an option is none, or a declaration or the control file cannot be read.
-        UnsupportedColumn: values of a type are not in the row, or have no public layout.
+        BadOption: an option is not valid, or a declaration or the control file cannot be parsed.
+        UnsupportedColumn: values of a type are not in the row, or have an undocumented layout.
     """
     declared = parse_tables(tables or {})
     delivery = _delivery(declared, ROW_OF_LOGICAL, MORE_OF_LOGICAL, shape, bad, "db2-logical-log")
@@ -96,5 +96,5 @@ def _delivery(
 
 def _one_of(option: str, given: str, known: tuple[str, ...]) -> str:
     if given not in known:
-        raise BadOption(f"{option} is {given!r}.", f"It may be {' or '.join(known)}.")
+        raise BadOption(f"{option} is {given!r}.", f"Use {' or '.join(known)}.")
     return given

@@ -30,10 +30,10 @@ from informix_db2.q_messages import QMessageSettings
 _ENCODINGS = ("utf-8", "cp037")
 _SHOWN_TABLES = 10
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_NOTHING = "none of the three formats: no change was found in any way to read it"
+_NOTHING = "none of the three formats: no change was found with any settings"
 _HEADER_ONLY = (
-    "begins as delimited messages do, but no change was found: name their encoding and delimiters, as"
-    " the publishing queue map has them"
+    "starts like delimited messages, but no change was found: set encoding and delimiters to those"
+    " of the publishing queue map"
 )
 
 

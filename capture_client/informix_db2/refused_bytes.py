@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from informix_capture_client.errors import ProtocolViolation
 
-REMEDY = (
-    "Look at these bytes; with bad='row' they come as a row with the reason, and the rest is read on."
-)
+REMEDY = "Check these bytes. With bad='row' they become a row with the reason, and reading continues."
 
 
 class BadDb2Value(Exception):

@@ -71,8 +71,8 @@ class Delivery:
         names = [field.name.lower() for field in self.schema]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise BadOption(
-                f"tables: column {twice!r} has the name of another column, or of one every row gets.",
-                "Give it another name in its declaration: only the order counts.",
+                f"tables: column {twice!r} has the same name as another column or a metadata column.",
+                "Rename it in its declaration: only the order of the columns matters.",
             )
 
     @property

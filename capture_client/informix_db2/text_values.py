@@ -76,7 +76,7 @@ def read_what_can_be(
 
 def _require(texts: pa.Array, pattern: str) -> None:
     if pc.all(pc.match_substring_regex(texts, pattern)).as_py() is False:
-        raise BadDb2Value("no such value")
+        raise BadDb2Value("not a valid value")
 
 
 def _signless(texts: pa.Array) -> pa.Array:
@@ -135,7 +135,7 @@ def _in_years(values: pa.Array) -> pa.Array:
     found = pc.min_max(values)
     first, last = (pa.scalar(year, values.type).value for year in _YEARS)
     if found["min"].is_valid and not first <= found["min"].value <= found["max"].value <= last:
-        raise BadDb2Value("no such year")
+        raise BadDb2Value("not a valid year")
     return values
 
 

@@ -1,6 +1,6 @@
-"""What a stream remembers: captured rows until Spark has them, and where it stands.
+"""The durable state of a stream: captured rows until Spark has read them, and its offsets.
 
-Rule: no network and no Spark; of the client it knows positions, errors, failpoints and log events.
+Rule: no network and no Spark; uses only positions, errors, failpoints and log events of the client.
 """
 
 __all__: list[str] = []

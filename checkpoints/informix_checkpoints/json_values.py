@@ -1,6 +1,6 @@
-"""Values of files that we have written, as JSON has them: what is not as it should be is refused.
+"""Read typed values from parsed JSON, and reject values of another type.
 
-Rule: a ValueError names the value; whoever knows the file names the file.
+Rule: a ValueError names the value; the caller names the file.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 
 def mapping(given: object, what: str) -> Mapping[str, object]:
-    """Return an object of JSON.
+    """Return a JSON object.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is of another type.
     """
     if not isinstance(given, Mapping):
         raise ValueError(f"{given!r} is not {what}")
@@ -20,10 +20,10 @@ def mapping(given: object, what: str) -> Mapping[str, object]:
 
 
 def number(given: object) -> int:
-    """Return a whole number of at most 63 bits, not below zero.
+    """Return a non-negative integer of at most 63 bits.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is of another type.
     """
     if type(given) is not int or not 0 <= given < 1 << 63:
         raise ValueError(f"{given!r} is not a number")
@@ -31,11 +31,11 @@ def number(given: object) -> int:
 
 
 def text(given: object) -> str:
-    """Return a text.
+    """Return a string.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is of another type.
     """
     if not isinstance(given, str):
-        raise ValueError(f"{given!r} is not a text")
+        raise ValueError(f"{given!r} is not a string")
     return given

@@ -1,4 +1,4 @@
-"""The most that one micro-batch takes; light to import."""
+"""The limits of one micro-batch; cheap to import."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """The most that a batch takes, each None without a limit; bytes are those in the spool."""
+    """The maximum size of a batch; None means no limit. Bytes are counted as in the spool."""
 
     rows: int | None = None
     size_bytes: int | None = None
@@ -15,5 +15,5 @@ class BatchLimits:
 
     @property
     def are_none(self) -> bool:
-        """Tell whether a batch takes whatever is there."""
+        """Return whether there is no limit."""
         return self.rows is None and self.size_bytes is None and self.transactions is None

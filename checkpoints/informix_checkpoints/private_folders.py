@@ -1,8 +1,8 @@
-"""Folders that nobody will ask for any more: who made them is gone.
+"""Remove folders whose process or stream no longer needs them.
 
-Rule: a private folder under the system's temporary folder is named after its process; when that is
-gone, the next one to come removes it. Under spoolPath a stream's folder that is unlocked and holds no
-rows is worth nothing, since everything in it is in the checkpoint too.
+Rule: a private folder under the system's temporary folder is named after its process. When the process
+has ended, the next process removes it. Under spoolPath, an unlocked stream folder without rows is
+removed, because everything in it is also in the checkpoint.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def make_private_folder() -> Path:
 
 
 def remove_private_folder(folder: Path) -> None:
-    """Remove a folder that `make_private_folder` made."""
+    """Remove a folder created by `make_private_folder`."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_left_overs(parent: Path) -> None:
-    """Remove the private folders of dead processes; a strange entry of such a name stays."""
+    """Remove the private folders of ended processes; keep entries that are not private folders."""
     for folder in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # cleaning up is no reason to fail
             if _is_left_over(folder):
@@ -51,10 +51,11 @@ def remove_left_overs(parent: Path) -> None:
 
 
 def remove_empty_streams(spool_path: Path) -> None:
-    """Remove the folders of streams that hold no rows and have no writer.
+    """Remove the folders of streams that have no rows and no writer.
 
-    A query that dies before its first offset is logged leaves such a folder; a quiet stream that comes
-    back makes a new one. One that holds rows stays: only its checkpoint knows whether they are wanted.
+    A query that crashes before its first offset is logged leaves such a folder; a stream without
+    changes creates a new one when it resumes. A folder with rows is kept: only its checkpoint tells
+    whether they are
     """
     for folder in spool_path.glob("*"):
         with contextlib.suppress(OSError):  # nor is it here
@@ -64,13 +65,13 @@ def remove_empty_streams(spool_path: Path) -> None:
 
 
 def _remove_unless_locked(folder: Path) -> None:
-    """Remove a folder under its own lock, so that nobody begins to write there meanwhile."""
+    """Remove a folder while holding its lock, so that no query starts to write there."""
     with contextlib.suppress(AccessRefused):
         WriterLock(folder, 0).remove_folder()
 
 
 def _is_left_over(folder: Path) -> bool:
-    """Judge by process and lock: a process of another container has no number here, but a lock."""
+    """Check process and lock: a process in another container has no number here, but a lock."""
     found = _NAME.fullmatch(folder.name)
     return found is not None and _is_own_and_settled(folder) and not _is_alive(int(found[1]))
 

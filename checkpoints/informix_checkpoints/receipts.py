@@ -1,10 +1,10 @@
-"""The receipt of a table that is altered: what `release` saw, what `acquire` found, for the query.
+"""The receipt of an altered table: facts from `release` and `acquire` for the query.
 
-Rule: a small file of facts that nobody has to vouch for. It is checked against the offset that the
-query goes on from; one that was edited, or is of another stream, is refused.
+Rule: a small file of facts, which is checked against the offset that the query resumes from. A receipt
+that was edited, or is of another stream, is rejected.
 
-    release   the streams that had delivered all of the table, how far, and its digest then
-    acquire   from where its rows are whole again, from where on it is delivered, its digest now
+    release   the streams that had delivered all changes of the table, their commits, and its digest
+    acquire   where full row logging is on again, where delivery resumes, and its new digest
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from informix_checkpoints.json_values import mapping, number, text
 from informix_checkpoints.spool import create_file, new_file
 
 VERSION = 1
-_WHAT = "what a receipt has"
+_WHAT = "valid content of a receipt"
 _OPTION = "schemaChange"
 _MOST_BYTES = 16 << 20  # of a receipt; thousands of tables take one
 
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """What is known once full row logging is on again.
+    """The facts recorded once full row logging is on again.
 
     Attributes:
-        place: every record that was written since lies at or behind it.
-        since: whoever was open then has ended below; writers were let in behind.
-        still_open: who was open then.
-        digests: of the tables as they are now, by owner.table.
+        place: every later record is at or above it.
+        since: transactions open at that time ended below it; writers were allowed again above it.
+        still_open: the transactions open at that time.
+        digests: of the altered tables, by owner.table.
     """
 
     place: int
@@ -47,14 +47,14 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What `release` saw, and `acquire`, if it has run.
+    """The facts from `release`, and from `acquire` if it has run.
 
     Attributes:
         source: the digest of server and database.
         delivered: by stream, the commit up to which everything of the tables was delivered.
-        digests: of the tables as they were, by owner.table.
-        table_ids: their `systables.tabid`, which an ALTER keeps, and DROP and CREATE do not; without
-            those of an earlier version.
+        digests: of the tables before the ALTER, by owner.table.
+        table_ids: their `systables.tabid`, which ALTER keeps and DROP and CREATE change; empty in
+            receipts of an earlier version.
     """
 
     source: str
@@ -64,7 +64,7 @@ class Receipt:
     table_ids: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Return what the file holds, but its checksum."""
+        """Return the content of the file, without its checksum."""
         known: dict[str, object] = {
             "version": VERSION,
             "source": self.source,
@@ -90,7 +90,7 @@ class Receipt:
             ValueError: it is something else.
         """
         if given.get("version") != VERSION or given.keys() - {*_KEYS, "acquired", "table_ids"}:
-            raise ValueError("its version is not known")
+            raise ValueError("its version is unknown")
         acquired = given.get("acquired")
         return cls(
             text(given.get("source")),
@@ -105,10 +105,10 @@ _KEYS = ("version", "source", "delivered", "tables")
 
 
 def save_receipt(receipt: Receipt, path: Path, *, is_new: bool) -> None:
-    """Write a receipt that only this user can open; a new one replaces no file.
+    """Write a receipt that only this user can open; a new receipt does not replace a file.
 
     Raises:
-        AccessRefused: the file cannot be written, is there, or is a link.
+        AccessRefused: the file cannot be written, exists already, or is a link.
     """
     content = receipt.to_json()
     text = json.dumps({**content, "checksum": _checksum(content)}, indent=1) + "\n"
@@ -117,14 +117,16 @@ def save_receipt(receipt: Receipt, path: Path, *, is_new: bool) -> None:
             _write(create_file(path), text)
             return
         if path.is_symlink():
-            raise AccessRefused(f"the receipt {path} is a link.", "Name the file that it leads to.")
+            raise AccessRefused(
+                f"the receipt {path} is a link.", "Name the file that the link points to."
+            )
         draft = path.with_name(f"{path.name}.new")
         _write(new_file(draft), text)
         draft.replace(path)
     except OSError as reason:
         raise AccessRefused(
             f"the receipt {path} cannot be written: {reason.strerror}.",
-            "Name a new file in a folder that you may write.",
+            "Name a new file in a folder that you can write to.",
         ) from None
 
 
@@ -134,24 +136,24 @@ def _write(file: BinaryIO, text: str) -> None:
 
 
 def load_receipt(path: Path) -> Receipt:
-    """Return the receipt in a file; nothing of a file that is none is quoted, which may be secret.
+    """Return the receipt in a file. Errors never quote the file's content, which may be secret.
 
     Raises:
         AccessRefused: the file cannot be read.
-        BadOption: it is no receipt, or was edited.
+        BadOption: it is not a receipt, or was edited.
     """
     try:
         return Receipt.from_json(_checked(_content(path)))
     except OSError as reason:
         raise AccessRefused(
             f"the receipt {path} cannot be read: {reason.strerror}.",
-            "Name the file that informix-cdc release --receipt has written, where the driver sees it"
-            " and its user may read it.",
+            "Name the file that informix-cdc release --receipt wrote, at a path that Spark's driver can"
+            " read.",
         ) from None
     except (ValueError, RecursionError) as reason:
         raise BadOption(
-            f"{path} is no receipt of informix-cdc release, or was changed since: {reason}.",
-            "Take the file as release and acquire have written it.",
+            f"{path} is not a receipt of informix-cdc release, or was changed: {reason}.",
+            "Use the file that release and acquire wrote, unchanged.",
             option=_OPTION,
         ) from None
 
@@ -159,7 +161,7 @@ def load_receipt(path: Path) -> Receipt:
 def _content(path: Path) -> bytes:
     with open(path, "rb", opener=_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
         raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB")
@@ -171,16 +173,16 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _checked(content: bytes) -> Mapping[str, object]:
-    """Return what a receipt says: before its checksum is known to be right, the file is not ours."""
+    """Return a receipt's content after checking its checksum."""
     try:
         found = json.loads(content)
     except ValueError:
         raise ValueError("it is not JSON") from None
     if not isinstance(found, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     known = {name: value for name, value in found.items() if name != "checksum"}
     if found.get("checksum") != _checksum(known):
-        raise ValueError("its checksum is not that of its content")
+        raise ValueError("its checksum does not match its content")
     return known
 
 
@@ -192,7 +194,7 @@ def _checksum(content: Mapping[str, object]) -> str:
 def _acquired(given: Mapping[str, object]) -> Acquired:
     still_open = given.get("still_open")
     if given.keys() != {"place", "since", "still_open", "tables"} or not isinstance(still_open, list):
-        raise ValueError(f"{given!r} is not what acquire has found")
+        raise ValueError(f"{given!r} is not a result of acquire")
     return Acquired(
         number(given["place"]),
         number(given["since"]),

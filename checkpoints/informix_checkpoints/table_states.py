@@ -1,7 +1,7 @@
-"""What a stream knows of each of its tables: its digest, from where on it has it, its snapshot.
+"""The state of each table of a stream: its digest, the commit at which it joined, its snapshot.
 
-Rule: values, and their JSON as offsets and manifests keep it; light to import. What is not known was
-written by a later version, and means something: it is refused.
+Rule: values and their JSON in offsets and manifests; cheap to import. Unknown keys were written by a
+later version and may be essential: they are rejected.
 
     {"informix.orders": {"digest": "c0ffee01", "since": 0},
      "informix.items":  {"digest": "0badf00d", "since": 201863847960,
@@ -19,13 +19,13 @@ from informix_checkpoints.json_values import mapping, number, text
 
 @dataclass(frozen=True, slots=True)
 class SnapshotState:
-    """How far the snapshot of a table is in the stream.
+    """The progress of a table's snapshot in the stream.
 
     Attributes:
-        key: the columns by which the table is read; empty where it has none, and is locked.
-        after: the key of the last row read, as it was fetched; empty before the first chunk.
-        rows: how many rows have been put into the stream.
-        is_done: whether there are no more.
+        key: the columns by which the table is read; empty for a table without a key, which is locked.
+        after: the key of the last row read, as fetched; empty before the first chunk.
+        rows: the number of rows in the stream so far.
+        is_done: whether the snapshot is complete.
     """
 
     after: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class SnapshotState:
     key: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Return what is kept of it."""
+        """Return the JSON object."""
         if self.is_done:
             return {"done": True, "rows": self.rows}
         return {"key": list(self.key), "after": list(self.after), "rows": self.rows}
@@ -44,7 +44,7 @@ class SnapshotState:
         """Read what `to_json` wrote.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: the value is not valid.
         """
         known = mapping(given, "a snapshot")
         rows = number(known.get("rows"))
@@ -55,18 +55,18 @@ class SnapshotState:
         if not (is_known and isinstance(key, list) and isinstance(after, list)):
             raise ValueError(f"{given!r} is not a snapshot of a table")
         if len(key) != len(after) and (after or rows):
-            raise ValueError(f"{after!r} is no value of the key {key!r}")
+            raise ValueError(f"{after!r} is not a value of the key {key!r}")
         return cls(tuple(map(text, after)), rows, key=tuple(map(text, key)))
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """What a stream knows of one of its tables.
+    """The state of a table of a stream.
 
     Attributes:
         digest: of its identity and captured columns.
-        since: changes that committed at or below are not of the stream: it joined there.
-        snapshot: None if none was asked for.
+        since: the commit at which it joined: changes at or below it are not in the stream.
+        snapshot: None if none was requested.
     """
 
     digest: str
@@ -74,7 +74,7 @@ class TableState:
     snapshot: SnapshotState | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return what is kept of it."""
+        """Return the JSON object."""
         known: dict[str, object] = {"digest": self.digest, "since": self.since}
         return known if self.snapshot is None else {**known, "snapshot": self.snapshot.to_json()}
 
@@ -83,11 +83,11 @@ class TableState:
         """Read what `to_json` wrote.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: the value is not valid.
         """
         known = mapping(given, "a table")
         if unknown := sorted(known.keys() - {"digest", "since", "snapshot"}):
-            raise ValueError(f"of a table it says {', '.join(map(repr, unknown))}")
+            raise ValueError(f"the state of a table has unknown keys {', '.join(map(repr, unknown))}")
         snapshot = SnapshotState.from_json(known["snapshot"]) if "snapshot" in known else None
         return cls(text(known.get("digest")), number(known.get("since")), snapshot)
 
@@ -97,18 +97,18 @@ ChangedStates = Mapping[str, TableState | None]  # None: the table has left
 
 
 def changed(tables: Tables, changes: ChangedStates) -> Tables:
-    """Return tables after some of them have changed, joined or left."""
+    """Return tables with changes applied: changed, joined or left."""
     after = {**tables, **changes}
     return {name: state for name, state in after.items() if state is not None}
 
 
 def listed(tables: Tables) -> dict[str, str]:
-    """Return which tables a stream has, as they are, without how far their snapshots are."""
+    """Return the tables of a stream with their digests, without snapshot progress."""
     return {name: state.digest for name, state in tables.items()}
 
 
 def tables_to_json(tables: ChangedStates) -> dict[str, object]:
-    """Return what is kept of tables, in the order of their names."""
+    """Return the JSON object of tables, sorted by name."""
     return {name: state and state.to_json() for name, state in sorted(tables.items())}
 
 
@@ -116,16 +116,16 @@ def tables_from_json(given: object) -> dict[str, TableState]:
     """Read the states of tables.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is not valid.
     """
     return {text(name): TableState.from_json(state) for name, state in mapping(given, "tables").items()}
 
 
 def places_from_json(given: object) -> dict[str, int]:
-    """Read at which commit each of some tables has left.
+    """Read the commit at which each table left.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is not valid.
     """
     return {text(name): number(commit) for name, commit in mapping(given, "tables that left").items()}
 
@@ -134,7 +134,7 @@ def changes_from_json(given: object) -> dict[str, TableState | None]:
     """Read changes of tables.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is not valid.
     """
     return {
         text(name): None if state is None else TableState.from_json(state)

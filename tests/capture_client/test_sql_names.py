@@ -28,7 +28,7 @@ def test_a_list_of_names_is_read_as_sql_reads_it(text: str, paths: list[tuple[st
     "text", [",", "a,,b", "a b", "1a", '"a', '""', "a.", ".a", "a..b", "a;b", "'a'"]
 )
 def test_what_is_no_list_of_names_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no name"):
+    with pytest.raises(ValueError, match="is not a name"):
         list(read_paths(text))
 
 

@@ -73,7 +73,7 @@ def test_no_receipt_is_written_through_a_link(tmp_path: Path, victim: Path, is_n
 def test_nothing_of_a_file_that_is_no_receipt_is_quoted(content: str, tmp_path: Path) -> None:
     path = tmp_path / "another"
     path.write_text(content)
-    with pytest.raises(BadOption, match="is no receipt of informix-cdc release") as refused:
+    with pytest.raises(BadOption, match="is not a receipt of informix-cdc release") as refused:
         load_receipt(path)
     assert not any(secret in str(refused.value) for secret in ("S3cret", "8436219"))
 
@@ -83,8 +83,8 @@ def test_a_pipe_a_device_and_a_file_without_an_end_are_no_receipts(tmp_path: Pat
     with (tmp_path / "large").open("wb") as file:
         file.truncate(1 << 40)
     for path, why in (
-        (tmp_path / "pipe", "it is no file"),
-        (Path("/dev/zero"), "it is no file"),
+        (tmp_path / "pipe", "it is not a file"),
+        (Path("/dev/zero"), "it is not a file"),
         (tmp_path / "large", "it is larger than 16 MiB"),
     ):
         with pytest.raises(BadOption, match=why):
@@ -95,5 +95,5 @@ def test_a_receipt_that_was_edited_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "receipt"
     save_receipt(BEGUN, path, is_new=True)
     path.write_text(json.dumps({**json.loads(path.read_text()), "source": "other"}))
-    with pytest.raises(BadOption, match="its checksum is not that of its content"):
+    with pytest.raises(BadOption, match="its checksum does not match its content"):
         load_receipt(path)

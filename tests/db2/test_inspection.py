@@ -62,12 +62,12 @@ FILES = [
     (
         "messages of a code page that is not tried",
         by_hand(Written("insert", None, ["漢字"]), encoding="shift_jis"),
-        ["begins as delimited messages do", "name their encoding", "1 times: "],
+        ["starts like delimited messages", "set encoding", "1 times: "],
     ),
     (
         "a delimiter that is no character of what is tried",
         by_hand(Written("insert", None, ["a"]), "¦", encoding="latin-1"),
-        ["begins as delimited messages do", "column delimiter 0xa6", "bad bytes: 1"],
+        ["starts like delimited messages", "column delimiter 0xa6", "bad bytes: 1"],
     ),
     ("a little-endian log", _log("<"), ["byte order little, container records", "1 delete, 1 insert"]),
     ("a log of IBM's C++ sample", _log(">", bytes(48)), ["byte order big, container lri48"]),
@@ -90,7 +90,7 @@ def test_bad_bytes_are_counted_with_their_reasons() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 500, b"no such file\n" * 9])
 def test_other_bytes_are_none_of_the_formats(data: bytes) -> None:
-    assert recognised(data) == ["none of the three formats: no change was found in any way to read it"]
+    assert recognised(data) == ["none of the three formats: no change was found with any settings"]
 
 
 def test_the_command_says_it_and_shows_no_value(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_part_of_a_file_of_blocks_is_recognised_where_it_ends_inside_of_one(tm
     part = str(db2.inspect(path, max_bytes=len(FRAMED["bdw counts itself"]) * 10 + 50))
     assert "framing bdw_rdw" in whole
     assert "framing bdw_rdw" in part
-    assert "the block is cut: 46 bytes of" in part
+    assert "the block is truncated: 46 of" in part
 
 
 def test_the_way_with_fewest_bad_bytes_is_told_and_of_those_the_one_with_most_changes(

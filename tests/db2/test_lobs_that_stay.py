@@ -156,7 +156,7 @@ def test_strings_outside_of_a_row_that_says_it_has_them_are_told_of_both_rows() 
     data = log.out_of_row() + log.lob(64, 65535, strings[0], UPDATE)
     data += log.lob(66, 65535, strings[1], UPDATE) + log.update(row, row) + log.commit()
     rows = rows_of(decoder(STRINGS, ids=IDS), data)
-    told = "column 65535 has {} bytes of column B, of which the row says otherwise"
+    told = "column 65535 has {} bytes of column B, which contradicts the row"
     for row_of_b in rows:
         assert (row_of_b["B"], row_of_b["C"]) == ("", "ccc")
         assert row_of_b["_warnings"] == [told.format(8000), told.format(9000)]
@@ -185,7 +185,9 @@ def test_a_propagated_record_that_is_not_read_is_told_by_the_row_behind_it(
     unread = [log.record(0x4E, bytes([component, 110]) + NOISE) for _ in range(2)]
     data = log.row(162, b"a", 1) + b"".join(unread) + log.row(162, b"b", 2) + log.row(162, b"c", 3)
     rows = rows_of(decoder(), data + log.commit())
-    told = f"a record of {name} that is marked as propagated is not read: it may hold values of a row"
+    told = (
+        f"a record of {name} that is marked as propagated is not read: it may contain values of a row"
+    )
     assert [row["_warnings"] for row in rows] == [[], [told], []]
 
 

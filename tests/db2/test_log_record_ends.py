@@ -128,8 +128,8 @@ def test_an_update_that_stays_open_has_both_of_its_rows(is_committed: bool) -> N
     ("ids", "reason"),
     [
         ({"T1": "4.5", "T2": "4.5"}, "tables T1 and T2 have the same numbers"),
-        ({"T1": "4.65541", "T2": "4.5"}, "of table T1 no table space and table number is known"),
-        ({"T1": "65536.1", "T2": "4.5"}, "of table T1 no table space and table number is known"),
+        ({"T1": "4.65541", "T2": "4.5"}, "number of table T1 are missing"),
+        ({"T1": "65536.1", "T2": "4.5"}, "number of table T1 are missing"),
     ],
 )
 def test_numbers_of_two_tables_or_beyond_their_bytes_are_refused(

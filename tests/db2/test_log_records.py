@@ -216,7 +216,7 @@ def test_strings_outside_of_their_row_are_found_in_column_65535(mark: str, order
         ("delete", "old text", "ccc"),
     ]
     assert [row["_error"] for row in rows if row["_error"]] == [
-        "column B: it is outside of the row, and the log has no record of it"
+        "column B: it is stored outside of the row, and the log has no record of it"
     ]
 
 

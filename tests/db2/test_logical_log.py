@@ -128,7 +128,7 @@ def test_images_of_undeclared_tables_are_found_by_all_records_of_a_file(reading:
 
 def test_lengths_that_can_be_meant_in_two_ways_are_refused_unless_the_way_is_named() -> None:
     record = rdw(change("I ", b"row", reading="total_exclusive"))
-    with pytest.raises(ProtocolViolation, match="inclusive and total_exclusive fit"):
+    with pytest.raises(ProtocolViolation, match="inclusive and total_exclusive"):
         rows_of(decoder(), record)
     assert bad_bytes(rows_of(decoder(bad="row"), record)) == record
     (row,) = rows_of(decoder(image_length="total_exclusive"), record)
@@ -189,7 +189,7 @@ def test_what_was_rolled_back_comes_only_where_it_is_asked_for(field: str, value
 @pytest.mark.parametrize("field", ["UORDISP", "LOGRECDISP"])
 def test_a_row_with_a_disposition_that_is_none_of_the_page_s_is_refused(field: str, code: str) -> None:
     data = rdw(change("I ", b"odd", **{field: code}), change("I ", b"kept"))
-    with pytest.raises(ProtocolViolation, match=f"disposition {field} '.?' is none that is known"):
+    with pytest.raises(ProtocolViolation, match=f"disposition {field} '.?' is unknown"):
         rows_of(decoder(), data)
     rows = rows_of(decoder(bad="row"), data)
     assert [row["after"] for row in good(rows)] == [b"kept"]

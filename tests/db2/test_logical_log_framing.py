@@ -33,7 +33,9 @@ def test_a_body_a_message_needs_no_lengths() -> None:
 
 
 def test_how_a_message_has_its_lengths_is_named_since_one_is_too_little_to_tell() -> None:
-    with pytest.raises(BadOption, match=r"image_length: auto .* Name the way: exclusive, inclusive"):
+    with pytest.raises(
+        BadOption, match=r"image_length=auto .* Set image_length to one of exclusive, inclusive"
+    ):
         decoder(framing="message")
 
 
@@ -82,7 +84,7 @@ def test_a_bad_record_of_a_block_costs_the_rest_of_its_block_and_no_other(own: i
     decode = decoder(framing="bdw_rdw", bad="row", image_length="exclusive")
     rows = rows_of(decode, bytes(data))
     assert (len(good(rows)), bad_bytes(rows)) == (4, bytes(data[spoilt : spoilt + 2 * record]))
-    with pytest.raises(ProtocolViolation, match=rf"file 0, byte {spoilt}, record 3: no record begins"):
+    with pytest.raises(ProtocolViolation, match=rf"file 0, byte {spoilt}, record 3: not a record"):
         rows_of(decoder(framing="bdw_rdw", image_length="exclusive"), bytes(data))
 
 
@@ -104,7 +106,7 @@ def test_a_block_that_is_longer_than_the_file_counts_as_cut(own: int) -> None:
     decode = decoder(framing="bdw_rdw", bad="row", image_length="exclusive")
     rows = rows_of(decode, sound + spoilt)
     assert (len(good(rows)), len(bad_bytes(rows))) == (3, len(spoilt) - record)
-    assert "the block is cut: " in next(row["_error"] for row in rows if row["_error"])
+    assert "the block is truncated: " in next(row["_error"] for row in rows if row["_error"])
 
 
 def test_where_neither_way_to_read_lengths_gives_a_block_all_is_refused() -> None:
@@ -125,9 +127,9 @@ def test_segments_are_put_together_whatever_their_order(first: int, seglen: str)
 
 
 BROKEN = [
-    ("a missing segment", lambda s: s[:2], "2 of 3 segments came"),
-    ("segments that begin with the third", lambda s: [s[2]], "1 of 3 segments came"),
-    ("a segment twice", lambda s: [*s, s[1]], "a segment came twice"),
+    ("a missing segment", lambda s: s[:2], "2 of 3 segments found"),
+    ("segments that begin with the third", lambda s: [s[2]], "1 of 3 segments found"),
+    ("a segment twice", lambda s: [*s, s[1]], "a segment occurs twice"),
     ("another total", lambda s: [*s[:2], header(CHANGETYPE="I ", LOGRBA="00000000123456780000",
     TOTALSEGS=4, SEGNUM=3)], "totals"),
 ]  # fmt: skip
@@ -147,7 +149,7 @@ def test_a_segment_of_another_length_than_seglen_says_is_refused(spoil: str) -> 
 
 
 def test_segments_are_counted_from_0_or_1() -> None:
-    with pytest.raises(ProtocolViolation, match="3 of 3 segments came"):
+    with pytest.raises(ProtocolViolation, match="3 of 3 segments found"):
         rows_of(decoder(EMP), rdw(*segments(emp(42, "Ed"), [7, 11, 0], 2)))
 
 

@@ -111,11 +111,11 @@ def test_a_control_file_says_whether_strings_are_expanded_unless_the_option_does
 SPOILT = [
     ("a null byte that is none", "a VARCHAR(4)", b"\7\0\1x", "null byte"),
     ("a string longer than the row", "a VARCHAR(4) NOT NULL", b"\0\x09x", "ends inside of it"),
-    ("a decimal without a sign", "a DEC(3,0) NOT NULL", b"\x12\x34", "no DECIMAL"),
-    ("a digit that is none", "a DEC(3,0) NOT NULL", b"\x1a\x3c", "no DECIMAL"),
-    ("bytes behind the last column", "a SMALLINT NOT NULL", b"\0\1\2", "1 bytes are left"),
-    ("a date that is none", "a DATE NOT NULL", "2012-02-30".encode("cp037"), "no DATE"),
-    ("a REAL that has no room", "a REAL NOT NULL", b"\x7f\xff\xff\xff", "no REAL"),
+    ("a decimal without a sign", "a DEC(3,0) NOT NULL", b"\x12\x34", "not a DECIMAL"),
+    ("a digit that is none", "a DEC(3,0) NOT NULL", b"\x1a\x3c", "not a DECIMAL"),
+    ("bytes after the last column", "a SMALLINT NOT NULL", b"\0\1\2", "1 bytes remain"),
+    ("a date that is none", "a DATE NOT NULL", "2012-02-30".encode("cp037"), "not a DATE"),
+    ("a REAL that has no room", "a REAL NOT NULL", b"\x7f\xff\xff\xff", "not a REAL"),
 ]
 
 

@@ -18,7 +18,7 @@ from informix_db2.q_messages.tokens import Delimiters, tokenize
 SOUND = by_arrow(Written("insert", None, ["x"]))
 UNSOUND = {
     "a quotation mark of print": SOUND.replace(b'"x"', '"x”'.encode()),
-    "quoted in part": SOUND.replace(b'"x"', b'"x"y""'),
+    "only partly quoted": SOUND.replace(b'"x"', b'"x"y""'),
     "cut": SOUND[:-3] + b"\n",
 }
 

@@ -186,7 +186,7 @@ def test_no_digits_are_an_empty_string_and_half_a_byte_is_refused() -> None:
     decode = decoder({"TEST.T": "c CHAR(3), d CHAR(3)"}, bad="row", source_encoding="latin-1")
     for text in ('"4"', '"4 "', '"4é"'):
         (row,) = rows_of(decode, _of_digits(text))
-        assert "column c is no even number of hexadecimal digits" in row["_error"], text
+        assert "column c is not an even number of hexadecimal digits" in row["_error"], text
     rows = rows_of(decode, _of_digits('""') + _of_digits("") + _of_digits('"41"'))
     assert [(row["c"], row["_error"]) for row in rows] == [("", None), (None, None), ("A", None)]
 

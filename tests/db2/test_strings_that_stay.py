@@ -41,4 +41,4 @@ def test_a_new_string_is_not_taken_for_one_that_the_log_has_no_record_of() -> No
     log = LogWriter(fixed=12)
     data = log.out_of_row() + log.row(162, ROW) + log.commit()
     (row,) = rows_of(decoder(STRINGS, ids=IDS, bad="row"), data)
-    assert row["_error"] == "column B: it is outside of the row, and the log has no record of it"
+    assert row["_error"] == "column B: it is stored outside of the row, and the log has no record of it"

@@ -36,7 +36,7 @@ USUAL = (
 )
 ODD = (
     *("other table", "short row", "server's own row", "half", "undo", "bracket", "lob", "no body"),
-    *("lob of a delete", "multi-insert", "kind of row", "second of an update", "row's length"),
+    *("lob as a delete", "multi-insert", "kind of row", "second of an update", "row's length"),
     "row of before a column was added",
 )
 
@@ -76,7 +76,7 @@ def _record(log: LogWriter, word: str, tid: int, n: int) -> bytes:
         "undo": lambda: log.undo(110, n % 3, **tables),
         "bracket": lambda: log.out_of_row(**tables),
         "lob": lambda: log.lob(64, 1, b"piece", **tables),
-        "lob of a delete": lambda: log.lob(66, 65535, b"old", 2, **tables),
+        "lob as a delete": lambda: log.lob(66, 65535, b"old", 2, **tables),
         "no body": lambda: log.record(0x4E, b"", tid),
         "multi-insert": lambda: log.row(167, row, n, **tables),
         "function 104": lambda: log.row(104, row, n, **tables),
@@ -171,7 +171,7 @@ def test_a_transaction_larger_than_may_be_is_refused_with_the_remedy(
     assert len(_read([data], TABLES, max_transaction_bytes=size)[0]) == 9
     with pytest.raises(BadOption, match="max_transaction_bytes") as refused:
         _read([data], TABLES, max_transaction_bytes=size - 1)
-    assert "larger number" in str(refused.value)
+    assert "Raise max_" in str(refused.value)
 
 
 def test_a_small_transaction_beside_many_others_is_not_too_large() -> None:
@@ -230,7 +230,7 @@ def test_all_open_transactions_together_have_a_most_that_names_its_option(
     assert len(_read(values, TABLES, across_values=True, max_open_bytes=size)[0]) == 9
     with pytest.raises(BadOption, match=r"9 open transactions .* max_open_bytes=") as refused:
         _read(values, TABLES, across_values=True, max_open_bytes=size - 1)
-    assert "larger number" in str(refused.value)
+    assert "Raise max_" in str(refused.value)
 
 
 def test_what_has_ended_is_no_longer_counted_among_what_is_open(

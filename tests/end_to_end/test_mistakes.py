@@ -61,7 +61,7 @@ MISTAKES = {
         {"table": "informix.ordres"}, "BadOption", "stores:informix.ordres does not exist"
     ),
     "table without owner": Mistake(
-        {"table": "orders"}, "BadOption", "is meant: the server has informix.orders."
+        {"table": "orders"}, "BadOption", "Correct option table: the server has informix.orders."
     ),
     "misspelt table": Mistake({"table": "informix.custmers"}, "BadOption", "has informix.customers."),
     "several at once": Mistake(

@@ -57,7 +57,7 @@ def test_half_an_update_is_data_loss(write: str) -> None:
     error = error_after_sound_rows(half_an_update(write))
     assert isinstance(error, DataLoss)
     assert str(error).startswith("IFXCDC-0006: the update at 1:")
-    assert "has one image only" in str(error)
+    assert "has only one row image" in str(error)
 
 
 @pytest.mark.fault(

@@ -197,4 +197,4 @@ def test_a_headless_transaction_above_the_last_commit_is_loss() -> None:
 
     reason = failure(script)
     assert isinstance(reason, DataLoss)
-    assert f"committed at {show(commits[0])}, but its beginning lies before" in reason.message
+    assert f"committed at {show(commits[0])}, but it began before" in reason.message

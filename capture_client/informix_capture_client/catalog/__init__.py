@@ -1,6 +1,6 @@
-"""What a server says of its databases, tables and log, asked in plain SQL.
+"""Query a server's databases, tables and log with plain SQL.
 
-Rule: it only asks; nothing is changed, and no capture session is needed.
+Rule: read-only; no capture session is needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Ask the server what its databases, tables and log look like.
+"""Query the server's databases, tables and log.
 
-Rule: plain SQL over a connection of its own, nothing that changes anything. The capture session has
-another connection, because a read of it may wait for seconds.
+Rule: plain read-only SQL over a separate connection. The capture session has another connection,
+because its reads may wait for seconds.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _RAW_TABLE = 0x10  # systables.flags
 
 
 class OpenSample(NamedTuple):
-    """Which transactions the server lists as open, and where its log ended before and after.
+    """The transactions that the server lists as open, and the end of its log before and after.
 
     Attributes:
-        place: at or before the first record of every transaction that is not listed and open later.
-        begins: the ids listed; of each, the start of the log file in which it began (onstat -x, "log
+        place: at or before the first record of every transaction that begins later.
+        begins: the listed ids, each with the start of the log file in which it began (onstat -x, "log
             begin"), at or before its BEGINTX.
-        log_end: beyond the last record of every transaction that had ended before.
+        log_end: after the last record of every transaction that had ended before.
     """
 
     place: int
@@ -66,7 +66,7 @@ class OpenSample(NamedTuple):
 
 
 class Catalog:
-    """Answers questions about one server and one of its databases."""
+    """Queries the system catalog of a server and of one of its databases."""
 
     def __init__(self, transport: Transport, database: str) -> None:
         self._transport = transport
@@ -83,7 +83,7 @@ class Catalog:
         return self._one(statements.SERVER_VERSION).strip()
 
     def ha_role(self) -> HaRole:
-        """Return what the server is in a high-availability cluster."""
+        """Return the server's role in a high-availability cluster."""
         kind, primary = self._first(statements.HA_ROLE)
         return HaRole(integer(kind, statements.HA_ROLE, "ha_type"), (primary or "").strip())
 
@@ -92,45 +92,45 @@ class Catalog:
         return integer(self._one(statements.SERVER_CLOCK), statements.SERVER_CLOCK, "utc_current")
 
     def current_position(self) -> int:
-        """Return where the log ends, as far as `syslogs` counts pages: within a page of the truth."""
+        """Return the end of the log according to `syslogs`, which is accurate to a page."""
         return log_page(*self._log_end())
 
     def next_position(self) -> int:
-        """Return a position that lies at or before every record yet to be written.
+        """Return a position at or before every record that is not yet written.
 
-        That is a page before the end of the log: one open client measured on Informix 15 that `used`
-        counts the page still being written, two others begin at `used` itself (docs/assumptions.md, 5).
+        That is one page before the end of the log: one open-source client measured on Informix 15 that
+        `used` includes the page being written; two others start at `used` (docs/assumptions.md, 5).
         """
         log, pages = self._log_end()
         return log_page(log, max(pages - 1, 0))
 
     def _log_end(self) -> tuple[int, int]:
-        """Return the number of the current log, and how many pages of it are used."""
+        """Return the number of the current log and the number of its used pages."""
         row = self._first(statements.CURRENT_LOG)
         log, pages = integers(row, statements.CURRENT_LOG, MOST_32_BITS)
         return log, pages
 
     def oldest_position(self) -> int:
-        """Return the first position of the oldest log that the server still has."""
+        """Return the first position of the server's oldest log."""
         log = self._one(question := statements.OLDEST_LOG)
         return log_page(integer(log, question, "uniqid", MOST_32_BITS), 0)
 
     def log_space(self) -> LogSpace | None:
-        """Return the log files and their sizes; None where the server does not tell this user."""
+        """Return the log files and their sizes; None if the user may not read them."""
         try:
             return read_log_space(self._transport)
         except (AccessRefused, ServerRefused):
             return None
 
     def open_transactions(self) -> frozenset[int]:
-        """Return the ids of the transactions that are open now."""
+        """Return the ids of the open transactions."""
         return frozenset(self._open_since())
 
     def open_sample(self) -> OpenSample:
-        """Return who is open, between two looks at where the log ends.
+        """Return the open transactions, with the end of the log before and after reading them.
 
-        In this order: who begins after the list was read writes behind the first, and who has ended
-        before lies below the second.
+        The order matters: a transaction that begins after the list was read writes above the first
+        position, and one that ended before the list was read lies below the second.
         """
         place, begins = self.next_position(), self._open_since()
         return OpenSample(place, begins, page_after(self.current_position()))
@@ -142,17 +142,17 @@ class Catalog:
         return {number: log_page(log, 0) for number, log in found}
 
     def database_logging(self, database: str = "") -> DatabaseLogging | None:
-        """Return how the database, or another one, is logged; None: the server has no such database."""
+        """Return the logging mode of the database, or of another one; None if it does not exist."""
         question = statements.DATABASE_LOGGING
         rows = checked_rows(self._transport, question, database or self._database)
         return DatabaseLogging(*map(bool, integers(rows[0], question))) if rows else None
 
     def database_locale(self, database: str = "") -> str:
-        """Return the locale that the database, or another one, was created in: `en_US.57372`."""
+        """Return the locale of the database, or of another one, such as `en_US.57372`."""
         return self._one(statements.DATABASE_LOCALE, database or self._database).strip()
 
     def find_tables(self, names: Sequence[TableName]) -> list[FoundTable]:
-        """Return what each name stands for, and a table's identity and columns if it is one."""
+        """Return the object that each name refers to, with identity and columns if it is a table."""
         rows = rows_about(self._transport, statements.TABLE, (n.table for n in names if n.owner))
         there = {((row[0] or "").rstrip(), (row[1] or "").rstrip()): row for row in rows}
         found = [_FoundName(name, there.get((name.table, name.owner))) for name in names]
@@ -160,7 +160,7 @@ class Catalog:
         return [self._found(one, columns) for one in found]
 
     def find_table(self, name: TableName) -> FoundTable:
-        """Return what one name stands for."""
+        """Return the object that a name refers to."""
         (found,) = self.find_tables([name])
         return found
 
@@ -168,7 +168,7 @@ class Catalog:
         """Return the identity and columns of tables.
 
         Raises:
-            BadOption: one of them is not there, or not of a kind that is logged.
+            BadOption: one of them does not exist, or is of a kind that is not logged.
         """
         return [_required(found) for found in self.find_tables(names)]
 
@@ -176,7 +176,7 @@ class Catalog:
         """Return a table's identity and columns.
 
         Raises:
-            BadOption: there is no such table, or it is not of a kind that is logged.
+            BadOption: it does not exist, or is of a kind that is not logged.
         """
         return _required(self.find_table(name))
 
@@ -198,19 +198,19 @@ class Catalog:
         return FoundTable(one.name, one.kind, table)
 
     def tables_there(self) -> list[tuple[str, str]]:
-        """Return owner and name of the tables of users that are logged, in their order."""
+        """Return owner and name of all logged user tables, sorted."""
         question = statements.CAPTURABLE_TABLES
         rows = checked_rows(self._transport, question)
         logged = (row for row in rows if not integer(row[2], question, "flags") & _RAW_TABLE)
         return sorted(((owner or "").rstrip(), (name or "").rstrip()) for owner, name, _ in logged)
 
     def _tables_like(self, wanted: TableName) -> tuple[str, ...]:
-        """Return the tables of that name under other owners, else those of nearly that name."""
+        """Return tables with that name and another owner, or else tables with a similar name."""
         try:
             rows = checked_rows(self._transport, statements.TABLES)
-        except (AccessRefused, ServerRefused):  # it only adds to what is told
+        except (AccessRefused, ServerRefused):  # the result only improves an error message
             return ()
-        # what a comparison costs grows with the square of a name's length, and no name is longer
+        # the cost of a comparison grows with the square of the name's length; no real name is longer
         rows = [row for row in rows[:_MOST_COMPARED] if len(row[1] or "") <= _NAME_CHARACTERS]
         there = [((owner or "").rstrip(), (table or "").rstrip()) for owner, table in rows]
         near = difflib.get_close_matches(wanted.table, [table for _, table in there])
@@ -219,33 +219,33 @@ class Catalog:
         return tuple(f"{quoted(owner)}.{quoted(table)}" for owner, table in names[:_MOST_NAMED])
 
     def databases(self) -> tuple[str, ...]:
-        """Return the databases of users that the server has; empty where it does not tell."""
+        """Return the server's user databases; empty if the user may not read them."""
         return read_databases(self._transport)
 
     def primary_keys(self, tables: Sequence[Table]) -> list[bool]:
-        """Tell for each table whether it has a primary key."""
+        """Return for each table whether it has a primary key."""
         numbers = [table.table_id for table in tables]
         found = rows_by_number(self._transport, statements.PRIMARY_KEY, numbers)
         return [number in found for number in numbers]
 
     def keys(self, tables: Sequence[Table]) -> list[TableKeys]:
-        """Return what tells the rows of each table apart."""
+        """Return the unique keys of each table."""
         return self._keys.of(tables)
 
     def row_locks(self, tables: Sequence[Table]) -> list[RowLocks]:
-        """Return how the rows of each table are locked, and about how many there are."""
+        """Return the lock mode and the approximate number of rows of each table."""
         return self._keys.row_locks(tables)
 
     def require_readable(self, statement: str) -> None:
-        """Run a query of no rows, to see whether the user may read what it names.
+        """Run a query without rows, to check that the user may read its tables.
 
         Raises:
-            AccessRefused: a right is missing.
+            AccessRefused: a privilege is missing.
         """
         self._transport.rows(statement)
 
     def lock_holders(self, name: TableName) -> tuple[int, ...]:
-        """Return the sessions that hold locks of a table; empty where the server does not tell."""
+        """Return the sessions that hold locks on a table; empty if the user may not read them."""
         question = statements.LOCK_HOLDERS
         try:
             rows = checked_rows(self._transport, question, name.database, name.table)
@@ -254,7 +254,7 @@ class Catalog:
         return tuple(sorted({integer(owner, question, "owner") for owner, _ in rows if owner}))
 
     def ignores_case(self) -> bool:
-        """Tell whether the database compares NCHAR and NVARCHAR without regard to case."""
+        """Return whether the database compares NCHAR and NVARCHAR case-insensitively."""
         question = statements.IGNORES_CASE
         return bool(integer(self._one(question, self._database), question, "is_case_insens"))
 
@@ -264,15 +264,15 @@ class Catalog:
         return {table_id: tuple(map(_column, found)) for table_id, found in rows.items()}
 
     def log_full_rows(self, tables: Sequence[Table]) -> list[bool]:
-        """Tell for each table whether full row logging is on for every partition of it."""
+        """Return for each table whether full row logging is on for all its partitions."""
         return self._partitions.log_full_rows(tables)
 
     def logs_full_rows(self, table: Table) -> bool:
-        """Tell whether full row logging is on for every partition of a table."""
+        """Return whether full row logging is on for all partitions of a table."""
         return self.log_full_rows([table])[0]
 
     def without_row_logging(self, tables: Sequence[Table]) -> list[Table]:
-        """Return the tables of which full row logging is off for a partition."""
+        """Return the tables that have a partition with full row logging off."""
         on = self.log_full_rows(tables)
         return [table for table, is_on in zip(tables, on, strict=True) if not is_on]
 
@@ -281,13 +281,16 @@ class Catalog:
         return self._partitions.created(tables)
 
     def pending_alters(self, tables: Sequence[Table]) -> list[bool]:
-        """Tell for each table whether it may have rows in a layout of before an ALTER TABLE."""
+        """Return for each table whether it may have rows in the layout from before an ALTER TABLE."""
         return self._partitions.pending_alters(tables)
 
     def _first(self, statement: str, *arguments: int | str) -> Row:
         rows = checked_rows(self._transport, statement, *arguments)
         if not rows or rows[0][0] is None:
-            raise ServerRefused(f"the server has no answer to {statement!r}.")
+            raise ServerRefused(
+                f"the server returned no row for {statement!r}.",
+                "Check that the user may read the tables of that query.",
+            )
         return rows[0]
 
     def _one(self, statement: str, *arguments: int | str) -> str:
@@ -315,14 +318,17 @@ class _FoundName:
 
     @property
     def has_rows(self) -> bool:
-        """Whether rows of it lie in a database, logged or not."""
+        """Whether it is a table that stores rows, logged or not."""
         return bool(self.name.owner) and self.row is not None and self.kind in ("table", RAW_TABLE)
 
 
 def _required(found: FoundTable) -> Table:
     require(found.finding())
     if found.table is None:
-        raise ServerRefused(f"the catalog has no columns of {found.name}.")
+        raise ServerRefused(
+            f"the catalog has no columns for {found.name}.",
+            "The table may have been dropped at the same time: start again.",
+        )
     return found.table
 
 
@@ -336,27 +342,27 @@ def _column(row: Row) -> Column:
 
 
 def read_databases(transport: Transport) -> tuple[str, ...]:
-    """Return the databases of users, by name; empty where the server does not tell."""
+    """Return the names of the user databases; empty if the user may not read them."""
     try:
         rows = checked_rows(transport, statements.DATABASES)
-    except (AccessRefused, ServerRefused):  # it only adds to what is told
+    except (AccessRefused, ServerRefused):  # the result only improves an error message
         return ()
     names = {(name or "").strip() for (name,) in rows}
     return tuple(sorted(names - _SYSTEM_DATABASES - {""}))
 
 
 def source_digest(server_name: str, database: str) -> str:
-    """Return what positions belong to, as a short digest: server and database."""
+    """Return a short digest of server and database, to which positions belong."""
     return _digest([server_name.strip(), database])
 
 
 def table_digest(table: Table) -> str:
-    """Return what rows of a table belong to, as a short digest: its identity and captured columns."""
+    """Return a short digest of a table's identity and captured columns."""
     return _digest(_facts(table))
 
 
 def list_digest(server_name: str, tables: Sequence[Table]) -> str:
-    """Return what offsets of version 1 belong to: server, tables in their order, captured columns."""
+    """Return the digest in offsets of version 1: server, tables in order, captured columns."""
     return _digest([server_name.strip(), list(map(_facts, tables))])
 
 

@@ -1,11 +1,11 @@
-"""Which columns of the tables are captured.
+"""Choose the columns of the tables to capture.
 
-Rule: the choice is made once, on what the catalog says, before a session exists. Everything else
-(the columns asked of the server, the schema, the digest of the source) follows from the tables that
-come out of here, so none of it can disagree. Columns stay in table order.
+Rule: columns are chosen once, from the catalog, before a session is opened. The columns requested from
+the server, the schema and the digest of the source all derive from the tables returned here, so they
+always agree. Columns stay in table order.
 
 A server does not capture columns that follow a SET, MULTISET or LIST (docs/assumptions.md). They would
-be missing without a word, so that each has to be left out knowingly.
+be missing without an error, so users have to exclude them explicitly.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from informix_capture_client.values import (
     is_simple_object,
 )
 
-_SHOWN = 200  # how much of a type that we do not know an error quotes
+_SHOWN = 200  # characters of an unknown type that an error quotes
 
 Named = Mapping[TableName, frozenset[str]]
 
 _BY_TYPE, _BY_PLACE = "type", "place"  # why a column cannot be captured
-_RESELECT = "What TEXT and BYTE columns hold is read with option simpleLobs=reselect. "
+_RESELECT = "Set option simpleLobs=reselect to read the content of TEXT and BYTE columns. "
 _LEFT_OUT = {"fail": (), "omit": (_BY_TYPE,), "omit-following": (_BY_TYPE, _BY_PLACE)}
 
 
 def choose_columns(tables: Sequence[Table], choice: ColumnChoice) -> tuple[Table, ...]:
-    """Return the tables with the columns that are to be captured.
+    """Return the tables with their captured columns.
 
     Raises:
-        BadOption: a name does not fit the tables, or nothing is left of one.
-        UnsupportedColumn: columns that cannot be captured were not left out; lists all of them.
+        BadOption: a name does not match the tables, or a table has no column left.
+        UnsupportedColumn: columns that cannot be captured were not excluded; lists all of them.
     """
     named = _by_table(tables, choice.names)
     behind = {table.name: columns_behind_a_collection(table) for table in tables}
@@ -59,7 +59,7 @@ def columns_behind_a_collection(table: Table) -> frozenset[str]:
 
 
 def _by_table(tables: Sequence[Table], names: Iterable[NamePath]) -> Named:
-    """Return the named columns of each table that is named."""
+    """Return the named columns, by table."""
     found: dict[TableName, set[str]] = {}
     for *qualifiers, column in names:
         table = _table_of(tables, qualifiers, column)
@@ -72,16 +72,16 @@ def _by_table(tables: Sequence[Table], names: Iterable[NamePath]) -> Named:
 
 
 def _table_of(tables: Sequence[Table], qualifiers: Sequence[str], column: str) -> Table:
-    """Return the one table that a name belongs to."""
+    """Return the only table that a name can belong to."""
     known = [table for table in tables if _is_qualified_by(table.name, qualifiers)]
     if len(known) == 1:
         return known[0]
     shown = ".".join(map(quoted, (*qualifiers, column)))
     if not known:
         of_table = {f"{quoted(t.name.table)}.{quoted(column)}" for t in tables}
-        raise _bad(f"has {shown}, but no such table is captured", _nearest(shown, of_table))
+        raise _bad(f"names {shown}, but no such table is captured", _nearest(shown, of_table))
     raise _bad(
-        f"has {shown}, and more than one captured table may be meant",
+        f"names {shown}, which matches more than one captured table",
         "Write table.column, or owner.table.column.",
     )
 
@@ -94,7 +94,7 @@ def _require_column(table: Table, column: str) -> None:
     names = [known.name for known in table.columns]
     if column not in names:
         raise _bad(
-            f"has {quoted(column)}, but {table.name} has no such column",
+            f"names {quoted(column)}, but {table.name} has no such column",
             _nearest(quoted(column), map(quoted, names)),
         )
 
@@ -115,7 +115,7 @@ def _included(table: Table, named: Named) -> Table:
 def _require_capturable(
     tables: Sequence[Table], named: Named, behind: Named, choice: ColumnChoice
 ) -> None:
-    """Refuse what cannot be captured, unless it is to be left out and nobody has asked for it."""
+    """Reject columns that cannot be captured, unless they are excluded and not named by the user."""
     left_out = _LEFT_OUT[choice.unsupported]
     refused = [
         (table.name, column, why)
@@ -127,11 +127,11 @@ def _require_capturable(
     if refused:
         value = "omit-following" if any(why == _BY_PLACE for *_, why in refused) else "omit"
         raise UnsupportedColumn(
-            f"{', '.join(_described(*each) for each in refused)}: such columns cannot be captured.",
+            f"{', '.join(_described(*each) for each in refused)} and cannot be captured.",
             _RESELECT
             * any(is_simple_object(column.type_text) for _, column, _ in refused)
-            + f"Leave them out with option unsupportedColumns={value}, or name the others in option"
-            " columns.",
+            + f"Exclude such columns with option unsupportedColumns={value}, or list the other columns"
+            " in option columns.",
             columns=[(str(name), column.name, column.type_text) for name, column, _ in refused],
         )
 
@@ -151,14 +151,14 @@ def _described(name: TableName, column: Column, why: str) -> str:
 
 
 def _require_no_large_object(named: Named, tables: Sequence[Table], choice: ColumnChoice) -> None:
-    """Refuse an include list that asks for what option lobs leaves out."""
+    """Reject an include list that names a large object while `lobs=omit`."""
     for table in tables:
         for column in table.columns:
             if _is_left_out(column, choice) and column.name in named.get(table.name, ()):
                 raise _bad(
-                    f"has {quoted(column.name)} of {table.name}, a {column.type_text.upper()}, but"
-                    " option 'lobs' says omit",
-                    "Keep one of them.",
+                    f"names {quoted(column.name)} of {table.name}, a {column.type_text.upper()}, but"
+                    " option 'lobs' is omit",
+                    "Remove the column, or change option lobs.",
                 )
 
 
@@ -172,7 +172,7 @@ def _without_the_rest(table: Table, behind: frozenset[str], choice: ColumnChoice
     reselected = tuple(each for each in enumerate(delivered) if _is_reselected(each[1], choice))
     if not kept:
         raise BadOption(
-            f"no column of {table.name} is left to capture.", "Take it out of option table."
+            f"no column of {table.name} is left to capture.", "Remove the table from option table."
         )
     return replace(table, columns=kept, reselected=reselected)
 

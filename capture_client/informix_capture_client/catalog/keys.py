@@ -1,11 +1,11 @@
-"""What the catalog says of tables that a snapshot reads: their keys, and how their rows are locked.
+"""Read the keys and lock modes of tables for a snapshot from the catalog.
 
-Rule: facts only, about all tables in a few questions; which key serves is decided elsewhere. What is
-disabled enforces nothing and is no key.
+Rule: facts only, about all tables in a few queries; the key is chosen in `incremental_snapshot`.
+Disabled constraints and indexes are not keys.
 
 Sources: Guide to SQL: Reference, "sysconstraints", "sysindexes" (a part is a column's number, below
 zero where it descends), "sysobjstate", "syscolumns" (coltype has 256 added where NULL is not allowed)
-and "systables" (nrows is as UPDATE STATISTICS left it).
+and "systables" (nrows is from the last UPDATE STATISTICS).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PAGE = ("P", "B")  # systables.locklevel: page, or page and row
 
 @dataclass(frozen=True, slots=True)
 class TableKeys:
-    """What tells the rows of a table apart, by the names of columns.
+    """The unique keys of a table, as names of columns.
 
     Attributes:
         primary: of the primary key; empty if there is none.
@@ -42,19 +42,19 @@ class TableKeys:
 
 @dataclass(frozen=True, slots=True)
 class RowLocks:
-    """How a table's rows are locked, and how many there were when statistics were last made."""
+    """A table's lock mode, and its number of rows at the last UPDATE STATISTICS."""
 
     level: str
     row_estimate: int
 
     @property
     def by_page(self) -> bool:
-        """Whether a lock is of a whole page, so that readers wait for writers of other rows."""
+        """Whether locks cover whole pages, so that readers wait for writers of other rows."""
         return self.level in _PAGE
 
 
 class Keys:
-    """Asks over one connection."""
+    """Queries keys over one connection."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -72,7 +72,7 @@ class Keys:
         return [_keys(*(rows.get(number, []) for rows in found)) for number in numbers]
 
     def row_locks(self, tables: Sequence[Table]) -> list[RowLocks]:
-        """Return how the rows of each table are locked."""
+        """Return the lock mode and number of rows of each table."""
         numbers = [table.table_id for table in tables]
         found = rows_by_number(self._transport, statements.ROW_LOCKS, numbers)
         return [_row_locks(found.get(number, [("", "0")])[0]) for number in numbers]
@@ -112,8 +112,8 @@ def _row_locks(row: Row) -> RowLocks:
 def _name(names: dict[int, str], number: int) -> str:
     if number not in names:
         raise ProtocolViolation(
-            f"An index has column {number} of a table, and the catalog has no such column.",
-            "Start again: the table may have been altered meanwhile.",
+            f"An index refers to column {number} of a table, but the catalog has no such column.",
+            "Start again: the table may have been altered at the same time.",
         )
     return names[number]
 

@@ -1,6 +1,6 @@
-"""How far a position lies behind the end of the server's log, and how much headroom it has.
+"""Compute the distance of a position from the end of the server's log, and its headroom.
 
-Rule: pure; `LogSpace` has the arithmetic, here is what of it people are shown. Bytes are whole pages of
+Rule: no I/O; `LogSpace` has the arithmetic, this module the displayed values. Bytes are whole pages of
 the log, of all databases of the server, and percent is of all log files, used or not.
 """
 
@@ -14,7 +14,7 @@ from informix_capture_client.positions import log_number
 
 @dataclass(frozen=True, slots=True)
 class LogDistance:
-    """A stretch of the log: how many files it leads on, its bytes, and its part of the whole log."""
+    """A range of the log: the files it spans, its bytes, and its share of the whole log."""
 
     logs: int
     size_bytes: int
@@ -23,14 +23,14 @@ class LogDistance:
 
 @dataclass(frozen=True, slots=True)
 class PlaceInLog:
-    """Where a position lies.
+    """The location of a position in the log.
 
     Attributes:
-        behind: what was written since.
-        headroom: what may be written until its file is used again; None if that has happened.
-        headroom_seconds: how long that takes at the recent average rate; None where it is not known.
-        is_beyond_end: the log has not come so far; the position is of another server, or of one that
-            was restored since.
+        behind: the log written since the position.
+        headroom: the log that can be written until its file is overwritten; None if it was.
+        headroom_seconds: the time for this at the recent average rate; None if unknown.
+        is_beyond_end: the position is after the log's end: from another server, or one that
+            was restored.
     """
 
     behind: LogDistance
@@ -40,7 +40,7 @@ class PlaceInLog:
 
 
 def place_in_log(position: int, space: LogSpace, now: float) -> PlaceInLog:
-    """Return where a position lies in a server's log.
+    """Return the location of a position in a server's log.
 
     Args:
         position: a sequence number.

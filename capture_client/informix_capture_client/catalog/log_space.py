@@ -1,8 +1,8 @@
-"""How much logical log a server keeps, and how long a place in it stays readable.
+"""The size of a server's logical log, and how long a position in it stays readable.
 
-Rule: facts and arithmetic of log files; what is too little is judged elsewhere. *Headroom* of a
-position: bytes that the server may write until it uses the log file of that position again, after
-which a session can no longer start there.
+Rule: facts and arithmetic only; thresholds are elsewhere. The *headroom* of a position is the number of
+bytes that the server can write until it overwrites the log file of that position, after which a session
+can no longer start there.
 
     files        7 (oldest)   8            9 (current)   never used
                  [########]   [##P#####]   [####....]    [........]
@@ -46,7 +46,7 @@ UNFLUSHED_LOG = log_page(0, 4096)
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A logical log file in use; `number` is its uniqid, `filled_at` seconds since 1970 where known."""
+    """A used logical log file; `number` is its uniqid, `filled_at` seconds since 1970 if known."""
 
     number: int
     size_bytes: int
@@ -70,7 +70,7 @@ class LogSpace:
 
     @property
     def current(self) -> LogFile:
-        """The file that is written now."""
+        """The file that the server is writing."""
         return next(file for file in self.files if file.is_current)
 
     @property
@@ -79,18 +79,18 @@ class LogSpace:
         return self.free_bytes + sum(file.size_bytes for file in self.files)
 
     def is_overwritten(self, position: int) -> bool:
-        """Whether the log file of a position was used again: a session that starts there fails."""
+        """Return whether a position's log file was overwritten; a session cannot start there."""
         return log_number(position) < self.oldest.number
 
     def is_beyond_end(self, position: int) -> bool:
-        """Whether the log has not come so far: a position of another server, or of one restored."""
+        """Return whether a position is beyond the log's end: another server, or a restored one."""
         end = log_page(self.current.number, self.current.used_bytes // self.page_bytes)
         return is_beyond_end(position, end)
 
     def headroom(self, position: int) -> int:
-        """Return how many bytes may be written until the file of a position is used again.
+        """Return how many bytes can be written until a position's log file is overwritten.
 
-        0 if that has happened. It may be 0 just before as well: `is_overwritten` tells the two apart.
+        0 if it was overwritten. It may also be 0 just before that; use `is_overwritten` to check.
         """
         if self.is_overwritten(position):
             return 0
@@ -98,7 +98,7 @@ class LogSpace:
         return self.current.size_bytes - self.current.used_bytes + self.free_bytes + ahead
 
     def bytes_since(self, position: int) -> int:
-        """Return how much was written from a position up to now, in whole pages."""
+        """Return the bytes written since a position, in whole pages."""
         number, page = log_number(position), page_number(position)
         later = sum(file.used_bytes for file in self.files if file.number > number)
         own = sum(
@@ -107,7 +107,7 @@ class LogSpace:
         return later + max(own, 0)
 
     def bytes_per_second(self, now: float) -> float | None:
-        """Return the average rate since the oldest known fill time; None where there is none."""
+        """Return the average rate since the oldest known fill time; None if none is known."""
         filled = next((file for file in self.files if file.filled_at is not None), None)
         if filled is None or filled.filled_at is None or now <= filled.filled_at:
             return None
@@ -115,7 +115,7 @@ class LogSpace:
         return later / (now - filled.filled_at)
 
     def fastest_bytes_per_second(self) -> float | None:
-        """Return the rate of the file that was filled in the shortest time; None where not known."""
+        """Return the rate of the log file that filled fastest; None if unknown."""
         rates = [
             after.used_bytes / max(after.filled_at - before.filled_at, 1)
             for before, after in pairwise(self.files)
@@ -125,10 +125,10 @@ class LogSpace:
 
 
 def read_log_space(transport: Transport) -> LogSpace:
-    """Ask for the log files; a server that hides their fill times leaves those unknown.
+    """Read the log files; fill times stay unknown if the server does not allow reading them.
 
     Raises:
-        ServerRefused: there is no current log file, or no page size.
+        ServerRefused: the server reports no current log file, or no page size.
     """
     sizes = checked_rows(transport, statements.BASE_PAGE_BYTES)
     rows = checked_rows(transport, statements.LOG_FILES)
@@ -136,7 +136,10 @@ def read_log_space(transport: Transport) -> LogSpace:
     numbers = [integers(row, statements.LOG_FILES, MOST_32_BITS) for row in rows]
     used = sorted(row for row in numbers if row[0] > 0)
     if not page_bytes or not any(is_current for *_, is_current in used):
-        raise ServerRefused("sysmaster names no page size of the root dbspace, or no current log.")
+        raise ServerRefused(
+            "sysmaster reports no page size for the root dbspace, or no current log.",
+            "Check that the user may read sysmaster:sysdbspaces and sysmaster:syslogs.",
+        )
     filled_at = _fill_times(transport)
     files = tuple(
         LogFile(
@@ -144,7 +147,7 @@ def read_log_space(transport: Transport) -> LogSpace:
             size * page_bytes,
             pages * page_bytes,
             bool(is_current),
-            # a file that is used again may still show when it was filled the last time
+            # a reused file may still have its previous fill time
             None if is_current else filled_at.get(number),
         )
         for number, size, pages, is_current in used
@@ -159,27 +162,27 @@ def _fill_times(transport: Transport) -> Mapping[int, int]:
         found = [integers(row, statements.LOG_FILL_TIMES) for row in rows]
     except ConnectionLost:
         raise
-    except InformixCdcError:  # no right on the table, or an older server: then no rate is known
+    except InformixCdcError:  # no privilege on the table, or an older server: the rate is unknown
         return {}
     return {number: time for number, time in found if time > 0}
 
 
 def is_beyond_end(position: int, end: int) -> bool:
-    """Whether a position lies beyond the end that a server names, the log buffer included."""
+    """Return whether a position is beyond the end of the log that a server reports, plus its buffer."""
     return position > end + UNFLUSHED_LOG
 
 
 def require_in_log(position: Position, current: int) -> None:
-    """Refuse a restart position beyond the end of the log: the server would be silent for ever.
+    """Reject a restart position beyond the end of the log, from which the server would send nothing.
 
     Raises:
         DataLoss: the server is another one, or was restored.
     """
     if position.restart <= 0 or is_beyond_end(position.restart, current):
         raise DataLoss(
-            f"the stream goes on at {show(position.restart)}, but the server's log ends at"
+            f"the stream would resume at {show(position.restart)}, but the server's log ends at"
             f" {show(current)}.",
-            f"The server was restored or set up anew: {NEW_STREAM}.",
+            f"The server was restored or installed again: {NEW_STREAM}.",
             position=position.restart,
             gap=Gap.LOG_ENDS_BEFORE,
         )

@@ -41,12 +41,12 @@ class Partitions:
         return [max(values[0] if values else 0 for values in of_table) for of_table in headers]
 
     def pending_alters(self, tables: Sequence[Table]) -> list[bool]:
-        """Tell for each table whether it may have rows in a layout of before an ALTER TABLE."""
+        """Return for each table whether it may have rows in the layout from before an ALTER TABLE."""
         headers = self._headers(statements.PARTITION_VERSIONS, tables, "in-place alters")
         return [any(len(set(values)) > 1 for values in of_table) for of_table in headers]
 
     def _headers(self, question: str, tables: Sequence[Table], what: str) -> list[list[list[int]]]:
-        """Return for each table, and each partition of it, the numbers of its header; or none."""
+        """Return the header numbers of each partition of each table; empty if there is no header."""
         numbers = self._numbers(tables, what)
         every = (number for of_table in numbers for number in of_table)
         rows = [integers(row, question) for row in rows_about(self._transport, question, every)]
@@ -54,7 +54,7 @@ class Partitions:
         return [[found.get(number, []) for number in of_table] for of_table in numbers]
 
     def _numbers(self, tables: Sequence[Table], what: str) -> list[list[int]]:
-        """Return the partition numbers of tables; `what` cannot be seen of a table that has none."""
+        """Return the partition numbers of tables; `what` is the fact that an error names."""
         in_fragments = [table.table_id for table in tables if not table.partition_number]
         fragments = defaultdict[int, list[int]](list)
         for row in rows_about(self._transport, statements.FRAGMENTS, in_fragments):
@@ -69,6 +69,7 @@ class Partitions:
 def _some(fragments: Mapping[int, list[int]], table: Table, what: str) -> list[int]:
     if table.table_id not in fragments:
         raise ServerRefused(
-            f"the catalog shows no partition of {table.name}, so its {what} cannot be seen."
+            f"the catalog has no partition of {table.name}, so its {what} cannot be read.",
+            "Check that the table exists and was not being altered, then start again.",
         )
     return fragments[table.table_id]  # each has its own

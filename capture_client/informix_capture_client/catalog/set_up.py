@@ -39,9 +39,9 @@ TABLE_KINDS = {
     "E": "external table",
 }
 _WAY_OUT = {
-    "view": "Name the tables below the view.",
-    "synonym": "Name the table that it stands for.",
-    "external table": "Load its rows into a table of the database, and name that.",
+    "view": "Name the tables that the view reads.",
+    "synonym": "Name the table that it refers to.",
+    "external table": "Load its rows into a table of the database, and name that table.",
 }
 
 
@@ -68,20 +68,20 @@ class HaRole:
 
 
 def check_cdc_database(is_there: bool, dialect: Dialect) -> Finding:
-    """Judge whether the set-up script of the CDC interface was run."""
+    """Check whether the setup script of the CDC interface was run."""
     if is_there:
-        return ok("syscdcv1", f"database {CDC_DATABASE} is there.")
+        return ok("syscdcv1", f"database {CDC_DATABASE} exists.")
     return failure(
         "syscdcv1",
-        f"there is no database {CDC_DATABASE} on this server.",
-        dialect.worded("As user {owner} on the server: cd ${home}/etc && ")
-        + _making_cdc_database(dialect, "<the locale of the database to be captured>"),
+        f"the CDC database {CDC_DATABASE} is missing on this server.",
+        dialect.worded("Run as user {owner} on the server: cd ${home}/etc && ")
+        + _making_cdc_database(dialect, "<locale of the captured database>"),
         kind=AccessRefused,
     )
 
 
 def _making_cdc_database(dialect: Dialect, locale: str) -> str:
-    """Return the command that makes it: in a certain locale only where captures connect to it."""
+    """Return the command that creates it, with a locale only if captures connect to it."""
     if not dialect.capture_database:
         return "dbaccess - syscdcv1.sql"
     word = shell_word(locale)
@@ -89,17 +89,18 @@ def _making_cdc_database(dialect: Dialect, locale: str) -> str:
 
 
 def check_cdc_locale(cdc_locale: str, database: str, locale: str, dialect: Dialect) -> Finding:
-    """Judge whether a capture of a database can use `syscdcv1`, which has one locale for all."""
+    """Check whether a capture of a database can use `syscdcv1`, which has one locale for all."""
     if _code_set(cdc_locale) == _code_set(locale):
         return ok(_CDC_LOCALE, f"database {CDC_DATABASE} has locale {cdc_locale}.")
-    differs = f"database {CDC_DATABASE} has locale {cdc_locale}, and {database!r} has {locale}"
+    differs = f"database {CDC_DATABASE} has locale {cdc_locale}, but {database!r} has {locale}"
     if not dialect.capture_database:
-        return ok(_CDC_LOCALE, f"{differs}: no harm, since captures connect to {database!r}.")
+        return ok(_CDC_LOCALE, f"{differs}: harmless, because captures connect to {database!r}.")
     return failure(
         _CDC_LOCALE,
-        f"{differs}; on {dialect.product} captures connect to {CDC_DATABASE}, in its code set.",
+        f"{differs}; on {dialect.product} captures connect to {CDC_DATABASE} and use its code set.",
         dialect.worded(
-            f"As user {{owner}} on the server, once no capture runs: DROP DATABASE {CDC_DATABASE}; then"
+            "Stop all captures, then run as user {owner} on the server:"
+            f" DROP DATABASE {CDC_DATABASE}; then"
             " cd ${home}/etc && "
         )
         + _making_cdc_database(dialect, locale),
@@ -110,7 +111,7 @@ _CDC_LOCALE = "locale of syscdcv1"
 
 
 def _code_set(locale: str) -> str:
-    """Return what compares: a codec where it is known, else the code set as it is spelt."""
+    """Return a comparable code set: its codec if known, otherwise its name."""
     try:
         return codec_of(locale)
     except InformixCdcError:
@@ -118,13 +119,13 @@ def _code_set(locale: str) -> str:
 
 
 def check_api_version(version: tuple[int, ...], dialect: Dialect) -> Finding:
-    """Judge whether the server's CDC interface is one that we speak."""
+    """Check whether this client supports the server's CDC API version."""
     if version[:1] == API_VERSION[:1]:
         return ok("api version", "the CDC API has version {}.{}.".format(*version))
     return failure(
         "api version",
-        f"the server's CDC API has version {version}, and this client speaks {API_VERSION}.",
-        dialect.worded("As user {owner}: run ${home}/etc/syscdcv1.sql of the server's own release."),
+        f"the server's CDC API has version {version}, but this client requires {API_VERSION}.",
+        dialect.worded("Run ${home}/etc/syscdcv1.sql of the server's release as user {owner}."),
         kind=ServerRefused,
     )
 
@@ -132,7 +133,7 @@ def check_api_version(version: tuple[int, ...], dialect: Dialect) -> Finding:
 def check_database_logging(
     database: str, logging: DatabaseLogging | None, owner: str, there: Sequence[str] = ()
 ) -> Finding:
-    """Judge whether a database's changes reach the log, and how soon; `there` are the server's."""
+    """Check a database's logging mode; `there` lists the server's databases, for the remedy."""
     if logging is None:
         return no_such_database(database, there)
     if not logging.is_logged:
@@ -145,9 +146,9 @@ def check_database_logging(
         # IBM technote swg21626242: a capture sees what has left the log buffer
         return warning(
             "database",
-            f"database {database!r} has buffered logging: a commit is captured only when the log buffer"
-            " is full or flushed by something else, and one that no disk has yet is lost in a crash.",
-            f"As user {owner}: ontape -U {database}",
+            f"database {database!r} has buffered logging: a commit is captured only after the log"
+            " buffer is flushed, and a crash loses commits that are not on disk yet.",
+            f"To switch to unbuffered logging, run as user {owner}: ontape -U {database}",
         )
     mode = "ANSI" if logging.is_ansi else "unbuffered"
     return ok("database", f"database {database!r} has {mode} logging.")
@@ -157,31 +158,32 @@ def check_database_logging(
 # all spaces that hold the database; "Change the database-logging mode": an exclusive lock meanwhile;
 # "Turn on transaction logging with ontape": of all spaces; "ontape utility syntax": to TAPEDEV.
 _LEVEL_0 = (
-    "As user {owner}, while nobody uses it: ondblog unbuf {database}. It takes effect with the next"
-    " level-0 backup of the spaces that hold the database: your regular one by onbar, or ontape -s"
-    " -L 0, which archives the whole instance to the TAPEDEV of ONCONFIG, over what is on it."
+    "While the database is not in use, run as user {owner}: ondblog unbuf {database}. Logging starts"
+    " with the next level-0 backup of the database's dbspaces: your regular onbar backup, or ontape -s"
+    " -L 0, which archives the whole instance to the TAPEDEV of ONCONFIG and overwrites its content."
 )
 
 
 def no_such_database(database: str, there: Sequence[str]) -> Finding:
-    """Tell that a server has no such database, and which it has."""
+    """Return the failure for a missing database, with the databases that exist."""
     return failure(
         "database",
         f"database {database!r} does not exist on this server.",
         f"Set option database to one of: {', '.join(there)}."
         if there
-        else "Set option database to one of: echo 'SELECT name FROM sysdatabases' | dbaccess sysmaster",
+        else "Set option database to an existing one. To list them:"
+        " echo 'SELECT name FROM sysdatabases' | dbaccess sysmaster",
         kind=AccessRefused,
     )
 
 
 def check_locale(database: str, locale: str, wanted: str) -> Finding:
-    """Judge whether option dbLocale, if it is set, names the locale that the database has."""
+    """Check that option dbLocale, if set, is the database's locale."""
     if wanted and not _is_same_locale(wanted, locale):
         return failure(
             "locale",
             f"option 'dbLocale' is {wanted!r}, but database {database!r} has locale {locale!r}.",
-            f"Leave option dbLocale out, or set it to {locale}.",
+            f"Omit option dbLocale, or set it to {locale}.",
         )
     try:
         codec = codec_of(wanted or locale)
@@ -191,7 +193,7 @@ def check_locale(database: str, locale: str, wanted: str) -> Finding:
 
 
 def _is_same_locale(one: str, other: str) -> bool:
-    """Compare by language, territory and codec; a code set that is not known here may be the same."""
+    """Compare language, territory and codec; an unknown code set counts as the same."""
     if one.lower().partition(".")[0] != other.lower().partition(".")[0]:
         return False
     try:
@@ -201,77 +203,75 @@ def _is_same_locale(one: str, other: str) -> bool:
 
 
 def check_table_kind(table: str, kind: str, near: Sequence[str] = ()) -> Finding:
-    """Judge whether a table is there and logged.
+    """Check that a table exists and is logged.
 
     Args:
         table: its name.
-        kind: a value of `TABLE_KINDS` or like them.
-        near: tables that the server has and that may be meant.
+        kind: a value of `TABLE_KINDS`, or `MISSING`, `NO_OWNER` or `RAW_TABLE`.
+        near: existing tables with a similar name, for the remedy.
     """
     if kind == "table":
-        return ok("table", "is there and logged.", table=table)
+        return ok("table", "exists and is logged.", table=table)
     if kind == MISSING:
         return failure(
             "table",
             "does not exist.",
             _meant(near)
-            or "Check owner and spelling; names in the catalog are lower case unless quoted, and"
-            " temporary tables are not in it.",
+            or "Check owner and spelling. Names in the catalog are lower case unless they were created"
+            " in quotes; temporary tables are not in the catalog.",
             table=table,
         )
     if kind == NO_OWNER:
         return failure(
             "table",
             "is named without its owner.",
-            _meant(near) or f"Write owner.{unqualified(table)}, with the owner that systables shows.",
+            _meant(near) or f"Write owner.{unqualified(table)}; systables lists the owner.",
             table=table,
         )
     if kind == RAW_TABLE:
         return failure(
             "table",
             "is a RAW table, whose changes are not logged.",
-            f"ALTER TABLE {unqualified(table)} TYPE (STANDARD); then a level-0 backup.",
+            f"Run ALTER TABLE {unqualified(table)} TYPE (STANDARD); then take a level-0 backup.",
             table=table,
         )
     article = "an" if kind[0] in "aeiou" else "a"
-    remedy = _WAY_OUT.get(kind, "Take it out of option table.")
-    return failure(
-        "table", f"is {article} {kind}, which has no changes of its own.", remedy, table=table
-    )
+    remedy = _WAY_OUT.get(kind, "Remove it from option table.")
+    return failure("table", f"is {article} {kind}, which cannot be captured.", remedy, table=table)
 
 
 def _meant(near: Sequence[str]) -> str:
-    return f"Set option table to what is meant: the server has {', '.join(near)}." if near else ""
+    return f"Correct option table: the server has {', '.join(near)}." if near else ""
 
 
 def check_ha_role(role: HaRole, server_version: str, dialect: Dialect = INFORMIX) -> Finding:
-    """Judge whether this server of a cluster can be captured from."""
+    """Check whether changes can be captured from this server of a cluster."""
     if role.kind == 0:
         return ok(_HA, "the server is not part of a cluster.")
     if role.is_secondary:
         return _secondary(role.primary, server_version, dialect)
     return warning(
         _HA,
-        "the server is the primary of a cluster; what positions mean after a fail-over is nowhere"
+        "the server is the primary of a cluster; the meaning of log positions after a failover is not"
         " documented.",
-        f"After a fail-over, {NEW_STREAM}.",
+        f"After a failover, {NEW_STREAM}.",
     )
 
 
 def _secondary(primary: str, server_version: str, dialect: Dialect) -> Finding:
-    """Judge a secondary: captures run there from 15.0.0.1 on (IBM community, G. Kumar, 2025-06-10)."""
+    """Check a secondary: captures run there from 15.0.0.1 on (IBM community, G. Kumar, 2025-06-10)."""
     found = f"the server is a secondary{f' of {primary}' if primary else ''}"
     move = f"Connect to the primary{f', {primary}' if primary else ''}: options host and server."
     if dialect is not INFORMIX:
-        return warning(_HA, f"{found}; whether captures run there is nowhere documented.", move)
+        return warning(_HA, f"{found}; it is not documented whether captures run there.", move)
     major = major_version(server_version)
     if major is not None and major < _FIRST_ON_SECONDARIES:
-        reason = f"{found} and of release {major}; captures run on secondaries from 15.0.0.1 on."
+        reason = f"{found} with release {major}; captures run on secondaries from 15.0.0.1 on."
         return failure(_HA, reason, move, kind=ServerRefused)
     return warning(
         _HA,
         f"{found}; captures run there from 15.0.0.1 on, with a driver of Client SDK 15.",
-        "On the secondary: onmode -wf TEMPTAB_NOLOG=1; full row logging is switched on at the primary.",
+        "Run on the secondary: onmode -wf TEMPTAB_NOLOG=1; switch on full row logging on the primary.",
     )
 
 
@@ -281,7 +281,7 @@ _MAJOR = re.compile(r"Version (\d+)\.")
 
 
 def major_version(server_version: str) -> int | None:
-    """Return the first number in what DBINFO('version', 'full') gives; None if there is none.
+    """Return the first number of the text of DBINFO('version', 'full'); None if there is none.
 
     >>> major_version("IBM Informix Dynamic Server Version 14.10.FC9W1DE")
     14
@@ -291,5 +291,5 @@ def major_version(server_version: str) -> int | None:
 
 
 def unqualified(table: str) -> str:
-    """Return `owner.table` of `database:owner.table`, as a statement in its database names it."""
+    """Return `owner.table` of `database:owner.table`, for statements in that database."""
     return table.partition(":")[2] or table

@@ -1,7 +1,7 @@
-"""The initial snapshot: existing rows, read in chunks, put into the stream where they are true.
+"""The initial snapshot: existing rows are read in chunks and inserted into the stream.
 
-Rule: values in, values out: no I/O, no thread, no clock. What reads tables and writes segments asks
-here what to read and what may be written.
+Rule: values in, values out: no I/O, threads or clocks. The code that reads tables and writes segments
+calls this package to decide what to read and what to write.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Prove that the stream has passed the end of a SELECT: its high watermark.
 
-Rule: only a record that was written after the SELECT is a proof, and only one that came after the
-barrier was set. A TIMEOUT is none: it is no record of the log, its number is that of the last record
-that was delivered (CDC guide, table 3-10), and what commits under buffered logging can be seen by a
+Rule: only a record that was written after the SELECT is a proof, and only if it arrived after the
+barrier was set. A TIMEOUT is not: it is not a record of the log, its number is that of the last record
+that was delivered (CDC guide, table 3-10), and under buffered logging a commit can be visible to a
 SELECT before it is written.
 
-    time     of BEGINTX and COMMTX: seconds by the server's clock, never later than the writing. One of
-             a later second than the clock showed after the last row was written after that row was
+    time     of BEGINTX and COMMTX: seconds by the server's clock, never later than the write. A record
+             of a later second than the clock after the last row was written after that row was
              read.
-    number   of any record of the log: beyond what the log's end can have been by then
+    number   of any record of the log: beyond the possible end of the log at that time
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _OF_THE_LOG = ~is_one_of(RecordKind.TIMEOUT, RecordKind.TABSCHEMA, RecordKind.ER
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """What a record must be beyond.
+    """The time and position that a record must exceed.
 
     Attributes:
         clock: the server's clock once the last row was fetched, in whole seconds since 1970.
-        log_end: a place that the log's end had not reached then, its buffer included, if it was asked.
+        log_end: a position that the log, with its buffer, had not reached at that time, if known.
     """
 
     clock: int
@@ -37,14 +37,14 @@ class Barrier:
 
 
 class Proof(NamedTuple):
-    """What a block of records proves: the latest time and the highest number of the log's records."""
+    """The proof in a block of records: the latest time and the highest number of log records."""
 
     latest_time: int
     highest_number: int
 
     @classmethod
     def of(cls, block: RecordBlock) -> Proof:
-        """Return the proof that the records of a block are."""
+        """Return the proof in the records of a block."""
         kinds = block.raw.kinds
         times = block.times(np.flatnonzero(BOUNDS[kinds]))
         numbers = block.sequence_numbers[_OF_THE_LOG[kinds]]

@@ -1,14 +1,14 @@
-"""The SELECT of a chunk: the next rows of a table in the order of its key.
+"""Build the SELECT of a chunk: the next rows of a table in the order of its key.
 
-Rule: text only, nothing is sent; what was read comes back as parameters, so that no value is spelt in a
-statement and every comparison is the server's.
+Rule: builds text only. Keys of read rows are passed as parameters, so that no value is written into a
+statement and every comparison is done by the server.
 
     first      SELECT FIRST n ... ORDER BY k1, k2
     behind     ... WHERE k1 >= ? AND (k1 > ? OR (k1 = ? AND k2 > ?)) ORDER BY k1, k2
 
-Informix compares no rows of values; the term in front keeps the range of the index. The directive
-stands right behind SELECT (Guide to SQL: Syntax, "Optimizer Directives"), in the style of C, since ODBC
-has a meaning of its own for braces.
+Informix cannot compare row values; the first term keeps the index range. The directive follows SELECT
+directly (Guide to SQL: Syntax, "Optimizer Directives"), in C comment style, because ODBC uses braces
+for escapes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ChunkQuery:
 
     @property
     def key_places(self) -> tuple[int, ...]:
-        """Where the columns of the key stand among those of a row."""
+        """The indexes of the key columns in a row."""
         names = [column.name for column in self.table.columns]
         return tuple(names.index(name) for name in self.key.names)
 
@@ -44,14 +44,14 @@ class ChunkQuery:
         return self._statement(rows, "")
 
     def behind(self, rows: int) -> str:
-        """Return the statement for the next rows behind a key; `arguments` go with it."""
+        """Return the statement for the next rows after a key, with parameters from `arguments`."""
         return self._statement(rows, f" WHERE {''.join(self._condition())}")
 
     def arguments(self, after: Sequence[_Bound]) -> list[_Bound]:
         """Return the parameters of `behind`: the key of the last row that was read, as it was fetched.
 
         Raises:
-            ValueError: it has not a value for each column of the key.
+            ValueError: it does not have one value per key column.
         """
         if len(after) != len(self.key.columns):
             raise ValueError(f"{len(after)} values for the key {self.key.names} of {self.key.table}")
@@ -59,7 +59,7 @@ class ChunkQuery:
         return [*after[:1], *every, after[-1]] if len(after) > 1 else [*after]
 
     def _condition(self) -> Iterator[str]:
-        """Yield the pieces: behind the first column's value, or at it and behind the others'."""
+        """Yield the condition: after the first column's value, or equal to it and after the others."""
         names = self._key_names()
         if len(names) > 1:
             yield f"{names[0]} >= ? AND "
@@ -80,13 +80,13 @@ class ChunkQuery:
 
 @dataclass(frozen=True, slots=True)
 class WholeTableQuery:
-    """Statements that read a table without a key, at once, while its writers wait."""
+    """Statements that read a table without a key in one pass, under a lock that blocks writers."""
 
     table: Table
 
     @property
     def lock(self) -> str:
-        """The statement that lets writers wait; it is refused outside a transaction."""
+        """The statement that locks the table; it must run in a transaction."""
         return f"LOCK TABLE {self.table.name.in_statements} IN SHARE MODE"
 
     @property
@@ -96,7 +96,7 @@ class WholeTableQuery:
 
     @property
     def no_rows(self) -> str:
-        """The statement for none of its rows, to see whether they may be read."""
+        """A statement that returns no rows, to check the privilege to read them."""
         return f"{self.rows} WHERE 1 = 0"
 
 

@@ -1,8 +1,8 @@
-"""Choose the key by which a table's rows are read in chunks and told apart.
+"""Choose the key by which a table's rows are read in chunks and identified.
 
-Rule: a key is unique, never NULL, captured, and of types of which two values that differ stay different
-once they are decoded; anything else is refused by name, with what can be done. The choice depends on
-the catalog and the options only, so that a restart goes on by the same key.
+Rule: a key is unique, never NULL, captured, and has types whose different values stay different after
+decoding. Other keys are rejected by name, with a remedy. The choice depends only on catalog and
+options, so that a restart continues with the same key.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ _FLOATING_DECIMAL = ("decimal", "dec", "numeric")
 
 @dataclass(frozen=True, slots=True)
 class SnapshotKey:
-    """The columns that tell the rows of a table apart, in the order in which rows are read.
+    """The columns that identify the rows of a table, in the order in which rows are read.
 
     Attributes:
-        replaceable: which of them are texts whose bad bytes are replaced, so that two may look alike.
+        replaceable: the text columns whose invalid bytes are replaced, so that two keys may become
+            equal.
     """
 
     table: TableName
@@ -44,10 +45,10 @@ class SnapshotKey:
         return tuple(column.name for column in self.columns)
 
     def compared(self, place: int, values: pa.Array) -> pa.Array:
-        """Return values of one of the columns as they are compared: those of CHAR without their blanks.
+        """Return the values of a key column for comparison: CHAR values without trailing blanks.
 
-        Whether blanks are delivered is the user's choice, which the rows of a SELECT and those of the
-        log may have been given in different places; a key is the same with and without.
+        Whether blanks are delivered is an option, which may differ between the rows of a SELECT and
+        those of the log; a key is the same with and without blanks.
         """
         if _kind(self.columns[place]) not in _BLANK_PADDED:
             return values
@@ -56,10 +57,10 @@ class SnapshotKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyRules:
-    """What decides whether columns can be a key, apart from their declarations.
+    """Settings that determine whether columns can be a key, besides their declarations.
 
     Attributes:
-        decode: what values become where there is a choice.
+        decode: the decoding options.
         ignores_case: whether the database was created with NLSCASE INSENSITIVE.
     """
 
@@ -70,18 +71,18 @@ class KeyRules:
 def choose_key(
     table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str] = ()
 ) -> SnapshotKey:
-    """Return the key of a table: the one that was named, else the best that the catalog shows.
+    """Return the key of a table: the named one, or the best one in the catalog.
 
-    That is the primary key, else the unique index with the fewest columns.
+    The best one is the primary key, or else the unique index with the fewest columns.
 
     Args:
         table: with the columns that are captured.
-        keys: what the catalog says.
-        rules: what else decides.
-        named: the columns that option snapshotKey names for this table; unique in fact, says the user.
+        keys: the table's keys in the catalog.
+        rules: other settings.
+        named: the columns in option snapshotKey for this table, which the user declares as unique.
 
     Raises:
-        BadOption: there is none, or none that can be used.
+        BadOption: there is no usable key.
     """
     found = usable_key(table, keys, rules, named)
     if isinstance(found, str):
@@ -92,7 +93,7 @@ def choose_key(
 def usable_key(
     table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str] = ()
 ) -> SnapshotKey | str:
-    """Return what `choose_key` returns, or the reason why there is no such key."""
+    """Return the result of `choose_key`, or the reason why no key is usable."""
     why_not: list[str] = []
     for columns in _candidates(keys, named):
         if not (
@@ -104,7 +105,7 @@ def usable_key(
 
 
 def _candidates(keys: TableKeys, named: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield columns that may be a key, the best first."""
+    """Yield candidate keys, best first."""
     if named:
         yield tuple(named)
         return
@@ -141,14 +142,14 @@ def _named_twice(_table: Table, _keys: TableKeys, _rules: KeyRules, names: Seque
 
 
 def _may_be_null(_table: Table, keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> _Refusals:
-    """Refuse NULL: no comparison finds such a row, so that no chunk would have it."""
+    """Reject nullable columns: no comparison finds a row with NULL, so no chunk would have it."""
     for name in names:
         if name in keys.nullable and tuple(names) != keys.primary:
             yield f"column {quoted(name)} of its key {_listed(names)} may be NULL"
 
 
 def _of_no_use(table: Table, _keys: TableKeys, rules: KeyRules, names: Sequence[str]) -> _Refusals:
-    """Refuse types of which values that differ may look alike, or the other way round."""
+    """Reject types whose different values may compare equal, or whose equal values may differ."""
     for column in table.columns:
         if column.name in names and (why := _why_not(column, rules)):
             yield f"column {quoted(column.name)} of its key {_listed(names)} {why}"
@@ -165,7 +166,7 @@ _REFUSALS: tuple[Callable[[Table, TableKeys, KeyRules, Sequence[str]], _Refusals
 def _why_not(column: Column, rules: KeyRules) -> str:
     kind, declared = _kind(column), column.type_text.upper()
     if kind in _INEXACT:
-        return f"is a {declared}, which is no exact value"
+        return f"is a {declared}, which is not an exact type"
     if kind in _FLOATING_DECIMAL and "," not in declared and rules.decode.floating_decimal == "double":
         return f"is a {declared}, which floatingDecimal=double rounds"
     if kind in _NATIONAL and rules.ignores_case:
@@ -181,8 +182,9 @@ def _no_key(table: TableName, why: str) -> BadOption:
     short = f"{quoted(table.owner)}.{quoted(table.table)}"
     return BadOption(
         f"table {table} cannot be read in chunks: {why}.",
-        f"Name another key that is unique, snapshotKey={short}(column, ...); or leave the table out of"
-        " option initialSnapshot; or set snapshotWithoutKey=lock: it is read whole, and writers wait.",
+        f"Name another unique key with option snapshotKey={short}(column, ...), remove the table from"
+        " option initialSnapshot, or set snapshotWithoutKey=lock to read it in one pass under a lock"
+        " that blocks writers.",
         option="initialSnapshot",
         table=str(table),
     )

@@ -1,19 +1,19 @@
-"""Choose and settle a low watermark: which commits had let their locks go before a SELECT began.
+"""Choose and settle a low watermark: the commits whose locks were released before a SELECT began.
 
-Rule: fed with every block of records, of captured rows or not; what is open on the server is handed in,
-and so is the time, by a monotonic clock. What is not known exactly counts as older.
+Rule: processes every block of records, of captured rows or not. The server's open transactions are
+passed in, as well as the time of a monotonic clock. Unknown transactions count as older.
 
 A server's COMMIT record can be in the stream while its locks are still held, and a reader with LAST
-COMMITTED then gets the row as it was before. So a place below which nothing may be missing from a
-SELECT, its *low watermark*, lies below each transaction that has ended in the stream and is still open
-on the server.
+COMMITTED then reads the previous version of the row. So a position below which a SELECT misses nothing,
+its *low watermark*, is below each transaction that has ended in the stream and is still open on the
+server.
 
-    chosen first     low     a commit place of a while ago (`AgedPlaces`)
-    asked then       open    ids of the transactions that `systrans` lists
-    settled(low, open)       what lies below the last COMMTX of each that has not begun again since
+    chosen first     low     an older commit position (`AgedPlaces`)
+    queried then     open    ids of the transactions that `systrans` lists
+    settled(low, open)       below the last COMMTX of each id that has not begun again since
 
-Ids are slots that the server uses again (HCL Administrator's Guide: at most 32,767 at a time). The
-transactions of one slot follow each other in the log, so that its numbers may be compared.
+Ids are slots that the server reuses (HCL Administrator's Guide: at most 32,767 at a time). The
+transactions of a slot follow each other in the log, so that their numbers can be compared.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _STEPS = 16  # in which an age is known
 
 
 class AgedPlaces:
-    """Commit places of a stream, as far back as one age.
+    """The recent commit positions of a stream, up to an age.
 
     Args:
-        age_seconds: how old a place must be.
+        age_seconds: the minimum age of a position.
     """
 
     def __init__(self, age_seconds: float = AGE_SECONDS) -> None:
@@ -43,7 +43,7 @@ class AgedPlaces:
         self._reached: deque[tuple[float, int]] = deque()  # times and places, both rising
 
     def record(self, commit: int, now: float) -> None:
-        """Record that everything up to a commit place has been added."""
+        """Record that everything up to a commit position has been added."""
         if self._reached and now - self._reached[-1][0] < self._age_seconds / _STEPS:
             return  # a later call records it
         self._reached.append((now, commit))
@@ -51,7 +51,7 @@ class AgedPlaces:
             self._reached.popleft()
 
     def place(self, now: float) -> int | None:
-        """Return the newest place that is old enough; None before there is one."""
+        """Return the newest position that is old enough; None if there is none yet."""
         old = [commit for time, commit in self._reached if self._is_old(time, now)]
         return old[-1] if old else None
 
@@ -60,13 +60,13 @@ class AgedPlaces:
 
 
 class Slots:
-    """The last BEGINTX and the last COMMTX of every transaction id that a stream has shown.
+    """The last BEGINTX and the last COMMTX of every transaction id in a stream.
 
-    It may go on over sessions: what a new one shows again is known already.
+    It can be used across sessions: records that are read again do not matter.
 
     Args:
-        open_at_start: the ids that the server lists as open once the first session is active. One of
-            these that the stream shows nothing of may have committed before and hold its locks still.
+        open_at_start: the ids that the server lists as open once the first session is active. One that
+            does not occur in the stream may have committed before and still hold its locks.
     """
 
     def __init__(self, open_at_start: Collection[int] = ()) -> None:
@@ -75,7 +75,7 @@ class Slots:
 
     @property
     def unknown(self) -> frozenset[int]:
-        """Those open at the start that neither the stream nor the server has shown the end of."""
+        """The transactions open at the start that have not ended in the stream or on the server."""
         return self._unknown
 
     def add(self, block: RecordBlock) -> None:
@@ -87,11 +87,11 @@ class Slots:
                 last.raise_to(block.transaction_ids[places], block.sequence_numbers[places])
 
     def settled(self, low: int, open_ids: Collection[int]) -> int | None:
-        """Return the place, at or below `low`, up to which all locks are gone.
+        """Return the position, at or below `low`, up to which all locks are released.
 
         Args:
-            low: a commit place of this stream, chosen before `open_ids` were asked for.
-            open_ids: the ids of the transactions that are open now.
+            low: a commit position of this stream, chosen before `open_ids` were queried.
+            open_ids: the ids of the open transactions.
 
         Returns:
             None while a transaction older than the stream may still hold locks: choose again later.

@@ -1,28 +1,28 @@
-"""Bring the chunks of one table into the stream, each at a place where its rows are true.
+"""Insert the chunks of one table into the stream, each at a position where its rows are current.
 
-Rule: values in, values out. Given what the snapshot's connection has done and what the stream
-has shown, it returns what may be read and what is to be written.
+Rule: values in, values out. From the progress of the snapshot's connection and of the stream, it
+determines what may be read and what must be written.
 
-For a chunk with low watermark L that is emitted at commit place P, a row is true at P and later if no
+For a chunk with low watermark L that is emitted at commit position P, a row is current at P if no
 transaction in (L, P] has touched its key, given that L is settled (`Slots`) and that the stream has
-passed a record written after the SELECT (`Barrier`). All other rows are left out: the last transaction
-that touched them stands at or before P, and its image is newer or the same.
+passed a record written after the SELECT (`Barrier`). All other rows are dropped: the last transaction
+that touched them is at or before P, and its image is newer or the same.
 
     begin(low)          a low watermark was chosen       -> Collecting, or None: choose again later
     offer(...)          the rows were read
-    on_proof(proof)     the stream shows more records    -> whether to flush and emit
+    on_proof(proof)     the stream has more records      -> whether to flush and emit
     emit(commit)        all of that is in the spool      -> Emitted, or ThrownAway
 
-Each state of a chunk is a value of its own:
+Each state of a chunk has a class:
 
     Collecting    its low watermark is chosen, its rows are being read
     Offered       read; the stream must pass its barrier
-    PassedChunk   a record written after the SELECT has come; what it is behind goes into the spool
-    Emitted       in the stream, at a commit place, without the rows whose keys were touched
-    ThrownAway    to be read again, with fewer rows at once
+    PassedChunk   a record written after the SELECT has arrived; the stream up to it must be spooled
+    Emitted       in the stream, at a commit position, without the rows whose keys were touched
+    ThrownAway    must be read again, with fewer rows per chunk
 
-Chunks go out in the order of their keys, so that the state of a table is one key. A lower L and a
-later P only drop more; so a crash before `emit` loses nothing, and a chunk may wait.
+Chunks are emitted in key order, so that the progress of a table is one key. A lower L and a later P
+only drop more rows; so a crash before `emit` loses nothing, and a chunk may wait.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Collecting:
     """A chunk that is being read.
 
     Attributes:
-        low: its low watermark; of a table that is locked instead, whatever the stream had reached.
-        after: the key behind which it begins; None: at the table's first row.
-        most_rows: how many rows it has at most.
+        low: its low watermark; for a locked table, the position that the stream had reached.
+        after: the key after which it starts; None: at the table's first row.
+        most_rows: its maximum number of rows.
     """
 
     low: int
@@ -60,10 +60,10 @@ class Offered:
     """A chunk that was read.
 
     Attributes:
-        rows: the rows, in the types in which changes are delivered.
-        last_key: the key of its last row as it was fetched; without rows, where it began.
-        is_last: whether the table has no rows behind.
-        barrier: what the stream must pass.
+        rows: the rows, with the types of delivered changes.
+        last_key: the key of its last row as fetched; without rows, the key where it started.
+        is_last: whether the table has no more rows.
+        barrier: that the stream must pass.
     """
 
     chunk: Collecting
@@ -82,14 +82,14 @@ class PassedChunk:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A chunk's place in the stream.
+    """A chunk that was inserted into the stream.
 
     Attributes:
-        commit: the commit place behind which it stands.
-        rows: what is left of its rows.
-        dropped: how many were left out, since the stream has them.
-        last_key, is_last: as offered; progress is by what was read.
-        read_at: the server's clock once the last row was fetched, in seconds since 1970.
+        commit: the commit position after which it is inserted.
+        rows: its remaining rows.
+        dropped: the number of rows dropped because the stream has newer versions.
+        last_key, is_last: as offered; progress counts rows that were read.
+        read_at: the server's time when the last row was fetched, in seconds since 1970.
     """
 
     commit: int
@@ -102,7 +102,7 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class ThrownAway:
-    """Chunks that are to be read again, behind `after` and with `most_rows` at once."""
+    """Chunks that must be read again, after `after` and with at most `most_rows` rows."""
 
     chunks: int
     after: Bounds | None
@@ -113,13 +113,13 @@ ChunkOutcome = Emitted | ThrownAway
 
 
 class Reconciliation:
-    """The chunks of one table between their low watermarks and the stream.
+    """Tracks the chunks of one table from their low watermarks until they are emitted.
 
     Args:
-        touched: collects the keys of the table's changes; None where the table is locked instead, from
+        touched: collects the keys of the table's changes; None if the table is locked from
             before its barrier is set until its chunk is emitted.
-        most_rows: how many rows a chunk has at first.
-        after: the key behind which the snapshot goes on; None: at the table's first row.
+        most_rows: the initial number of rows per chunk.
+        after: the key after which the snapshot resumes; None: at the table's first row.
         since: changes of the table at or below this commit are not in the stream.
     """
 
@@ -146,14 +146,14 @@ class Reconciliation:
 
     @property
     def waiting(self) -> int:
-        """How many chunks were read and are not in the stream."""
+        """The number of chunks that were read but not emitted."""
         return len(self._waiting)
 
     def begin(self, low: int) -> Collecting | None:
-        """Begin to read the next chunk, or the same one anew after its reading has failed.
+        """Start reading the next chunk, or the same one again after a failure.
 
         Returns:
-            None: touched keys are not known from this low watermark on; choose another one later.
+            None if touched keys are not known from this low watermark on; choose another one later.
         """
         if low < self._since or (self._touched is not None and low < self._touched.complete_above):
             return None
@@ -172,7 +172,7 @@ class Reconciliation:
         is_last: bool,
         barrier: Barrier,
     ) -> bool:
-        """Accept the rows of a chunk; return whether they are used: those before may have been lost."""
+        """Accept the rows of a chunk; return False if earlier chunks must be read again first."""
         if chunk is not self._collecting:
             return False
         self._collecting, self._read_up_to, self._is_read = None, last_key, is_last
@@ -180,11 +180,11 @@ class Reconciliation:
         return True
 
     def on_proof(self, proof: Proof) -> bool:
-        """Accept what the latest records prove.
+        """Process the proof in the latest records.
 
         Returns:
-            Whether something is due: what the stream has shown must be in the spool then, and its keys
-            collected, before anything else of the stream is, and `emit` called.
+            Whether a chunk can be emitted. Then the stream so far must be written to the spool, and its
+            keys collected, before `emit` is called and the stream continues.
         """
         for place, chunk in enumerate(self._waiting):
             if isinstance(chunk, Offered) and proof.passes(chunk.barrier):
@@ -192,10 +192,10 @@ class Reconciliation:
         return bool(self._waiting) and (isinstance(self._waiting[0], PassedChunk) or self._is_lost())
 
     def emit(self, commit: int) -> Iterator[ChunkOutcome]:
-        """Yield what is due at a commit place, the one that the stream has reached in the spool.
+        """Yield the chunks to emit at the commit position that the stream has reached in the spool.
 
         Raises:
-            BadOption: keys of the table are touched faster than chunks of one row can be read.
+            BadOption: keys change faster than even chunks of one row can be read.
         """
         while self._waiting and not self._is_lost() and isinstance(self._waiting[0], PassedChunk):
             offered = self._waiting[0].offered
@@ -207,7 +207,7 @@ class Reconciliation:
             yield self._throw_away()
 
     def forget(self, commit: int) -> None:
-        """Forget touched keys that no chunk needs, below a place older than a low watermark will be."""
+        """Drop touched keys that no chunk needs, below any future low watermark."""
         self._forgettable = max(self._forgettable, commit)
         if self._touched is not None:
             self._update_needed()
@@ -233,7 +233,7 @@ class Reconciliation:
             yield self._collecting
 
     def _is_lost(self) -> bool:
-        """Return whether keys were forgotten that a chunk needs: there were too many."""
+        """Return whether keys were dropped that a chunk needs, because there were too many."""
         if self._touched is None:
             return False
         return any(chunk.low < self._touched.complete_above for chunk in self._unfinished())
@@ -241,9 +241,9 @@ class Reconciliation:
     def _throw_away(self) -> ThrownAway:
         if self._touched is not None and self._most_rows == 1:
             raise BadOption(
-                f"keys of {self._touched.key.table} are touched faster than its rows are read: more"
-                " within one chunk, however small, than option snapshotMaxTouchedKeys allows.",
-                "Raise it, or begin the snapshot at a quieter time.",
+                f"keys of {self._touched.key.table} change faster than its rows are read: even for the"
+                " smallest chunk, more keys changed than option snapshotMaxTouchedKeys allows.",
+                "Raise snapshotMaxTouchedKeys, or run the snapshot when the table has fewer changes.",
                 option="snapshotMaxTouchedKeys",
             )
         count = len(list(self._unfinished()))

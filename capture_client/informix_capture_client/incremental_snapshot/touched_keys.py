@@ -1,12 +1,11 @@
-"""The keys that transactions of the stream have touched, for one table under snapshot.
+"""The keys that transactions of the stream have touched, for a table during its snapshot.
 
-Rule: a key counts as touched by both images of a change, with the commit that touched it. What was
-forgotten is known: nothing is said below `complete_above`. Columns of keys are Arrow's; no row is a
-Python object.
+Rule: both images of a change touch their key, at the change's commit. Keys below `complete_above` may
+have been dropped. Key columns are Arrow arrays; no row is a Python object.
 
-Of each key only its last commit matters, so that what is kept is compacted whenever it has doubled, and
-a row that changes a million times is one key. If more keys were touched than may be kept, all of them
-are forgotten at once; a chunk that needed them starts again from a later place.
+Only the last commit of each key matters, so the keys are compacted whenever they have doubled, and a
+row that changes a million times is one key. If more keys were touched than allowed, all of them are
+dropped; a chunk that needed them is read again from a later position.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 class TouchedKeys:
-    """Keys of one table, from the place on at which its snapshot begins.
+    """The touched keys of one table since its snapshot started.
 
     Args:
         key: the table's key.
-        commit: everything up to here is in the stream already; nothing below will be known.
+        commit: the position of the stream at the start; keys below it are unknown.
         most_keys: how many are kept.
 
     Attributes:
         complete_above: every key that a commit above this place has touched is here.
         needed_above: what was touched at or below may be forgotten once room is needed.
-        overflows: how often all keys had to be forgotten.
+        overflows: how often all keys had to be dropped.
     """
 
     def __init__(self, key: SnapshotKey, commit: int, most_keys: int = MOST_KEYS) -> None:
@@ -58,7 +57,7 @@ class TouchedKeys:
         return self._count
 
     def touch(self, columns: Sequence[pa.Array], commits: Integers) -> None:
-        """Add keys, column by column, and the commit of the change that each was touched by."""
+        """Add keys, as columns, with the commit of each change."""
         arrays = [*map(self.key.compared, range(len(columns)), columns), pa.array(commits)]
         self._pieces.append(pa.Table.from_arrays(arrays, [*self._names, _COMMIT]))
         self._count += len(commits)
@@ -70,21 +69,21 @@ class TouchedKeys:
             self._pieces = [pa.concat_tables(self._pieces).combine_chunks()]
 
     def truncate(self, commit: int) -> None:
-        """Add a TRUNCATE: every key is touched."""
+        """Add a TRUNCATE, which touches every key."""
         self._truncated_at = max(self._truncated_at, commit)
 
     def forget_up_to(self, commit: int) -> None:
-        """Forget what was touched at or below a place."""
+        """Drop the keys touched at or below a position."""
         if commit > self.complete_above:
             self.complete_above = commit
             self._compact()
 
     def untouched(self, rows: pa.Table, low: int) -> pa.Table:
-        """Return the rows whose keys no transaction has touched above a place, in their order.
+        """Return the rows whose keys were not touched above a position, in order.
 
         Raises:
-            BadOption: `badCharacters=replace` makes keys that differ look alike.
-            ValueError: what was touched there is not known any more.
+            BadOption: `badCharacters=replace` makes different keys equal.
+            ValueError: the touched keys above that position are no longer known.
         """
         if low < self.complete_above:
             raise ValueError(f"touched keys are known above {self.complete_above}, not above {low}")
@@ -110,13 +109,13 @@ class TouchedKeys:
         return dropped
 
     def _require_distinct(self, keys: list[pa.ChunkedArray], dropped: Bits) -> None:
-        """Refuse to leave a row out for what may be the key of another."""
+        """Raise if a dropped row's key may be equal to a different key."""
         for number in self.key.replaceable:
             if pc.any(pc.match_substring(keys[number].filter(pa.array(dropped)), _REPLACED)).as_py():
                 raise BadOption(
-                    f"a key of {self.key.table} has bytes that are not of its code set, and"
-                    " 'badCharacters=replace' may make keys that differ look alike.",
-                    "Mend these rows, or leave the table out of option initialSnapshot.",
+                    f"a key of {self.key.table} has bytes that are not valid in its code set, and"
+                    " 'badCharacters=replace' may make different keys equal.",
+                    "Correct these rows, or remove the table from option initialSnapshot.",
                     option="badCharacters",
                 )
 
@@ -135,7 +134,7 @@ class TouchedKeys:
             self._count = self._compacted = len(last)
 
     def _require_room(self, commit: int) -> None:
-        """Forget the keys that no chunk needs if there are too many, and if need be all of them."""
+        """If there are too many keys, drop those that no chunk needs, or else all of them."""
         if self._count > self._most_keys:
             self.forget_up_to(self.needed_above)
         if self._count > self._most_keys:
@@ -145,12 +144,12 @@ class TouchedKeys:
 
 
 def _behind(keys: pa.Table, commit: int) -> pa.Table:
-    """Return the keys touched above a place; by a mask: Arrow's own query takes a millisecond more."""
+    """Return the keys touched above a position, with a mask: Arrow's query takes 1 ms more."""
     return keys.filter(pc.greater(keys[_COMMIT], commit))
 
 
 class TouchedTables:
-    """The tables under snapshot, by their numbers in the stream; an observer of `ChangeEncoder`."""
+    """The touched keys of all tables with a running snapshot; an observer of `ChangeEncoder`."""
 
     def __init__(self) -> None:
         self._tables: dict[int, TouchedKeys] = {}
@@ -160,13 +159,13 @@ class TouchedTables:
         self._tables[number] = keys
 
     def leave(self, number: int) -> None:
-        """Collect no more keys of a table: its snapshot is done."""
+        """Stop collecting keys of a table, when its snapshot is done."""
         self._tables.pop(number, None)
 
     # what the encoder asks for, and calls
 
     def key_columns(self) -> Mapping[int, Sequence[str]]:
-        """Return the names of key columns, by the numbers of tables that are watched."""
+        """Return the names of the key columns of watched tables, by table number."""
         return {number: keys.key.names for number, keys in self._tables.items()}
 
     def touch(self, number: int, columns: Sequence[pa.Array], commits: Integers) -> None:

@@ -1,7 +1,7 @@
-"""What BLOB and CLOB columns hold handles of: objects that are opened, read in pieces and closed.
+"""Read large objects: open them by the handles in BLOB and CLOB columns, read in pieces, close.
 
-Rule: one object at a time per connection is in memory, and no lock is taken. Which objects are read,
-and by how many connections, is decided elsewhere.
+Rule: one object at a time per connection is in memory, and no lock is taken. Callers decide which
+objects are read, and over how many connections.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What opens, reads and closes smart large objects over one connection.
+"""The interface that opens, reads and closes smart large objects over one connection.
 
 Rule: an object is opened with LO_DIRTY_READ, for which the server takes no lock (ODBC Driver
-Programmer's Manual, "Access modes"): what is read was committed before it was asked for.
+Programmer's Manual, "Access modes"). The content was committed before it was requested.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class SimpleObject:
     """A TEXT or BYTE of a row.
 
     Attributes:
-        size: in bytes; None: it is NULL.
-        data: the value; None if it was not read whole.
+        size: in bytes; None for NULL.
+        data: the value; None if it was not read completely.
     """
 
     size: int | None
@@ -32,7 +32,7 @@ class SimpleObject:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStatus:
-    """What a server tells of an open object.
+    """The server's status of an open object.
 
     Attributes:
         size: in bytes.
@@ -45,19 +45,19 @@ class ObjectStatus:
 
 
 class ObjectReader(ABC):
-    """Reads smart large objects, and TEXT and BYTE. Every method raises what a transport raises."""
+    """Reads smart large objects, TEXT and BYTE; methods raise the errors of a transport."""
 
     @abstractmethod
     def locators(self, statement: str, arguments: Sequence[Argument]) -> list[bytes | None]:
-        """Return the locators that a SELECT of one column of large objects finds; NULL as None."""
+        """Return the locators that a SELECT of one large-object column finds; NULL as None."""
 
     @abstractmethod
     def simple_object(
         self, statement: str, arguments: Sequence[Argument], most_bytes: int
     ) -> SimpleObject | None:
-        """Return what a SELECT of LENGTH(column), column finds of a TEXT or BYTE; None: no row.
+        """Return what a SELECT of LENGTH(column), column of a TEXT or BYTE finds; None without a row.
 
-        Of one of more than `most_bytes` the value is left where it is.
+        A value of more than `most_bytes` is not read.
         """
 
     @abstractmethod
@@ -66,12 +66,12 @@ class ObjectReader(ABC):
 
     @abstractmethod
     def status(self, descriptor: int) -> ObjectStatus:
-        """Return how an open object is now."""
+        """Return the current status of an open object."""
 
     @abstractmethod
     def read(self, descriptor: int, most_bytes: int) -> memoryview:
-        """Return the next bytes, none at the object's end; valid until the next read."""
+        """Return the next bytes, empty at the object's end; valid until the next read."""
 
     @abstractmethod
     def close(self, descriptor: int) -> None:
-        """Close an object; one that nobody refers to any more is deleted by that."""
+        """Close an object; an object that is no longer referenced is then deleted."""

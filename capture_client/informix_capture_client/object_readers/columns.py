@@ -1,7 +1,7 @@
-"""Contents as columns: a struct of what was read, how long it is, and what became of it.
+"""Content columns: a struct of the content, its size and its status.
 
-Rule: NULL stays NULL; a CLOB is text of the database's code set, a BLOB bytes. What is not in a code
-set is judged as in any other text.
+Rule: NULL stays NULL; a CLOB is text in the database's code set, a BLOB is bytes. Invalid bytes of a
+CLOB are handled as in any other text.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NAMES = ["content", "size", "status"]
 
 
 def content_type(type_text: str) -> pa.StructType:
-    """Return what a column of large objects becomes when their contents are read."""
+    """Return the type of a content column for a type of large objects."""
     return pa.struct(list(zip(_NAMES, (_KINDS[type_text], pa.int64(), pa.string()), strict=True)))
 
 
 def delivered_schema(table: Table, captured: pa.Schema, rules: DecodeRules) -> pa.Schema:
-    """Return a table's columns as they are delivered: with contents, where they are read."""
+    """Return a table's delivered columns, with content columns where contents are read."""
     schema = captured
     for number, column in enumerate(table.columns):
         if rules.lobs != "handle" and is_large_object(column.type_text):
@@ -38,7 +38,7 @@ def delivered_schema(table: Table, captured: pa.Schema, rules: DecodeRules) -> p
 
 
 def is_content_type(kind: pa.DataType) -> bool:
-    """Tell whether a column is of contents."""
+    """Return whether a type is that of a content column."""
     return pa.types.is_struct(kind) and [field.name for field in kind] == _NAMES
 
 
@@ -49,14 +49,14 @@ def contents_of(
     kind: pa.StructType,
     rules: DecodeRules,
 ) -> pa.StructArray:
-    """Return the contents of objects.
+    """Return a content column.
 
     Args:
-        places: where the objects are; None for NULL.
-        wanted: of which of them the content is delivered; the others are `not_read`.
-        found: what was read.
+        places: of the objects; None for NULL.
+        wanted: the objects whose contents are delivered; the others are `not_read`.
+        found: the contents that were read.
         kind: `content_type`.
-        rules: the code set, and what bad characters do.
+        rules: the code set, and how to handle invalid characters.
 
     Raises:
         BadValue: a CLOB has bytes that are not in the code set.

@@ -1,15 +1,15 @@
-"""Read what an object holds, whole or not at all.
+"""Read the content of an object, completely or not at all.
 
-Rule: never half a content. What was read is as long as the server says that the object is, before and
-after; one that is changed meanwhile, by its length or its status, is read again. What is not there any
-more is `gone`, and no error.
+Rule: never a partial content. A content has the size that the server reports before and after the read;
+an object whose size or status changes meanwhile is read again. A deleted object is `gone`, which is not
+an error.
 
-    read        the content, as it was when it was read
+    read        the content at the time of the read
     gone        the object has been deleted
-    too_large   it has more bytes than are wanted; its size is given, unless it is one of 4 GiB or more
-                over a connection that tells four bytes of it
-    not_read    nobody asked for it, or there was no more time
-    null        there is no object: of a TEXT or BYTE only its row tells that, and it becomes NULL
+    too_large   it exceeds the size limit; its size is delivered, unless it is 4 GiB or more
+                over a connection that reports a 4-byte size
+    not_read    it was not requested, or time ran out
+    null        there is no object: for a TEXT or BYTE only known from its row; it becomes NULL
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ObjectPlace = bytes | ByKey  # where an object is: its locator, or the row that 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What became of reading an object; `data` only of one that was `read`."""
+    """The result of reading an object; `data` is set only if it was `read`."""
 
     status: str
     size: int | None = None
@@ -46,7 +46,7 @@ class Content:
 
     @property
     def buffered_bytes(self) -> int:
-        """How many bytes of it are in memory."""
+        """The bytes in memory."""
         return len(self.data or b"")
 
 
@@ -56,12 +56,12 @@ ContentsByPlace = Mapping[ObjectPlace, Content]
 
 @dataclass(slots=True)
 class FoundContents:
-    """What has been read for the records at hand.
+    """The contents that were read for the current records.
 
     Attributes:
-        found: contents by where they were.
-        unchanged: by table and column, the records whose object is not read since its handle is that of
-            before.
+        found: contents by place.
+        unchanged: by table and column, the records whose object was not read because the handle is
+            unchanged.
     """
 
     found: ContentsByPlace = field(default_factory=dict)
@@ -69,17 +69,17 @@ class FoundContents:
 
 
 class Contents(Protocol):
-    """Reads the objects of rows; what it returns is forgotten with the next rows."""
+    """Reads the objects of rows; the result is valid until the next rows."""
 
     def begin(self, committed: Collection[int] = frozenset()) -> None:
-        """Begin with rows that have waited until now: the time for them counts from here.
+        """Start a batch of rows: the time limit counts from here.
 
         Args:
-            committed: the ids of the transactions that have made them; none of rows that were selected.
+            committed: the ids of their transactions; empty for snapshot rows.
         """
 
     def pieces(self, rows: Sequence[Sequence[ObjectPlace]]) -> Iterator[tuple[int, ContentsByPlace]]:
-        """Yield how many rows are done, and what is at their places, some rows at a time.
+        """Yield the number of processed rows with the contents at their places, some rows at a time.
 
         Raises: what a transport raises; the rows have no contents then.
         """
@@ -88,7 +88,7 @@ class Contents(Protocol):
 
 @dataclass(slots=True)
 class OpenedObject:
-    """An object that is open, or of which nothing is to be read."""
+    """An open object, or one that needs no reading."""
 
     place: ObjectPlace
     descriptor: int = -1
@@ -98,12 +98,12 @@ class OpenedObject:
 
     @property
     def buffered_bytes(self) -> int:
-        """How many bytes of it are in memory once it is read."""
+        """The bytes in memory once it is read."""
         return self.size if self.content is None else self.content.buffered_bytes
 
 
 def try_open(reader: ObjectReader, place: ObjectPlace, most_bytes: int) -> OpenedObject:
-    """Open an object that is to be read; one that is gone, or too large, is settled at once."""
+    """Open an object; for a deleted or too large one return its result at once."""
     if isinstance(place, ByKey) and place.is_value:
         return _open_by_key(reader, place, most_bytes)
     locator = place if isinstance(place, bytes) else _locator_now(reader, place)
@@ -125,9 +125,9 @@ def try_open(reader: ObjectReader, place: ObjectPlace, most_bytes: int) -> Opene
 def read_whole(
     reader: ObjectReader, opened: OpenedObject, most_bytes: int, is_late: _IsLate
 ) -> Content:
-    """Return what an open object holds, and close it.
+    """Return the content of an open object, and close it.
 
-    One whose status is another afterwards counts as read if a second reading gives the same.
+    If the status changed during the read, a second read must return the same content.
     """
     previous: bytearray | None = None
     for _ in range(_ATTEMPTS):
@@ -156,14 +156,14 @@ def read_whole(
 
 
 def _open_by_key(reader: ObjectReader, place: ByKey, most_bytes: int) -> OpenedObject:
-    """Ask how long a TEXT or BYTE is, and read it if it is short; there is nothing to keep open."""
+    """Query the size of a TEXT or BYTE, and read it if it is short; nothing stays open."""
     found = reader.simple_object(place.statement, place.arguments, min(most_bytes, AT_ONCE_BYTES))
     size = found.size or 0 if found else 0
     return OpenedObject(place, size=size, content=_settled(found, most_bytes))
 
 
 def _read_value(reader: ObjectReader, place: ByKey, most_bytes: int, is_late: _IsLate) -> Content:
-    """Return a TEXT or BYTE as its row has it now; one that is written all the time is not read."""
+    """Return the current value of a TEXT or BYTE; give up if it keeps changing."""
     for _ in range(_ATTEMPTS):
         if is_late():
             return UNREAD
@@ -175,7 +175,7 @@ def _read_value(reader: ObjectReader, place: ByKey, most_bytes: int, is_late: _I
 
 
 def _settled(found: SimpleObject | None, most_bytes: int) -> Content | None:
-    """Return what became of a TEXT or BYTE; None: it is still to be read, or was not read whole."""
+    """Return the result for a TEXT or BYTE; None if it must still be read."""
     if found is None:
         return Content(GONE)
     if found.size is None:
@@ -187,15 +187,15 @@ def _settled(found: SimpleObject | None, most_bytes: int) -> Content | None:
 
 
 def _locator_now(reader: ObjectReader, place: ByKey) -> bytes | None:
-    """Return where a row's object is now; None if there is no such row, or no object in it."""
+    """Return the current locator of a row's object; None without a row or object."""
     found = reader.locators(place.statement, place.arguments)
     return found[0] if found else None
 
 
 def _bytes_of(reader: ObjectReader, opened: OpenedObject, is_late: _IsLate) -> bytearray | None:
-    """Return bytes up to the size that was told, or to where the object ends; None: it is too late.
+    """Return the bytes up to the reported size or the object's end; None if time ran out.
 
-    One byte more is asked for: an object that has it is longer than was told.
+    One more byte is requested, to detect an object that is longer than reported.
     """
     data = bytearray()
     while len(data) <= opened.size:

@@ -1,7 +1,7 @@
-"""Smart large objects over ODBC, by the driver's own functions.
+"""Read smart large objects over ODBC, with the driver's functions.
 
 Rule: bound as the ODBC Driver Programmer's Manual has it ("Retrieving smart-large-object data", and its
-sample loselect): a structure whose size the driver tells is passed to and fro and never looked into.
+sample loselect): a structure whose size the driver reports is passed through and never interpreted.
 
     {call ifx_lo_open(?, ?, ?)}     descriptor out, locator in, flags in
     {call ifx_lo_stat(?, ?)}        descriptor in, status in and out
@@ -56,7 +56,7 @@ class OdbcObjects(ObjectReader):
     def simple_object(
         self, statement: str, arguments: Sequence[Argument], most_bytes: int
     ) -> SimpleObject | None:
-        """Return a TEXT or BYTE: its length first, then as bytes, which no driver converts."""
+        """Return a TEXT or BYTE: first its length, then its bytes, which drivers do not convert."""
         with self._transport.door:
             query = self._transport.open_query()
             try:
@@ -115,7 +115,7 @@ class OdbcObjects(ObjectReader):
         self._call("{call ifx_lo_close(?)}", [(odbc.PARAM_INPUT, odbc.C_LONG, odbc.SQL_INTEGER, of, 4)])
 
     def _call(self, text: str, parameters: Sequence[_Bound]) -> None:
-        """Call a function; what is bound lives until the statement is freed."""
+        """Call a function; bound buffers are kept until the statement is freed."""
         with self._transport.door:
             query = self._transport.open_query()
             try:

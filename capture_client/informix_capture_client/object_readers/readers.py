@@ -1,6 +1,6 @@
-"""What reads large objects over a connection, by the transport that it is.
+"""Select the large-object reader for a transport.
 
-Rule: one table; a transport that is not in it reads none.
+Rule: one table; other transports cannot read large objects.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from informix_capture_client.transport import OdbcTransport, SqliTransport, Tran
 
 
 def object_reader(transport: Transport) -> ObjectReader:
-    """Return what reads objects over a connection.
+    """Return the object reader for a connection.
 
     Raises:
-        BadOption: it is neither a native one nor one over ODBC.
+        BadOption: the transport is neither SQLI nor ODBC.
     """
     if isinstance(transport, SqliTransport):
         return SqliObjects(transport)
@@ -24,5 +24,5 @@ def object_reader(transport: Transport) -> ObjectReader:
         return OdbcObjects(transport)
     raise BadOption(
         f"{type(transport).__name__} does not read large objects.",
-        "Use transport=sqli or transport=odbc, and lobs=handle while a stream is recorded.",
+        "Use transport=sqli or transport=odbc, or set lobs=handle to record a stream.",
     )

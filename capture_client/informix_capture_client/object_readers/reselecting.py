@@ -1,8 +1,8 @@
-"""Find an object again by the key of its row, where the handle of the log is not to be relied on.
+"""Find an object by the key of its row, if the handle in the log is not reliable.
 
 Rule: the procedure of the CDC guide ("Handling smart large objects"): take the columns that identify
-the captured row, SELECT the row by them, open the object from its column, read, close. So it is the
-object that the row has now: of a later change of the same row too, which then follows in the stream.
+the captured row, SELECT the row by them, open the object from its column, read, close. So the result is
+the row's current object, possibly of a later change, which then follows in the stream.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ NOWHERE = b""  # the place of an object that cannot be found, and is not read
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """An object as the row of a key has it: the SELECT of its column, and the key's values.
+    """An object identified by a row's key: the SELECT of its column, and the key's values.
 
     Attributes:
-        is_value: whether the column is a TEXT or BYTE; the SELECT has its LENGTH in front then.
+        is_value: whether the column is a TEXT or BYTE; the SELECT then starts with its LENGTH.
     """
 
     statement: str
@@ -40,14 +40,14 @@ class ByKey:
 
 @dataclass(frozen=True, slots=True)
 class Reselecting:
-    """How the objects of one table are found again.
+    """How to find the objects of a table by key.
 
     Attributes:
         key: the names of the columns that identify a row.
-        statements: the SELECT of each column of large objects that are found so.
+        statements: the SELECT of each such column of large objects.
         values: those of them that are TEXT or BYTE.
-        ambiguous: characters that stand for others in a key: of two forms, and U+FFFD where bytes that
-            are no characters have become that (`badCharacters`).
+        ambiguous: characters that may stand for others in a key: with two encodings, and U+FFFD for
+            replaced invalid bytes (`badCharacters`).
     """
 
     key: tuple[str, ...]
@@ -56,9 +56,9 @@ class Reselecting:
     ambiguous: frozenset[str] = frozenset()
 
     def of_rows(self, column: str, key: Sequence[pa.Array]) -> list[ByKey | bytes]:
-        """Return where the objects of rows are, given the key's columns.
+        """Return the places of the objects of rows, from the key's columns.
 
-        Of a key with a character that stands for others no more is known: another row may have it.
+        An object cannot be identified by a key with an ambiguous character: another row may have it.
         """
         statement, is_value = self.statements[column], column in self.values
         rows = zip(*(_arguments(values) for values in key), strict=True)
@@ -73,10 +73,10 @@ class Reselecting:
 
 
 def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Reselecting:
-    """Return how the objects of a table are found again by a key.
+    """Return how to find the objects of a table by a key.
 
     Raises:
-        BadOption: a column of the key is of a type whose values do not go back as they came.
+        BadOption: a key column has a type whose values cannot be sent back exactly.
     """
     values = [column.name for _, column in table.reselected]
     option = "simpleLobs" if values else "lobs"
@@ -85,9 +85,9 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
         is_number_of_units = column.type_text.startswith("interval") and not pa.types.is_string(kind)
         if is_number_of_units or not any(is_one(kind) for is_one in _COMPARABLE):
             raise BadOption(
-                f"large objects of table {table.name} cannot be found again by its key: column"
+                f"large objects of table {table.name} cannot be read by its key: column"
                 f" {quoted(column.name)} is a {column.type_text.upper()}.",
-                "Name another key with option snapshotKey, of numbers, texts and dates; or set lobs to"
+                "Name a key of numbers, strings and dates with option snapshotKey, or set lobs to"
                 " content or handle, and simpleLobs to unsupported.",
                 option=option,
             )
@@ -106,7 +106,7 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
 
 
 def any_object(table: Table, column: Column) -> ByKey:
-    """Return where the first object of a column is that a SELECT finds."""
+    """Return the place of any object of a column."""
     name, is_value = delimited(column.name), not is_large_object(column.type_text)
     wanted = f"LENGTH({name}), {name}" if is_value else name
     return ByKey(

@@ -1,9 +1,9 @@
-"""Smart large objects over Informix's own protocol.
+"""Read smart large objects over SQLI.
 
-Rule: opened, measured and closed by the fast path, and read by SQ_LODATA like a capture session. So do
-IBM's JDBC driver (4.50.11, 15.0.1.0) and gbase8sdb 1.1.1, by these signatures. Of the status only the
-size is taken: an INT8 of two words, the lower first, and a sign, whose bytes show the byte order. IBM's
-driver takes it big-endian; gbase8sdb, whose login states other floating point numbers, little-endian
+Rule: open, status and close use the fast path, reads use SQ_LODATA like a capture session, as in IBM's
+JDBC driver (4.50.11, 15.0.1.0) and gbase8sdb 1.1.1, with these signatures. Of the status only the size
+is used: an INT8 of two words, the lower first, and a sign, whose bytes reveal the byte order. IBM's
+driver reads it big-endian; gbase8sdb, whose login states another floating-point format, little-endian
 (decision 0092).
 """
 
@@ -22,7 +22,7 @@ _CLOSE = "function informix.ifx_lo_close(integer)"
 _STAT = "function informix.ifx_lo_stat(integer, ifx_lo_stat)"
 _STAT_BYTES = 644
 _DESCRIPTOR_BYTES = 4
-_REMEDY = "Record it with --trace-wire FILE and report it."
+_REMEDY = "Record the messages with --trace-wire FILE and report them."
 _SIGN = slice(12, 14)
 _SIZES = {b"\0\1": struct.Struct(">4xII"), b"\1\0": struct.Struct("<4xII")}  # by a sign of 1
 
@@ -49,7 +49,7 @@ class SqliObjects(ObjectReader):
         found = self._transport.call_routine(_OPEN, Opaque("blob", locator), FLAGS)
         if len(found) != _DESCRIPTOR_BYTES:
             raise ProtocolViolation(
-                f"ifx_lo_open returned {len(found)} bytes where {_DESCRIPTOR_BYTES} are due.", _REMEDY
+                f"ifx_lo_open returned {len(found)} bytes instead of {_DESCRIPTOR_BYTES}.", _REMEDY
             )
         return int.from_bytes(found, signed=True)
 
@@ -78,17 +78,17 @@ class SqliObjects(ObjectReader):
 
 
 def _locator(row: Row) -> bytes | None:
-    """Return the locator of a row of one column; its text is not shown, since it may be data."""
+    """Return the locator in a row of one column; errors do not quote it, as it may be data."""
     if len(row) != 1:
         raise ProtocolViolation(
-            f"The server answered a query for a large object with {len(row)} columns where 1 is due.",
+            f"The server returned {len(row)} columns instead of 1 for a large object.",
             _REMEDY,
         )
     try:
         return None if row[0] is None else bytes.fromhex(row[0])
     except ValueError:
         raise ProtocolViolation(
-            f"The server answered a query for a large object with {len(row[0] or '')} characters"
+            f"The server returned {len(row[0] or '')} characters for a large object"
             " that are not hexadecimal.",
             _REMEDY,
         ) from None

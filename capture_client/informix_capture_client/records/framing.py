@@ -194,9 +194,9 @@ def _is_whole_record(chunk: bytes | memoryview) -> bool:
 
 def _never_ends(size: int, stream_byte: int) -> ProtocolViolation:
     return ProtocolViolation(
-        f"a record at stream byte {stream_byte} states {size} bytes, but the server has gone on to"
-        " another record before it had sent them.",
-        "The stream is corrupt.",
+        f"a record at stream byte {stream_byte} states {size} bytes, but the server sent the next"
+        " record before all of them.",
+        "The stream is corrupt: report it with the server's version.",
         stream_byte=stream_byte,
     )
 
@@ -204,7 +204,7 @@ def _never_ends(size: int, stream_byte: int) -> ProtocolViolation:
 def _impossible_sizes(header: int, payload: int, stream_byte: int) -> ProtocolViolation:
     return ProtocolViolation(
         f"a record at stream byte {stream_byte} states {header} header and {payload} payload bytes.",
-        "The stream is corrupt; the same bytes would come again.",
+        "The stream is corrupt, and a retry would read the same bytes: report the server's version.",
         stream_byte=stream_byte,
     )
 
@@ -214,7 +214,7 @@ def _foreign_scheme(scheme: int, stream_byte: int) -> ProtocolViolation | None:
         return None
     return ProtocolViolation(
         f"a record at stream byte {stream_byte} has packet scheme {scheme}, not {PACKET_SCHEME}.",
-        "The stream is corrupt, or the server speaks a newer protocol.",
+        "The stream is corrupt, or the server uses a newer protocol: report the server's version.",
         stream_byte=stream_byte,
     )
 

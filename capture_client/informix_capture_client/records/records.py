@@ -251,7 +251,8 @@ class RecordBlock:
         except ValueError as reason:
             raise ProtocolViolation(
                 f"record {kind} at stream byte {raw.origin + start}: {reason}.",
-                "The stream is corrupt; the same bytes would come again.",
+                "The stream is corrupt, and a retry would read the same bytes: report the server's"
+                " version.",
                 stream_byte=raw.origin + start,
             ) from None
 
@@ -266,7 +267,7 @@ def parse_block(raw: RawRecords) -> RecordBlock:
     """
     kinds = raw.kinds
     smallest = _SMALLEST[np.minimum(kinds, _KNOWN_KINDS - 1)]
-    _refuse(raw, (smallest < 0) | (kinds >= _KNOWN_KINDS), "is of a kind we do not know")
+    _refuse(raw, (smallest < 0) | (kinds >= _KNOWN_KINDS), "is of an unknown kind")
     _refuse(raw, raw.header_sizes < smallest, "has a header too short for its kind")
     plain = gather(raw.data, _PLAIN, raw.starts + COMMON_HEADER_BYTES)
     fields = plain.view(_FIELDS)
@@ -277,7 +278,7 @@ def parse_block(raw: RawRecords) -> RecordBlock:
     if (beyond := (times < 0) | (times >= _YEAR_10000)).any():
         is_wrong = np.zeros(len(kinds), bool)
         is_wrong[timed[beyond]] = True
-        _refuse(raw, is_wrong, "has a time that is not before the year 10000")
+        _refuse(raw, is_wrong, "has a time after the year 9999")
     transaction, table = (fields[name].astype(np.int64) for name in ("transaction", "table"))
     return RecordBlock(raw, OF_A_TABLE[kinds], sequence, transaction, table, plain)
 
@@ -290,7 +291,7 @@ def _refuse(raw: RawRecords, bad: NDArray[np.bool_], what: str) -> None:
     place = raw.origin + int(raw.starts[first])
     raise ProtocolViolation(
         f"record {kind} at stream byte {place} {what} ({header} header bytes).",
-        "The stream is corrupt, or the server speaks a newer protocol.",
+        "The stream is corrupt, or the server uses a newer protocol: report the server's version.",
         stream_byte=place,
         record_number=kind,
         record=first,

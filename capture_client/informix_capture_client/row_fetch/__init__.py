@@ -1,7 +1,7 @@
-"""The rows of a query in blocks, as the columns that a capture of them has, over either transport.
+"""Fetch the rows of a query in blocks, as Arrow columns equal to captured ones, over either transport.
 
-Rule: what SELECT gives of a row is what the log gives of it, to the last bit; what could be no more
-than nearly so is refused.
+Rule: a row from SELECT is identical to the row from the log; types for which this is not possible are
+rejected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What reads the rows of a query in blocks: a second small interface beside `Transport`.
+"""The interface for fetching the rows of a query in blocks, in addition to `Transport`.
 
-Rule: a row has the types and values that the capture of the same columns gives it. Nothing is handed
-out of an answer that was not understood whole.
+Rule: a row has the same types and values as in a capture of the same columns. Rows of a response are
+returned only if the whole response is valid.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ FetchedBatch = tuple[pa.RecordBatch, Callable[[], RowTexts]]  # with what tells 
 
 
 class RowBlocks:
-    """Rows in record batches, in the order of the query; closing it, or dropping it, frees the cursor.
+    """Rows in record batches, in query order; closing or deleting it frees the cursor.
 
     Args:
-        source: yields each batch with what tells its last row.
+        source: yields each batch with a function that returns its last row.
     """
 
     def __init__(self, source: Generator[FetchedBatch]) -> None:
@@ -38,10 +38,10 @@ class RowBlocks:
 
     @property
     def last_row(self) -> RowTexts:
-        """The last row handed out, each value as it was fetched; `key_argument` binds it again.
+        """The last returned row, each value as fetched; `key_argument` binds it again.
 
-        Bytes that the database's code set does not know are kept (PEP 383), so that nothing is lost on
-        the way back, in a file of JSON neither.
+        Bytes that are not valid in the database's code set are preserved (PEP 383), also in a JSON
+        file.
         """
         return self._last()
 

@@ -65,14 +65,14 @@ def require_declared(
     """
     if len(described) != len(columns):
         raise ProtocolViolation(
-            f"a query of {table} has {len(described)} columns where {len(columns)} are declared."
+            f"a query of {table} returned {len(described)} columns instead of {len(columns)}."
         )
     for found, column in zip(described, columns, strict=True):
         if described_form(found) != declared_form(column.type_text):
             raise ProtocolViolation(
-                f"column {column.name} of table {table} is declared as {column.type_text}, and the"
-                f" server describes it with type {found.type} of length {found.length:#x}.",
-                "The table's layout is not the one announced; was the table altered?",
+                f"column {column.name} of table {table} has type {column.type_text}, but the"
+                f" server describes it as type {found.type} with length {found.length:#x}.",
+                "The row's layout is not the announced one: check whether the table was altered.",
                 table=table,
                 column=column.name,
             )

@@ -55,9 +55,9 @@ class OdbcBlocks(BlockReader):
     def __init__(self, transport: OdbcTransport, rules: DecodeRules, table: str = "?") -> None:
         if transport.codec != rules.codec:
             raise BadOption(
-                f"The ODBC driver talks in {transport.codec}, and the database's code set is"
-                f" {rules.codec}: blocks need one code set on both sides.",
-                "Connect with a client locale that is the database's.",
+                f"The ODBC driver uses {transport.codec}, but the database's code set is"
+                f" {rules.codec}: block fetches require the same code set on both sides.",
+                "Connect with the database's locale as client locale.",
             )
         self._transport = transport
         self._rules = rules
@@ -99,8 +99,8 @@ class OdbcBlocks(BlockReader):
         query.statement.call("SQLNumResultCols", ctypes.byref(count))
         if count.value != len(columns):
             raise ServerRefused(
-                f"A query of {self._table} has {count.value} columns, and {len(columns)} are declared.",
-                "The table's layout is not the one announced; was the table altered?",
+                f"A query of {self._table} returned {count.value} columns instead of {len(columns)}.",
+                "The row's layout is not the announced one: check whether the table was altered.",
             )
 
     def _batch(self, bound: Sequence[BoundColumn], source: _Source, rows: int) -> pa.RecordBatch:
@@ -135,8 +135,12 @@ def _refuse_cut(column: BoundColumn, cells: CellBytes, lengths: Integers) -> Non
     room = cells.shape[1] if column.is_long else column.room - (column.c_type == odbc.C_CHAR)
     if column.c_type in (odbc.C_CHAR, odbc.C_BINARY) and (is_cut := lengths > room).any():
         row = int(np.flatnonzero(is_cut)[0])
-        what = f"has {int(lengths[row])} bytes where its type has {room}"
-        raise BadValue(row, what, "Was the table altered? Is dbLocale the database's?")
+        what = f"has {int(lengths[row])} bytes, but its type has {room}"
+        raise BadValue(
+            row,
+            what,
+            "Check whether the table was altered, and that dbLocale is the database's locale.",
+        )
 
 
 class _Source(Protocol):
@@ -223,7 +227,7 @@ def _lengths(indicators: Integers, cells: CellBytes) -> Integers:
         lengths[to_nul] = np.where(ends.any(axis=1), ends.argmax(axis=1), cells.shape[1])
     if (unknown := lengths < odbc.NULL_DATA).any():
         row = int(np.flatnonzero(unknown)[0])
-        raise BadValue(row, f"came with a length of {int(lengths[row])}")
+        raise BadValue(row, f"has the invalid length {int(lengths[row])}")
     return lengths
 
 

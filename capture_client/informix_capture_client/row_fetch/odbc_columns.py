@@ -102,7 +102,7 @@ def _integer(kind: FixedType, _form: Form, _rules: DecodeRules) -> Binding:
     def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         nulls = lengths < 0
         values = np.where(nulls, 0, cells.view(np.int64).reshape(-1))
-        refuse((values > np.iinfo(native).max) | (values <= lowest), "is beyond its type")
+        refuse((values > np.iinfo(native).max) | (values <= lowest), "is out of range for its type")
         return fixed_width(kind.arrow_type, values.astype(native), nulls)
 
     return odbc.C_SBIGINT, 8, read, lambda raw, _: str(int.from_bytes(raw, "little", signed=True))
@@ -136,7 +136,7 @@ def _days(fields: NDArray[Any], nulls: Bits) -> Integers:
     """Return days since 1970-01-01, refusing what the calendar does not know."""
     year, month, day = (np.where(nulls, 1, fields[name]) for name in ("year", "month", "day"))
     is_none = (year < 1) | (year > 9999) | (month < 1) | (month > 12)
-    refuse(is_none, "is no date of the years 1 to 9999")
+    refuse(is_none, "is not a date of the years 1 to 9999")
     months = ((year.astype(np.int64) - 1970) * 12 + month - 1).astype("M8[M]")
     first = months.astype("M8[D]").astype(np.int64)
     lengths = (months + 1).astype("M8[D]").astype(np.int64) - first
@@ -150,7 +150,7 @@ def _microseconds(fields: NDArray[Any], days: Integers, nulls: Bits) -> Integers
         for name in ("hour", "minute", "second", "nanosecond")
     )
     is_none = (hour > 23) | (minute > 59) | (second > 59) | (nanosecond > 999_999_999)
-    refuse(is_none | (nanosecond % 1000 != 0), "is no time of day in microseconds")
+    refuse(is_none | (nanosecond % 1000 != 0), "is not a time of day in microseconds")
     seconds = (days * 24 + hour) * 3600 + minute * 60 + second
     return np.asarray(seconds * 1_000_000 + nanosecond // 1000, np.int64)
 
@@ -174,7 +174,7 @@ def _texts(from_texts: FromTexts, room: int) -> Binding:
         try:
             texts = pc.ascii_trim(printed.cast(pa.string()), " ")
         except pa.ArrowInvalid:
-            raise BadValue(0, "is printed with what is no character") from None
+            raise BadValue(0, "is printed with an invalid character") from None
         return from_texts(texts)
 
     return odbc.C_CHAR, room, read, lambda raw, _: raw.decode("ascii", "replace").strip(" ")
@@ -246,7 +246,7 @@ def long_values(values: Sequence[bytes | None]) -> tuple[CellBytes, Integers]:
 def _handle(kind: FixedType, _form: Form, _rules: DecodeRules) -> Binding:
     def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         is_cut = (lengths >= 0) & (lengths != _LOCATOR_BYTES)
-        refuse(is_cut, f"is no large object's locator of {_LOCATOR_BYTES} bytes")
+        refuse(is_cut, f"is not a large object's locator of {_LOCATOR_BYTES} bytes")
         handles = np.zeros((len(cells), _HANDLE_BYTES), np.uint8)
         handles[:, _HANDLE_BYTES - _LOCATOR_BYTES :] = cells
         handles[lengths < 0] = np.frombuffer(kind.null, np.uint8)

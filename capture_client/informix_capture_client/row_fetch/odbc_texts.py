@@ -58,8 +58,8 @@ def _cast(texts: pa.Array, arrow_type: pa.DataType) -> pa.Array:
         try:
             text.cast(arrow_type)
         except pa.ArrowInvalid:
-            raise BadValue(row, f"is printed as no {arrow_type}") from None
-    raise BadValue(0, f"is printed as no {arrow_type}")
+            raise BadValue(row, f"is not printed as a valid {arrow_type}") from None
+    raise BadValue(0, f"is not printed as a valid {arrow_type}")
 
 
 def floating(arrow_type: pa.DataType) -> FromTexts:
@@ -69,7 +69,7 @@ def floating(arrow_type: pa.DataType) -> FromTexts:
         encoded = texts.dictionary_encode()
         plain = [_plain(text.as_py()) for text in encoded.dictionary]
         if None in plain:
-            raise BadValue(_row_of(encoded, plain.index(None)), "is printed as no number")
+            raise BadValue(_row_of(encoded, plain.index(None)), "is not printed as a number")
         found = pa.array(plain, pa.string()).take(encoded.indices)
         return found if arrow_type == pa.string() else _cast(found, arrow_type)
 
@@ -169,7 +169,7 @@ def _pattern(form: Form, lead: int | None = None) -> str:
 def _fields(texts: pa.Array, pattern: str, what: str) -> pa.Array:
     found = pc.extract_regex(texts, pattern)
     bad = nulls_of(found) & ~nulls_of(texts)
-    refuse(bad, f"is printed as no {what} of its fields")
+    refuse(bad, f"is not printed as a valid {what} of its fields")
     return found
 
 

@@ -107,7 +107,7 @@ def block_reader(transport: Transport, rules: DecodeRules, table: str = "?") -> 
     if isinstance(transport, OdbcTransport):
         return OdbcBlocks(transport, rules, table)
     raise BadOption(
-        f"{type(transport).__name__} does not read rows in blocks.",
+        f"{type(transport).__name__} does not support block fetches.",
         "Use transport=sqli or transport=odbc.",
     )
 

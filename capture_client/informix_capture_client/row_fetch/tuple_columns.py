@@ -67,7 +67,7 @@ class _Rows:
         """
         short = self.at + sizes > self.ends
         if short.any():
-            raise BadValue(int(np.flatnonzero(short)[0]), "reaches beyond the end of its row")
+            raise BadValue(int(np.flatnonzero(short)[0]), "extends beyond the end of its row")
 
 
 _Read = Callable[[_Rows], pa.Array]
@@ -151,9 +151,9 @@ class TupleDecoder:
         if left.any():
             row = int(np.flatnonzero(left)[0])
             raise ProtocolViolation(
-                f"a row of {self._table} has {int(rows.ends[row] - rows.at[row])} bytes behind its last"
+                f"a row of {self._table} has {int(rows.ends[row] - rows.at[row])} bytes after its last"
                 " column.",
-                "Record what passes with --trace-wire FILE and report it.",
+                "Record the messages with --trace-wire FILE and report them.",
                 table=self._table,
             )
 
@@ -210,7 +210,7 @@ def _content(rows: _Rows) -> tuple[Integers, Integers, Bits]:
     rows.need(_HEAD.itemsize)
     heads = gather(rows.data, _HEAD, rows.at)
     if (unknown := heads["flag"] > 1).any():
-        raise BadValue(int(np.flatnonzero(unknown)[0]), "has an unknown flag of NULL")
+        raise BadValue(int(np.flatnonzero(unknown)[0]), "has an unknown NULL flag")
     begins = rows.at + _HEAD.itemsize
     lengths = heads["length"].astype(np.int64)
     rows.at = begins
@@ -227,7 +227,7 @@ def _lvarchar(kind: VariableType) -> _Read:
 def _require_length(lengths: Integers, nulls: Bits, due: int, what: str) -> None:
     if (wrong := (lengths != due) & ~nulls).any():
         row = int(np.flatnonzero(wrong)[0])
-        raise BadValue(row, f"is {what} of {int(lengths[row])} bytes, not {due}")
+        raise BadValue(row, f"is {what} of {int(lengths[row])} bytes instead of {due}")
 
 
 def _boolean(kind: FixedType) -> _Read:

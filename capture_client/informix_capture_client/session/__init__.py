@@ -1,6 +1,6 @@
-"""One CDC session: open, choose tables, activate, read, close; and a thread that reads ahead.
+"""A CDC session: open, choose tables, activate, read, close; and a thread that reads ahead.
 
-Rule: the order of the guide's calls is kept here and nowhere else.
+Rule: only this package knows the order of the CDC calls.
 """
 
 from __future__ import annotations

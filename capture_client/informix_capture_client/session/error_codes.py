@@ -1,8 +1,8 @@
-"""Turn the negative answers of CDC functions into errors with name, text and remedy.
+"""Translate the negative return values of CDC functions into errors with name, text and remedy.
 
-Rule: numbers are not stable between releases (CDC guide, chapter 5), so the server's own table gives
-each number its name, and the name decides. One number that the guide does not list, and that public
-reports agree on, decides itself.
+Rule: error numbers are not stable between releases (CDC guide, chapter 5). The server's own table maps
+each number to a name, and the name selects the error. The only exception is a number that the guide
+does not list and that public reports agree on.
 """
 
 from __future__ import annotations
@@ -40,56 +40,62 @@ _FULL_NAMES = (
     "CDC_E_LOCALEMISMATCH",
 )
 
-# "table has pending in-place alter" (InfoSphere CDC for Informix; APAR IT36873). It may be what a cdc_
-# function returns, or the error of the statement.
+# "table has pending in-place alter" (InfoSphere CDC for Informix; APAR IT36873). A cdc_ function may
+# return it, or its statement may fail with it.
 PENDING_ALTER = -83793
 _PENDING_ALTER_NAME = "pending in-place alter"
-_PENDING_ALTER_TEXT = "rows of the table are left in the layout of before an ALTER TABLE"
+_PENDING_ALTER_TEXT = "the table has rows that are still in the layout from before an ALTER TABLE"
 
 # The guide prints the second; 14.10 is reported to ship with the first (oninit.com).
 _ALSO_SPELT = {"CDC_E_NOSESS": "CDC_E_NOSES"}
 
-# What the operator does next, by symbolic name; anything else is ServerRefused without advice.
+# Error class and remedy by symbolic name; all other names are ServerRefused without a remedy.
 _MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
     "CDC_E_NOCDCDB": (AccessRefused, "Run ${home}/etc/syscdcv1.sql as user {owner}."),
     "CDC_E_NODB": (BadOption, "Check option database."),
     "CDC_E_DBNOTLOGGED": (
         BadOption,
-        "Switch logging on for the database: ondblog unbuf, then a backup.",
+        "Switch on logging for the database with ondblog unbuf, then take a backup.",
     ),
     "CDC_E_NOTAB": (BadOption, "Check option table: owner.table, as in systables."),
     "CDC_E_TABPROPERTIES": (
         ServerRefused,
-        "The table is temporary, a view or not logged, or full row logging is off for it.",
+        "Check that the table is not temporary, a view or unlogged, and that full row logging is on.",
     ),
-    "CDC_E_NOCOL": (BadOption, "The table's columns are not those of the catalog; was it altered?"),
-    "CDC_E_NOSES": (AccessRefused, "The session is gone, or the user lacks rights on syscdcv1."),
+    "CDC_E_NOCOL": (
+        BadOption,
+        "The table's columns differ from the catalog: check whether it was altered.",
+    ),
+    "CDC_E_NOSES": (
+        AccessRefused,
+        "The session has ended, or the user lacks privileges on syscdcv1: check both.",
+    ),
     "CDC_E_LSN": (
         DataLoss,
         f"The logical log has been reused: {NEW_STREAM}; give the server more logical logs.",
     ),
     "CDC_E_ARG1": (BadOption, "Check option server: it must be the server's DBSERVERNAME."),
-    "CDC_E_ARG4": (BadOption, "Check option maxRecordsPerRead: servers take 1 to 256."),
+    "CDC_E_ARG4": (BadOption, "Check option maxRecordsPerRead: servers accept 1 to 256."),
     "CDC_E_LOCALEMISMATCH": (
         BadOption,
-        "Set option dbLocale to the database's own locale, or leave it out.",
+        "Set option dbLocale to the database's locale, or omit it.",
     ),
-    "CDC_E_INTERRUPT": (ServerRefused, "The session was ended on the server: start the query again."),
-    "CDC_E_MUSTCLOSE": (ServerRefused, "The session was ended on the server: start the query again."),
+    "CDC_E_INTERRUPT": (ServerRefused, "The server ended the session: start the query again."),
+    "CDC_E_MUSTCLOSE": (ServerRefused, "The server ended the session: start the query again."),
     "CDC_E_DUPLSESS": (ServerRefused, "Close the other capture session on this connection."),
-    # in no guide, but in the names of 14.10 (oninit.com)
+    # not in the guide, but in the names of 14.10 (oninit.com)
     "CDC_E_DIRECTION": (
         ServerRefused,
-        "The server takes the session for one of another direction: start the query again.",
+        "The server expects a session of another direction: start the query again.",
     ),
 }
 
-# What is said of a session that somebody ended on the server (CDC guide, chapter 5): another may go on.
+# Errors of a session that was ended on the server (CDC guide, chapter 5): a new session may continue.
 _ENDED_SESSION = frozenset({"CDC_E_INTERRUPT", "CDC_E_MUSTCLOSE"})
 
 
 def finish_alter(table: str = "") -> str:
-    """Return the statement that ends a table's in-place alter, for who may run it.
+    """Return the SQL statement that completes a table's pending in-place alter.
 
     Source: Administrator's Reference, ids_adr_1186.
 
@@ -113,7 +119,7 @@ class ErrorCodes:
 
     @classmethod
     def read(cls, transport: Transport, dialect: Dialect = INFORMIX) -> ErrorCodes:
-        """Read `syscdcerrcodes`; its names are cut at 16 characters."""
+        """Read `syscdcerrcodes`, whose names are truncated to 16 characters."""
         full = {name[:_CUT]: name for name in _FULL_NAMES}
         names, descriptions = {}, {}
         for code, name, description in checked_rows(transport, statements.ERROR_CODES):
@@ -135,7 +141,7 @@ class ErrorCodes:
         position: int | None = None,
         table: str = "",
     ) -> InformixCdcError:
-        """Return the error to raise for a code, with the server's own text."""
+        """Return the error to raise for a code, with the server's text."""
         name = self.name(code)
         kind, remedy = self._meaning(name, code, table)
         where = "" if position is None else f" at {show(position)}"
@@ -144,20 +150,20 @@ class ErrorCodes:
         facts: dict[str, Any] = {"error_code": code, "error_name": name}
         if position is not None:
             facts["position"] = position
-        if kind is DataLoss:  # the log does not reach back so far: `failOnDataLoss` decides
+        if kind is DataLoss:  # the log does not reach back to the position: `failOnDataLoss` decides
             return DataLoss(message, remedy, gap=Gap.LOG_GONE, **facts)
         has_ended = name in _ENDED_SESSION
         return kind(message, remedy, is_temporary=has_ended, one_more_session=has_ended, **facts)
 
     def _meaning(self, name: str, code: int, table: str) -> tuple[type[InformixCdcError], str]:
         if code == PENDING_ALTER:
-            return ServerRefused, f"Write those rows anew, then start again: {finish_alter(table)}"
+            return ServerRefused, f"Complete the ALTER, then start again: {finish_alter(table)}"
         usual = (ServerRefused, "See the CDC guide, chapter 5.")
         kind, remedy = _MEANING.get(_ALSO_SPELT.get(name, name), usual)
         return kind, self.dialect.worded(remedy)
 
     def _text(self, code: int, transport: Transport | None) -> str:
-        """Ask `cdc_errortext`; the description in the table serves where that fails."""
+        """Return the text of `cdc_errortext`, or the table's description if that fails."""
         usual = _PENDING_ALTER_TEXT if code == PENDING_ALTER else "no description"
         described = self.descriptions.get(code, usual)
         if transport is None or code not in self.names:

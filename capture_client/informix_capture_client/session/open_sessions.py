@@ -1,6 +1,6 @@
-"""Which capture sessions a server has now, of us or of anybody, and what they capture.
+"""List the capture sessions that are open on a server, of any client, with their tables.
 
-Rule: it only asks. Source: CDC guide, chapter 4, tables 4-4, 4-5.
+Rule: read-only. Source: CDC guide, chapter 4, tables 4-4, 4-5.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from informix_capture_client.transport import Transport, checked_rows, integer, 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A row of `syscdcsess` and the tables that `syscdctabs` has for it.
+    """A row of `syscdcsess` with its tables from `syscdctabs`.
 
-    `error_code` is the session's latest one, 0 for none; `created_at` is in seconds since 1970.
+    `error_code` is the session's last error, 0 for none; `created_at` is in seconds since 1970.
     """
 
     session_id: int
@@ -35,14 +35,14 @@ def read_open_sessions(transport: Transport, dialect: Dialect = INFORMIX) -> tup
     """Return all sessions, by number.
 
     Raises:
-        AccessRefused: the user has no right to see them: bootcdc.sql revokes it from public.
+        AccessRefused: the user lacks the privilege, which bootcdc.sql revokes from public.
     """
     try:
         return _read(transport)
     except AccessRefused as reason:
         raise AccessRefused(
-            f"the server's capture sessions may not be seen: {reason.message}",
-            dialect.worded("Ask as user {owner}, or as that user: ")
+            f"the server's capture sessions cannot be listed: {reason.message}",
+            dialect.worded("Connect as user {owner}, or run as that user: ")
             + dbaccess_command(_GRANT, CDC_DATABASE),
             answer=reason.answer,
         ) from None

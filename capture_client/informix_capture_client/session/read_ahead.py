@@ -1,8 +1,8 @@
-"""Read a session in a thread of its own, so that waiting for the server and decoding overlap.
+"""Read a session in a separate thread, so that waiting for the server and decoding overlap.
 
-Rule: the thread that opens the session is the only one that ever uses its connection. It does
-nothing but read; what it has read waits, and holds it back when decoding is slower. Reads that
-follow each other quickly are handed on joined, so that the work per block is spread over many records.
+Rule: only the thread that opens the session uses its connection. It does nothing but read. Reading
+pauses while too many bytes wait to be decoded. Reads that follow each other quickly are joined, so that
+the cost per block is spread over many records.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _SWITCH_SECONDS = 0.0001
 
 
 class ReadAhead:
-    """Hands over the bytes of a session; an error of its thread is raised where they are read.
+    """Provides the bytes of a session; an error of the reading thread is raised by `read`.
 
     Args:
         open_session: connects, opens, captures and activates; runs in the reading thread.
-        close_connection: closes what `open_session` connected; called last, in that thread.
+        close_connection: closes the connection of `open_session`; called last, in that thread.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class ReadAhead:
         self._thread.start()
 
     def read(self, timeout_seconds: float) -> list[bytes] | None:
-        """Return the next bytes, read by read, or None when none came in time.
+        """Return the next bytes, one item per read, or None if none arrived in time.
 
         Raises:
-            InformixCdcError: whatever ended the reading thread, after everything it had read; again
-                whenever it is asked again.
+            InformixCdcError: the error that ended the reading thread, after all bytes that it had read;
+                again at each further call.
         """
         with self._has_come:
             if not self._has_come.wait_for(self._has_news, max(timeout_seconds, 0)):
@@ -77,7 +77,7 @@ class ReadAhead:
             return self._joined_chunks()
 
     def stop(self, timeout_seconds: float) -> bool:
-        """Close the session after the read in flight; return whether that happened in time."""
+        """Close the session after the current read; return whether that happened in time."""
         with self._was_handed_over:
             self._is_stopped = True
             self._was_handed_over.notify()
@@ -128,7 +128,7 @@ class ReadAhead:
                 self._hand_over(chunk)
 
     def _has_room(self) -> bool:
-        """Wait until what was read has been handed over; return False when it is time to stop."""
+        """Wait until `read` has returned the previous bytes; return False if `stop` was called."""
         with self._was_handed_over:
             self._was_handed_over.wait_for(lambda: self._is_stopped or not self._is_full())
             return not self._is_stopped

@@ -1,8 +1,8 @@
-"""The life of a capture session, in the order of the guide.
+"""A capture session, with its calls in the order of the CDC guide.
 
-Rule: names decide, not numbers: record types and error codes are looked up in the server's own
-tables, where names are cut at 16 characters. Full row logging is switched on only when asked and
-never off: whoever switches it off between two runs loses what changed in between.
+Rule: record types and error codes are identified by their names in the server's tables (truncated to 16
+characters), not by number. Full row logging is switched on only on request and never off: changes made
+while it is off between two runs would be lost.
 
     open -> (full row logging) -> start capture of each table -> activate -> read ... -> close
 """
@@ -32,7 +32,7 @@ _NAME_LENGTH = 16  # recname and errname are VARCHAR(16) (CDC guide, chapter 4)
 
 @dataclass(frozen=True, slots=True)
 class CapturedTable:
-    """What `cdc_startcapture` is told: the table, its columns, and our number for it."""
+    """The arguments of `cdc_startcapture`: a table, its columns, and the number assigned to it."""
 
     name: str
     columns: tuple[str, ...]
@@ -41,7 +41,7 @@ class CapturedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
-    """How a session reads; `max_records` is 1 to 256, the server's ceiling per read."""
+    """Read settings of a session; `max_records` per read is 1 to 256, the server's maximum."""
 
     server: str
     timeout_seconds: int = 1
@@ -75,7 +75,7 @@ class CaptureSession:
         self._call("cdc_set_fullrowlogging", statements.SET_FULL_ROW_LOGGING, table, 1, table=table)
 
     def start_capture(self, table: CapturedTable) -> None:
-        """Ask for the changes of a table's columns."""
+        """Start capturing the changes of a table's columns."""
         self._call(
             f"cdc_startcapture of {table.name}",
             statements.START_CAPTURE,
@@ -89,7 +89,7 @@ class CaptureSession:
         self._captured.append(table)
 
     def activate(self, position: int) -> None:
-        """Begin at a sequence number, itself included; 0 is the current end of the log.
+        """Start at a sequence number, inclusive; 0 is the current end of the log.
 
         Raises:
             DataLoss: the server no longer has that position (CDC_E_LSN).
@@ -113,22 +113,22 @@ class CaptureSession:
         self._call("cdc_deactivatesess", statements.DEACTIVATE_SESSION, self.session_id)
 
     def read(self) -> memoryview:
-        """Return the next bytes; at the latest after the timeout there is a TIMEOUT record."""
+        """Return the next bytes; after the session's timeout they contain a TIMEOUT record."""
         return self._transport.lo_read(self.session_id, self._settings.buffer_bytes)
 
     def raise_errors_of(self, block: RecordBlock) -> None:
-        """Raise what the first ERROR record of a block says, for who reads without an assembler."""
+        """Raise the error of the first ERROR record of a block, for callers without an assembler."""
         for place in np.flatnonzero(block.raw.kinds == RecordKind.ERROR).tolist():
             error = block.control(place)
             assert isinstance(error, ServerError)
             raise self.codes.error("capture", error.error_code)
 
     def skip_to_record_boundary(self) -> int:
-        """Skip to the start of the record being returned; return how many records were skipped."""
+        """Skip to the start of the record being returned; return the number of skipped records."""
         return self._call("cdc_recboundary", statements.RECORD_BOUNDARY, self.session_id)
 
     def close(self) -> None:
-        """End every capture and the session, as far as the server still answers."""
+        """End every capture and the session; log errors instead of raising them."""
         for table in reversed(self._captured):
             self._try(statements.END_CAPTURE, self.session_id, 0, table.name)
         self._captured.clear()
@@ -158,7 +158,7 @@ class CaptureSession:
 
 
 def _answer(transport: Transport, statement: str, *arguments: int | str) -> int:
-    """Return a function's answer, also where it came as the error of the statement."""
+    """Return a function's return value; a pending in-place alter may be an error of the statement."""
     try:
         return transport.call(statement, *arguments)
     except InformixCdcError as reason:
@@ -172,10 +172,10 @@ def set_full_row_logging(
 ) -> None:
     """Switch full row logging of a table on or off, without a session.
 
-    Off is for DDL only: from there on changes of the table cannot be captured.
+    Switch it off only for DDL: while it is off, changes of the table cannot be captured.
 
     Raises:
-        BadOption, ServerRefused: the server turns it down; -19816 while the table is captured.
+        BadOption, ServerRefused: the server rejects it; -19816 while the table is captured.
     """
     answer = _answer(transport, statements.SET_FULL_ROW_LOGGING, table, int(on))
     if answer < 0:
@@ -184,7 +184,7 @@ def set_full_row_logging(
 
 
 def read_api_version(transport: Transport) -> tuple[int, ...]:
-    """Return the version of the server's CDC interface, major and minor; empty if it tells none."""
+    """Return the major and minor version of the server's CDC API; empty if it reports none."""
     rows = checked_rows(transport, statements.API_VERSION)
     return integers(rows[0], statements.API_VERSION) if rows else ()
 
@@ -193,13 +193,13 @@ def _require_api_version(transport: Transport, dialect: Dialect) -> None:
     found = read_api_version(transport)
     if not found or found[0] != _API_VERSION[0]:
         raise ServerRefused(
-            f"the server's CDC API has version {found}, and this client speaks {_API_VERSION}.",
-            dialect.worded("Run ${home}/etc/syscdcv1.sql of the server's own release as user {owner}."),
+            f"the server's CDC API has version {found}, but this client requires {_API_VERSION}.",
+            dialect.worded("Run ${home}/etc/syscdcv1.sql of the server's release as user {owner}."),
         )
 
 
 def _record_kinds(transport: Transport) -> dict[int, RecordKind]:
-    """Return our kind for each record number of this server."""
+    """Return the `RecordKind` of each record number of this server."""
     by_name = {f"CDC_REC_{kind.name}"[:_NAME_LENGTH]: kind for kind in RecordKind}
     kinds: dict[int, RecordKind] = {}
     for number, name in checked_rows(transport, statements.RECORD_TYPES):
@@ -208,6 +208,7 @@ def _record_kinds(transport: Transport) -> dict[int, RecordKind]:
     if missing := sorted(set(RecordKind) - set(kinds.values())):
         names = ", ".join(f"CDC_REC_{RecordKind(kind).name}" for kind in missing)
         raise ProtocolViolation(
-            f"syscdcrectypes does not know {names}.", "The server speaks another protocol."
+            f"syscdcrectypes of the server does not list {names}.",
+            "The server uses another protocol version: report its version.",
         )
     return kinds

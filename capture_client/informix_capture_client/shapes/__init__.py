@@ -1,6 +1,6 @@
-"""From committed transactions, and what a snapshot has read, to the rows that are stored and delivered.
+"""Encode committed transactions and snapshot rows as stored and delivered rows.
 
-Rule: same records, same rows; the schema says all that a reader needs.
+Rule: the same records always produce the same rows; the schema contains all that a reader needs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The captured tables, and how the stream lays out their rows.
+"""The captured tables, and the row layouts that the stream announces for them.
 
-Rule: a table's id in the stream is its place in the list of tables. What a TABSCHEMA record announces
-must be what the catalog said: a row is never read by a layout that nobody has compared.
+Rule: a table's id in the stream is its index in the list of tables. The layout in a TABSCHEMA record
+must match the catalog: a row is never decoded with an unchecked layout.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from informix_capture_client.values import (
 
 
 class AnnouncedTables:
-    """A fixed list of tables, and a decoder for each that the stream has announced.
+    """A fixed list of tables, with a decoder for each that the stream has announced.
 
     Raises:
-        UnsupportedColumn: a column's type cannot be carried.
+        UnsupportedColumn: a column's type is not supported.
 
     Attributes:
         tables: the tables.
-        captured: the schema of each as it is captured, with handles where there are large objects.
-        announcements: how many there were so far; what was made of a table's layout before may be old.
+        captured: the captured schema of each table, with handles for large objects.
+        announcements: the number of TABSCHEMA records; state derived from earlier layouts may be stale.
     """
 
     def __init__(self, tables: Sequence[Table], rules: DecodeRules) -> None:
@@ -54,10 +54,10 @@ class AnnouncedTables:
         return len(self.tables)
 
     def announce(self, announced: TableSchema) -> None:
-        """Accept a TABSCHEMA record: from here on rows of that table can be decoded.
+        """Accept a TABSCHEMA record: rows of its table can be decoded from now on.
 
         Raises:
-            ProtocolViolation: the layout is not that of the catalog, or contradicts itself.
+            ProtocolViolation: the layout differs from the catalog, or is inconsistent.
         """
         known = 0 <= announced.table_id < len(self.tables)
         name = str(self.tables[announced.table_id].name) if known else f"number {announced.table_id}"
@@ -65,7 +65,7 @@ class AnnouncedTables:
         layout = _layout(parse_columns(announced.columns), self._rules)
         if not known or layout != self._layouts[announced.table_id]:
             raise ProtocolViolation(
-                f"the server announces table {name} with other columns than its catalog:"
+                f"the server announces table {name} with columns that differ from its catalog:"
                 f" {announced.columns[:500]!r}.",
                 f"The table was altered: {NEW_STREAM}.",
                 table=name,
@@ -77,8 +77,8 @@ class AnnouncedTables:
             raise ProtocolViolation(
                 f"the server announces {announced.fixed_bytes} fixed bytes and"
                 f" {announced.variable_columns} variable columns for table {name}, but its column list"
-                f" makes {decoder.fixed_bytes} and {decoder.variable_count}.",
-                "Report this with the table's definition.",
+                f" has {decoder.fixed_bytes} and {decoder.variable_count}.",
+                "Report this error with the table's definition.",
                 table=name,
             )
         self._decoders[announced.table_id] = decoder
@@ -89,7 +89,7 @@ class AnnouncedTables:
         self._together = None
 
     def require_known(self, changes: Changes) -> Changes:
-        """Return records as they are; refuse those of tables that were not asked for.
+        """Return the records; reject records of tables that are not captured.
 
         Raises:
             ProtocolViolation: names the first of them.
@@ -100,13 +100,14 @@ class AnnouncedTables:
             row = int(np.flatnonzero(foreign)[0])
             raise ProtocolViolation(
                 f"the row at {show(int(changes.sequence_numbers[row]))} belongs to table number"
-                f" {int(changes.table_ids[row])}, which was not asked for.",
-                "The stream is corrupt; the same bytes would come again.",
+                f" {int(changes.table_ids[row])}, which is not captured.",
+                "The stream is corrupt, and a retry would read the same bytes: report the server's"
+                " version.",
             )
         return changes
 
     def captured_columns(self, number: int, names: Sequence[str], rows: Changes) -> list[pa.Array]:
-        """Return some columns of records that all hold a row of a table; the others are not decoded.
+        """Return some columns of records that all have a row of a table; other columns are not decoded.
 
         Raises:
             ProtocolViolation: a row cannot be decoded.
@@ -118,7 +119,7 @@ class AnnouncedTables:
         return decoder.decode_only(names, payloads(mixed_rows(rows), decoder, where), where)
 
     def all_columns(self, number: int, rows: Changes) -> list[pa.Array]:
-        """Return the columns of such records in table order, as they were captured.
+        """Return all captured columns of such records in table order.
 
         Raises:
             ProtocolViolation: a row cannot be decoded.
@@ -130,16 +131,16 @@ class AnnouncedTables:
         return [decoded.column(name) for name in self.captured[number].names]
 
     def in_table_order(self, number: int, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """Return a table's captured columns in table order, given in the order of the stream."""
+        """Reorder a table's captured columns from stream order to table order."""
         return [columns[place] for place in self._places[number]]
 
     def stream_columns(self, number: int) -> list[str]:
-        """Return a table's column names, to which cells refer: those of TABSCHEMA first."""
+        """Return a table's column names in stream order, to which cells refer."""
         streamed = [column.name for column in self._decoders[number].columns]
         return [*streamed, *(column.name for _, column in self.tables[number].reselected)]
 
     def decoder(self, number: int, changes: Changes) -> TableDecoder:
-        """Return what decodes the rows of one table.
+        """Return the decoder of one table's rows.
 
         Raises:
             ProtocolViolation: the stream has not announced the table.
@@ -148,14 +149,15 @@ class AnnouncedTables:
         if decoder is None:
             raise ProtocolViolation(
                 f"a row of table {self.tables[number].name} at"
-                f" {changes.where(int(np.argmax(changes.table_ids == number)))} came before the table"
-                " was described.",
-                "The stream is corrupt; the same bytes would come again.",
+                f" {changes.where(int(np.argmax(changes.table_ids == number)))} arrived before the"
+                " table's description.",
+                "The stream is corrupt, and a retry would read the same bytes: report the server's"
+                " version.",
             )
         return decoder
 
     def decoder_of_all(self, changes: Changes) -> MixedRowsDecoder:
-        """Return what decodes the rows of all tables that occur at once.
+        """Return the decoder of the rows of all tables that occur.
 
         Raises:
             ProtocolViolation: the stream has not announced one of them.
@@ -171,7 +173,7 @@ def table_schema(table: Table, rules: DecodeRules) -> pa.Schema:
     """Return a table's columns in table order.
 
     Raises:
-        UnsupportedColumn: a column's type cannot be carried.
+        UnsupportedColumn: a column's type is not supported.
     """
     name = str(table.name)
     return pa.schema(
@@ -180,9 +182,9 @@ def table_schema(table: Table, rules: DecodeRules) -> pa.Schema:
 
 
 def _layout(columns: Sequence[Column], rules: DecodeRules) -> list[tuple[str, str, str]]:
-    """Return names with everything that decides how their bytes are read, in no order.
+    """Return names with everything that determines how their bytes are decoded, sorted.
 
-    The catalog lists columns in table order, the stream those of fixed width first.
+    The catalog lists columns in table order, the stream lists fixed-width columns first.
     """
     kinds = [(column.name, compile_type(column, "?", rules)) for column in columns]
     return sorted(
@@ -191,7 +193,7 @@ def _layout(columns: Sequence[Column], rules: DecodeRules) -> list[tuple[str, st
 
 
 def mixed_rows(changes: Changes) -> MixedRows:
-    """Return the rows of records, of whatever tables, for a decoder."""
+    """Return the rows of records of any tables, for a decoder."""
     return MixedRows(
         changes.data,
         changes.table_ids,

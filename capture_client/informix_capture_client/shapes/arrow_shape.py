@@ -1,17 +1,17 @@
-"""One shape for any number of tables whose rows stay typed: a row has changes of one table, as Arrow.
+"""The arrow shape, for any number of tables: a row has typed changes of one table, as Arrow.
 
-Rule: the delivered schema is the same for every set of tables; what a table looks like travels with
-its changes, in the schema of the Arrow stream that holds them. Stored as rows of several tables are.
+Rule: the delivered schema is the same for every set of tables; a table's columns are in the schema of
+the Arrow stream with its changes. Stored like rows of several tables.
 
     _table                    database:owner.table
-    _commit_version           of the first change, and its place among the changes of that transaction:
+    _commit_version           of the first change, and its index among the changes of that transaction:
     _change_ordinal           the rows of a table are applied in this order
     _last_commit_version      of the last change
     _last_commit_timestamp
-    _snapshot                 whether all changes are rows that a snapshot has read
-    truncates                 whether the first change is a TRUNCATE; no other one is
-    changes                   how many changes there are; an update has two, before and after
-    arrow                     an Arrow IPC stream: columns about each change, and `row`, a struct of the
+    _snapshot                 whether all changes are snapshot rows
+    truncates                 whether the first change is a TRUNCATE; the others never are
+    changes                   the number of changes; an update has two, before and after
+    arrow                     an Arrow IPC stream: metadata of each change, and `row`, a struct of the
                               table's columns, NULL for a TRUNCATE
 """
 
@@ -33,7 +33,7 @@ _ALWAYS = ("_change_type", "_commit_version", "_commit_timestamp", "_change_ordi
 
 
 class ArrowShape:
-    """Changes of each table as Arrow streams of that table's own columns."""
+    """Changes of each table as Arrow streams with that table's columns."""
 
     is_grouped = True
     schema = pa.schema(
@@ -65,7 +65,7 @@ class ArrowShape:
         return self._form.schema
 
     def begin(self, present: Sequence[int]) -> None:
-        """Begin with the records of another sequence of transactions, all of these tables."""
+        """Start a new sequence of transactions; all records are of the tables `present`."""
         self._form.begin(present)
 
     def encode(self, changes: Changes) -> pa.RecordBatch:

@@ -1,6 +1,6 @@
-"""Delivered batches read change by change, for people and programs that look at single rows.
+"""Read delivered batches change by change, for programs that process single rows.
 
-Rule: metadata and row apart, and the row is the same whether one table is captured or several.
+Rule: metadata and row are separate, and the row is the same for one captured table or several.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def structs_of(tables: Sequence[Table]) -> dict[str, str]:
 
 
 def changes_in(batch: pa.RecordBatch | pa.Table, structs: Mapping[str, str]) -> Iterator[ChangeRow]:
-    """Yield the rows of a batch in their order."""
+    """Yield the rows of a batch in order."""
     for delivered in batch.to_pylist():
         metadata = {name: delivered.pop(name) for name in METADATA.names}
         kind, table = metadata["_change_type"], metadata["_table"]

@@ -1,7 +1,7 @@
-"""The rows of captured tables as the columns that are delivered.
+"""Decode the rows of captured tables into delivered columns.
 
-Rule: columns in table order, all of them; what the stream lays out otherwise, and where a large object
-is, is the affair of the two files below (`announced_tables.py`, `content_columns.py`).
+Rule: all columns, in table order. Stream layouts are handled in `announced_tables.py`, large objects in
+`content_columns.py`.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from informix_capture_client.values import TypedCells
 
 
 class CapturedTables:
-    """Makes delivered columns of the rows of a fixed list of tables.
+    """Decodes the rows of a fixed list of tables into delivered columns.
 
     Args:
         tables: the tables.
         rules: how values are decoded.
-        reselecting: by table id, how large objects are found by the keys of their rows.
-        definitions: of each table, as text, where rows carry them.
+        reselecting: by table id, how to find large objects by the keys of their rows.
+        definitions: of each table, as text, if rows contain them.
 
     Raises:
-        UnsupportedColumn: a column's type cannot be carried.
+        UnsupportedColumn: a column's type is not supported.
 
     Attributes:
         announced: the tables as the stream describes them.
         contents: their columns of large objects.
-        schemas, structs: of each table, as it is delivered.
+        schemas, structs: the delivered ones of each table.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class CapturedTables:
         return pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
 
     def require_columns(self, chunk: ChunkRows) -> None:
-        """Refuse rows that a snapshot has read with other columns than those of their table.
+        """Reject snapshot rows whose columns differ from those of their table.
 
         Raises:
             ValueError: names the table.
@@ -72,10 +72,10 @@ class CapturedTables:
         found, wanted = chunk.rows.schema, self.announced.captured[chunk.number]
         if (found.names, found.types) != (wanted.names, wanted.types):
             table = self.tables[chunk.number].name
-            raise ValueError(f"rows of {table} were read as {found}, not as {wanted}")
+            raise ValueError(f"rows of {table} were read as {found} instead of {wanted}")
 
     def columns_of(self, table_id: int, changes: Changes, wanted: Bits) -> list[pa.Array]:
-        """Return a table's columns for all of `changes`, NULL where a record is not `wanted`.
+        """Return a table's columns for all `changes`, NULL for records that are not `wanted`.
 
         Raises:
             ProtocolViolation: a row cannot be decoded.
@@ -93,7 +93,7 @@ class CapturedTables:
         return [column.take(places) for column in columns]
 
     def struct_of(self, table_id: int, changes: Changes, wanted: Bits) -> pa.StructArray:
-        """Return a table's columns as one struct, NULL where a record is not `wanted`."""
+        """Return a table's columns as one struct, NULL for records that are not `wanted`."""
         return pa.StructArray.from_arrays(
             self.columns_of(table_id, changes, wanted),
             fields=list(self.schemas[table_id]),
@@ -101,7 +101,7 @@ class CapturedTables:
         )
 
     def rows_by_table(self, images: Changes) -> dict[int, pa.StructArray]:
-        """Return the rows of each table that occurs, in their order; each record is to hold a row.
+        """Return the rows of each table that occurs, in order; each record must have a row.
 
         Raises:
             ProtocolViolation: a row cannot be decoded.
@@ -121,7 +121,7 @@ class CapturedTables:
         return pa.Array.from_buffers(self.structs[number], count, [None], 0, children=delivered)
 
     def cells(self, images: Changes) -> Iterator[TypedCells]:
-        """Yield the cells of all rows, type by type; each record is to hold a row.
+        """Yield the cells of all rows, type by type; each record must have a row.
 
         Raises:
             ProtocolViolation: a row cannot be decoded.
@@ -135,7 +135,7 @@ class CapturedTables:
     def _cells_of_no_handle(
         self, number: int, place: int, name: str, images: Changes
     ) -> Iterator[TypedCells]:
-        """Yield the cells of a TEXT or BYTE, which the stream does not have."""
+        """Yield the cells of a TEXT or BYTE, which is not in the stream."""
         where = np.flatnonzero(images.table_ids == number)
         if len(where):
             declared = self.schemas[number].field(name)
@@ -144,7 +144,7 @@ class CapturedTables:
             yield TypedCells(values, where, *slot, np.array([0, len(where)]))
 
     def _cells_filled(self, cells: TypedCells, images: Changes) -> TypedCells:
-        """Return cells with contents in the place of handles; all of them are of one type."""
+        """Return cells of one type with contents instead of handles."""
         # Of the first one alone: with hundreds of tables each type has thousands of columns.
         if not is_content_type(self._field(int(cells.tables[0]), int(cells.columns[0])).type):
             return cells

@@ -1,8 +1,8 @@
-"""Line up the records of committed transactions, and the rows of chunks, a batch at a time.
+"""Arrange the records of committed transactions, and the rows of chunks, in batches of columns.
 
-Rule: batches are small enough to stay in the processor's cache, and the two images of an update are
-never in two of them. What is decided at commit is decided on these columns, on what DISCARD left.
-A row that a snapshot has read is an INSERT of which commit and time are all that is known.
+Rule: batches fit in the processor's cache, and the two images of an update are never split. Decisions
+at commit time are made on these columns, after DISCARDs were applied. A snapshot row is an INSERT of
+which only commit and time are known.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class ChunkRows:
-    """Rows of one table as a snapshot has read them, and where they stand in the stream.
+    """Rows of one table read by a snapshot, and their position in the stream.
 
     Attributes:
         number: the table's id in the stream.
-        rows: the table's captured columns in table order, in the types in which they are delivered.
+        rows: the table's captured columns in table order, with delivered types.
         commit: the version that the rows get.
-        first_ordinal: the place of the first of them among all rows with that version.
-        read_at: when they had been read by the server's clock, in seconds since 1970.
-        kind: INSERT; or TRUNCATE for the one row that begins a snapshot, whose columns are NULL.
+        first_ordinal: the index of the first row among all rows with that version.
+        read_at: the server's time after the read, in seconds since 1970.
+        kind: INSERT; TRUNCATE for the single row that begins a snapshot, whose columns are NULL.
     """
 
     number: int
@@ -63,12 +63,12 @@ class Changes:
 
     Attributes:
         data: the bytes that `starts` refer to.
-        transactions: the place of a record's transaction in `of`.
-        ordinals: the 0-based place of a record in its transaction.
+        transactions: the index of a record's transaction in `of`.
+        ordinals: the 0-based index of a record in its transaction.
         of: the transactions that the records belong to.
-        read: the rows themselves, if a snapshot has read them: all of one table, and nothing is left to
-            decode. There is no record then, and nothing but commit and time is known of `of`.
-        objects: what has been read of their large objects; None if none were asked for.
+        read: the rows, if a snapshot has read them: all of one table, with nothing left to
+            decode. There are no records then, and only commit and time of `of` are known.
+        objects: the contents of their large objects; None if not requested.
     """
 
     data: bytes
@@ -94,7 +94,7 @@ class Changes:
         return commits
 
     def rows_of(self, table_id: int) -> Bits:
-        """Return which records hold a row of a table; a TRUNCATE does not."""
+        """Return which records have a row of a table; a TRUNCATE has none."""
         mine: Bits = (self.table_ids == table_id) & (self.kinds != RecordKind.TRUNCATE)
         return mine
 
@@ -114,17 +114,17 @@ class Changes:
 
     @property
     def is_read(self) -> bool:
-        """Whether a snapshot has read the rows."""
+        """Whether these are snapshot rows."""
         return self.read is not None
 
     def unknown(self) -> Bits:
-        """Return of which records nothing but table, place, commit and time is known: all or none."""
+        """Return which records have only table, place, commit and time: all or none."""
         return np.full(len(self), self.is_read)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransactionColumns:
-    """What the records of a transaction have in common; one entry per transaction.
+    """The values that the records of a transaction share; one entry per transaction.
 
     Times are microseconds since 1970, UTC.
     """
@@ -139,7 +139,7 @@ class TransactionColumns:
 
     @classmethod
     def of(cls, batches: Sequence[CommittedTransactions]) -> TransactionColumns:
-        """Put several batches of transactions into one."""
+        """Combine several batches of transactions."""
 
         def joined(pick: Callable[[CommittedTransactions], Integers]) -> Integers:
             return np.concatenate([pick(batch) for batch in batches])
@@ -161,7 +161,7 @@ class TransactionColumns:
 
 
 def tables_in(batches: Sequence[CommittedTransactions], count: int) -> list[int]:
-    """Return which of `count` tables the records of transactions belong to; nothing is read back."""
+    """Return which of `count` tables occur in transactions, without reading spilled records."""
     found = np.zeros(count, bool)
     for piece in (piece for batch in batches for piece in batch.rows):
         tables = piece.tables
@@ -172,11 +172,11 @@ def tables_in(batches: Sequence[CommittedTransactions], count: int) -> list[int]
 def lined_up(
     batches: Sequence[CommittedTransactions], limits: tuple[int, int] | None = None
 ) -> Iterator[Changes]:
-    """Yield all records of whole transactions, in their order.
+    """Yield all records of whole transactions, in order.
 
     Args:
         batches: the transactions.
-        limits: about how many rows, and bytes of records, come at a time.
+        limits: the approximate rows and bytes of records per item.
     """
     if not batches:
         return
@@ -191,7 +191,7 @@ def lined_up(
 
 
 def rows_of_chunk(chunk: ChunkRows) -> Iterator[Changes]:
-    """Yield the rows of a chunk, in their order."""
+    """Yield the rows of a chunk, in order."""
     one, times = np.ones(1, np.int64), np.array([chunk.read_at * 1_000_000])
     ids = np.zeros(1, np.int32)
     of = TransactionColumns(one * chunk.commit, times, one, times, ids, ids, one * len(chunk.rows))
@@ -207,10 +207,10 @@ def rows_of_chunk(chunk: ChunkRows) -> Iterator[Changes]:
 
 
 def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterator[list[BlockRecords]]:
-    """Put rows together to batches; a block is cut only if it does not fit into one.
+    """Group rows into batches; a block is split only if it does not fit into one.
 
-    What comes last is held back if it is the first image of an update. What is in a store is read
-    when its turn comes, and forgotten with its last batch.
+    A trailing first image of an update is held back. Spilled records are read when needed, and released
+    with their last batch.
     """
     # `group` is what the next batch has so far, with `count` rows of about `size_bytes`. A piece is in
     # it, or was yielded, up to `at`. A batch that is half full is closed where the rest of the piece
@@ -237,7 +237,7 @@ def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterato
 
 
 def _without_half_update(group: list[BlockRecords]) -> tuple[list[BlockRecords], list[BlockRecords]]:
-    """Return a group without, and with nothing but, a first image that its second one must follow."""
+    """Split off a trailing first image of an update, whose second image must follow."""
     last = group[-1]
     if last.block.raw.kinds[last.places[-1]] != RecordKind.UPDBEF:
         return group, []
@@ -246,10 +246,10 @@ def _without_half_update(group: list[BlockRecords]) -> tuple[list[BlockRecords],
 
 
 def _without_other_records(group: list[BlockRecords]) -> list[BlockRecords]:
-    """Return rows with blocks of which they are at least half.
+    """Return rows in blocks of which they are at least half.
 
-    A block may have the records of a hundred transactions that end at other times: to line all of them
-    up each time cost 10 us a row with 1,000 transactions open (decision 0061).
+    A block may have the records of a hundred transactions that end at other times: processing all of
+    them each time cost 10 us per row with 1,000 open transactions (decision 0061).
     """
     of_block: dict[int, list[BlockRecords]] = {}
     for rows in group:
@@ -266,7 +266,7 @@ def _without_other_records(group: list[BlockRecords]) -> list[BlockRecords]:
 
 
 def _line_up(group: list[BlockRecords], first: int, ends: Integers, of: TransactionColumns) -> Changes:
-    """Line up records that follow the first `first` ones; `ends` is where each transaction ends."""
+    """Arrange the records after the first `first` ones; `ends` has the end of each transaction."""
     group = _without_other_records(group)
     blocks = list({id(rows.block): rows.block for rows in group}.values())
     counts = np.array([len(block) for block in blocks])
@@ -293,7 +293,7 @@ def _line_up(group: list[BlockRecords], first: int, ends: Integers, of: Transact
 
 
 def _header_columns(blocks: list[RecordBlock], counts: Integers, places: Integers) -> list[Integers]:
-    """Return the first columns of `Changes`, `starts` to `table_ids`; places run over all blocks."""
+    """Return the first columns of `Changes`, `starts` to `table_ids`; places count over all blocks."""
     sizes = np.array([len(block.raw.data) for block in blocks])
     offsets = np.repeat(np.cumsum(sizes) - sizes, counts)
     columns = (
@@ -308,14 +308,14 @@ def _header_columns(blocks: list[RecordBlock], counts: Integers, places: Integer
 
 
 class KeyObserver(Protocol):
-    """Collects the keys that transactions touch, by the numbers of tables in the stream."""
+    """Collects the keys that transactions touch, by table number."""
 
     def key_columns(self) -> Mapping[int, Sequence[str]]:
-        """Return the key columns of each table whose keys are wanted."""
+        """Return the key columns of each observed table."""
         ...
 
     def touch(self, number: int, columns: Sequence[pa.Array], commits: Integers) -> None:
-        """Add the keys of images, column by column, and the commit of each."""
+        """Add the keys of images, as columns, with their commits."""
 
     def truncate(self, number: int, commit: int) -> None:
-        """Record that a transaction has truncated the table."""
+        """Record that a transaction truncated the table."""

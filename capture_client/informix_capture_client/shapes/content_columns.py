@@ -1,7 +1,7 @@
-"""Columns of large objects: where the objects of rows are, and their contents in place of the handles.
+"""Columns of large objects: locate the objects of rows, and replace handles by contents.
 
-Rule: what has been read travels with the changes that it belongs to (`Changes.objects`), and is
-forgotten with them. A row whose object was not read has its status instead.
+Rule: contents are passed with the changes that they belong to (`Changes.objects`), and released with
+them. A row whose object was not read has a status instead.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _WITH_CONTENTS = is_one_of(
 
 @dataclass(frozen=True, slots=True)
 class ObjectContents:
-    """How large objects are read.
+    """Settings for reading large objects.
 
     Attributes:
-        skips_unchanged: whether an update that keeps an object's handle leaves it unread.
-        reselecting: by table id, how objects are found by the keys of their rows instead.
+        skips_unchanged: whether the object of an update that keeps the handle is not read.
+        reselecting: by table id, how to find objects by the keys of their rows instead.
     """
 
     reader: Contents
@@ -51,15 +51,15 @@ class ObjectContents:
 
 
 class ContentColumns:
-    """Knows the columns of contents of a fixed list of tables.
+    """The content columns of a fixed list of tables.
 
     Args:
         announced: the tables, as they are captured.
-        rules: which columns become contents.
-        reselecting: by table id, how objects are found by the keys of their rows.
+        rules: determine which columns become contents.
+        reselecting: by table id, how to find objects by the keys of their rows.
 
     Attributes:
-        schemas: of each table, as it is delivered.
+        schemas: the delivered schema of each table.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ContentColumns:
         return number in self._names
 
     def filled(self, number: int, captured: list[pa.Array], rows: Changes) -> list[pa.Array]:
-        """Return a table's captured columns with contents in the place of handles, and of no handle."""
+        """Return a table's columns with contents instead of handles, including TEXT and BYTE."""
         columns: list[pa.Array | None] = list(captured)
         for place, _ in self._announced.tables[number].reselected:
             columns.insert(place, None)
@@ -92,10 +92,10 @@ class ContentColumns:
     def contents(
         self, number: int, declared: pa.Field, handles: pa.Array | None, rows: Changes
     ) -> pa.StructArray:
-        """Return one such column, given its handles; a TEXT or BYTE has none.
+        """Return a content column, given its handles; a TEXT or BYTE has none.
 
         Raises:
-            ProtocolViolation: a content is no text.
+            ProtocolViolation: a content is not valid text.
         """
         objects = rows.objects or FoundContents()
         unchanged = objects.unchanged.get((number, declared.name), ())
@@ -110,7 +110,7 @@ class ContentColumns:
     def to_read(
         self, changes: Changes, *, skips_unchanged: bool
     ) -> tuple[list[list[ObjectPlace]], dict[tuple[int, str], Sequence[int]]]:
-        """Return which objects are to be read for each record, and which records are left unread.
+        """Return the objects to read for each record, and the records that are skipped as unchanged.
 
         The latter by table and column, as `FoundContents.unchanged` has them.
 
@@ -137,7 +137,7 @@ class ContentColumns:
     def _places(
         self, number: int, name: str, handles: pa.Array | None, rows: Changes
     ) -> Sequence[ObjectPlace | None]:
-        """Return where the objects of rows are: behind their handles, or in the rows of their keys."""
+        """Return where the objects of rows are: by handle, or by the key of their row."""
         by_key = self._reselecting.get(number)
         if handles is None:
             if by_key is None:
@@ -152,7 +152,7 @@ class ContentColumns:
     def _handles(
         self, number: int, names: Sequence[str], rows: Changes
     ) -> Iterator[tuple[str, pa.Array | None]]:
-        """Yield columns of contents with their handles; a TEXT or BYTE has none."""
+        """Yield content columns with their handles; a TEXT or BYTE has none."""
         if captured := [name for name in names if name in self._announced.captured[number].names]:
             columns = self._announced.captured_columns(number, captured, rows)
             yield from zip(captured, columns, strict=True)
@@ -160,10 +160,10 @@ class ContentColumns:
 
 
 class ContentReading:
-    """Reads the large objects of changes; without a reader, changes stay as they are.
+    """Reads the large objects of changes; without a reader, changes are unchanged.
 
     Attributes:
-        asked_for: how many objects so far.
+        asked_for: the number of objects read so far.
     """
 
     def __init__(self, columns: ContentColumns, contents: ObjectContents | None) -> None:
@@ -172,13 +172,13 @@ class ContentReading:
         self.asked_for = 0
 
     def begin(self, transactions: Sequence[CommittedTransactions] = ()) -> None:
-        """Begin with the changes of these transactions; of none if a snapshot has read the rows."""
+        """Start with the changes of these transactions; empty for snapshot rows."""
         if self._contents is not None:
             ids = [number for each in transactions for number in each.transaction_ids.tolist()]
             self._contents.reader.begin(frozenset(ids))
 
     def parts(self, changes: Iterator[Changes]) -> Iterator[Changes]:
-        """Yield changes in parts whose large objects have been read; an update is never in two."""
+        """Yield changes in parts whose large objects have been read; an update is never split."""
         if self._contents is None:
             yield from changes
             return
@@ -202,6 +202,6 @@ class ContentReading:
 
 
 def _unchanged(handles: Sequence[bytes | None], rows: Changes) -> set[int]:
-    """Return which rows are images after an update that have the handle of the image before."""
+    """Return which rows are after-images with the same handle as their before-image."""
     after = np.flatnonzero(rows.kinds == RecordKind.UPDAFT).tolist()
     return {row for row in after if row and handles[row] == handles[row - 1]}

@@ -1,7 +1,7 @@
-"""What every encoder is: committed transactions in, rows in batches out.
+"""The interface of encoders: committed transactions in, batches of rows out.
 
-Rule: nothing is encoded before it is asked for, and nothing is kept of what was handed out. There are
-two encoders: `RowEncoder` decodes rows, `RawEncoder` (shape=raw) hands out records as they came.
+Rule: encoding is lazy, and returned rows are not retained. There are two encoders: `RowEncoder` decodes
+rows, `RawEncoder` (shape=raw) returns undecoded records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from informix_capture_client.transactions import CommittedTransactions
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows in batches of `schema`, which are made while they are iterated over, once."""
+    """Batches of rows of `schema`, created while iterating; can be iterated once."""
 
     schema: pa.Schema
     _batches: Iterator[pa.RecordBatch]
@@ -33,12 +33,12 @@ class EncodedRows:
 
     @property
     def ignored_truncates(self) -> int:
-        """How many TRUNCATEs the policy has left out so far; all of them after the last batch."""
+        """The number of ignored TRUNCATEs so far; complete after the last batch."""
         return self._left_out.truncates
 
 
 class ChangeEncoder(ABC):
-    """Encodes transactions of a fixed list of tables; a table's id is its place in the list.
+    """Encodes transactions of a fixed list of tables; a table's id is its index in the list.
 
     Attributes:
         schema: of delivered rows.
@@ -52,28 +52,28 @@ class ChangeEncoder(ABC):
 
     @property
     def objects_asked_for(self) -> int:
-        """How many large objects so far; to read them takes time in which nothing else is done."""
+        """The number of large objects read so far; reading them blocks the encoder."""
         return 0
 
     def announce(self, announced: TableSchema) -> None:
-        """Accept a TABSCHEMA record: from here on rows of that table can be decoded.
+        """Accept a TABSCHEMA record: rows of its table can be decoded from now on.
 
         Raises:
-            ProtocolViolation: the layout is not that of the catalog, or contradicts itself.
+            ProtocolViolation: the layout differs from the catalog, or is inconsistent.
         """
         self._announced.announce(announced)
 
     def join(self, number: int, commit: int) -> None:
-        """Let changes of a table be of the stream that commit above a place, and no others."""
+        """Include changes of a table only if they commit above `commit`."""
         self._joined.join(number, commit)
 
     @abstractmethod
     def encode(self, transactions: Sequence[CommittedTransactions]) -> EncodedRows:
-        """Return the rows of whole transactions, in commit order; what was returned before is over.
+        """Return the rows of whole transactions, in commit order; ends earlier `EncodedRows`.
 
-        Raises, while they are iterated over:
+        Raises, while iterating:
             DataLoss: half an update is missing, or a table was truncated and the policy is `fail`.
-            ProtocolViolation: a row cannot be decoded, or is of a table that was not asked for.
+            ProtocolViolation: a row cannot be decoded, or is of a table that is not captured.
         """
 
     def sound_part(self, transactions: Sequence[CommittedTransactions]) -> list[CommittedTransactions]:
@@ -90,21 +90,23 @@ class ChangeEncoder(ABC):
 
     @abstractmethod
     def encode_chunk(self, chunk: ChunkRows) -> EncodedRows:
-        """Return rows that a snapshot has read; what was returned before is over.
+        """Return snapshot rows; ends earlier `EncodedRows`.
 
-        They are stored as changes of that one table are, whether or not the stream has described it.
-        They are no changes: no policy is applied, and the observer of keys is shown none.
+        They are stored like changes of that table, whether or not the stream has announced it. They are
+        not changes: policies are not applied, and the key observer does not get them.
 
         Raises:
-            BadOption: shape=raw, which has records and no rows; or no more rows can have that version.
+            BadOption: shape=raw delivers log records only; or there are too many rows with this
+                version.
             ValueError: the rows have other columns than their table.
         """
 
     @abstractmethod
     def encode_beginning(self, number: int, commit: int, ordinal: int, read_at: int) -> EncodedRows:
-        """Return the row of kind truncate that begins a snapshot: older rows are not to be kept.
+        """Return the row of kind truncate that begins a snapshot, so that a sink removes older rows.
 
-        The snapshot shows all rows that are there, and none that a sink has from an earlier stream.
+        The snapshot delivers all existing rows; rows that a sink has from an earlier stream may be
+        obsolete.
 
         Raises:
             BadOption: as `encode_chunk`.

@@ -1,8 +1,8 @@
-"""The steps between committed transactions and rows: changes in, changes out.
+"""The steps from committed transactions to rows: changes in, changes out.
 
-Rule: whatever is decided at commit is decided here, on what DISCARD left: which tables were in the
-stream, the pairing of update images, and the policy for TRUNCATE. No step decodes a row, but for the
-keys that are observed; none makes one.
+Rule: decisions at commit time are made here, after DISCARDs were applied: which tables were in the
+stream, the pairing of update images, and the policy for TRUNCATE. No step decodes rows, except the
+observed keys, or creates rows.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _OF_IMAGES = ("rows", "arrow")  # shapes in which it is two
 
 
 class JoinedTables:
-    """Leaves out changes of tables that had not joined the stream when they committed.
+    """Removes changes of tables that had not joined the stream when they committed.
 
     Args:
-        count: how many tables there are.
-        since: by table id, at or below which commit its changes are not of the stream.
+        count: the number of tables.
+        since: by table id, the commit at or below which its changes are not in the stream.
     """
 
     def __init__(self, count: int, since: Mapping[int, int] | None) -> None:
@@ -40,7 +40,7 @@ class JoinedTables:
         self._since[number] = commit
 
     def of_the_stream(self, changes: Changes) -> Changes:
-        """Return the changes that are of the stream."""
+        """Return the changes that are in the stream."""
         if not any(self._since):
             return changes
         is_bound = BOUNDS[changes.kinds]  # of a transaction, and of no table; with shape=raw alone
@@ -50,14 +50,14 @@ class JoinedTables:
 
 
 class ObservedKeys:
-    """Shows an observer the keys of changes, of both images of each."""
+    """Passes the keys of changes, of both images of each, to an observer."""
 
     def __init__(self, tables: AnnouncedTables, observer: KeyObserver | None) -> None:
         self._tables = tables
         self._observer = observer
 
     def observed(self, changes: Changes) -> Changes:
-        """Return the changes as they are.
+        """Return the changes unchanged.
 
         Raises:
             ProtocolViolation: a key cannot be decoded.
@@ -79,7 +79,7 @@ class ObservedKeys:
 
 @dataclass(slots=True)
 class LeftOut:
-    """How many changes a policy has left out so far."""
+    """The number of changes that a policy has removed so far."""
 
     truncates: int = 0
 
@@ -93,7 +93,7 @@ class TruncatePolicy:
         self._left_out = left_out
 
     def applied(self, changes: Changes) -> Changes:
-        """Return the changes without the TRUNCATEs that are to be ignored; count those.
+        """Return the changes without ignored TRUNCATEs, and count these.
 
         Raises:
             DataLoss: a table was truncated, and the policy is `fail`.
@@ -108,16 +108,16 @@ class TruncatePolicy:
         raise DataLoss(
             f"table {self._tables.tables[int(changes.table_ids[row])].name} was truncated by the"
             f" transaction that committed at {show(int(changes.commits[row]))}.",
-            "Set option truncate to emit, a row on which the sink empties the table's copy as"
-            " examples/upsert.py does, or to ignore, and start again.",
+            "Set option truncate to emit (a row on which the sink empties the table's copy, as"
+            " examples/upsert.py does) or to ignore, and start again.",
             sequence_number=int(changes.sequence_numbers[row]),
         )
 
 
 class UpdateImages:
-    """Pairs the images of updates, and numbers changes as they are delivered.
+    """Pairs the images of updates, and numbers the delivered changes.
 
-    It goes over the bounds of batches: one for each sequence of transactions.
+    It keeps state across batches: create one per sequence of transactions.
     """
 
     def __init__(self, row_form: RowForm) -> None:
@@ -128,7 +128,7 @@ class UpdateImages:
         self._renumbers = self._one_row_per_update or row_form.truncate == "ignore"
 
     def paired(self, changes: Changes) -> Changes:
-        """Return the changes that are delivered, at least one, with their places among these.
+        """Return the delivered changes, at least one, with their ordinals.
 
         Raises:
             DataLoss: half an update is missing.
@@ -142,7 +142,7 @@ class UpdateImages:
 
 
 def _require_pairs(changes: Changes) -> None:
-    """Refuse an update of which one image is missing (servers emit such: APAR IT07378)."""
+    """Reject an update with only one image (servers emit such updates: APAR IT07378)."""
     before, after = changes.kinds == RecordKind.UPDBEF, changes.kinds == RecordKind.UPDAFT
     follows = np.zeros(len(changes), bool)
     follows[1:] = (
@@ -156,7 +156,7 @@ def _require_pairs(changes: Changes) -> None:
     if unpaired.any():
         place = int(changes.sequence_numbers[int(np.flatnonzero(unpaired)[0])])
         raise DataLoss(
-            f"the update at {show(place)} has one image only.",
+            f"the update at {show(place)} has only one row image.",
             f"The row's other image is missing: {NEW_STREAM}.",
             sequence_number=place,
         )

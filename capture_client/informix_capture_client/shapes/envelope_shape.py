@@ -1,20 +1,19 @@
 """Debezium's shape: one row per change with the row before and after it.
 
-Rule: names and types of the envelope are Debezium's, so that readers of its topics need few changes;
+Rule: names and types of the envelope are Debezium's, so that consumers of its topics need few changes;
 the columns of a row keep the exact types of the default shape. Everything in it can be replayed:
-where Debezium states when it processed a change, `ts_ms` is the server's commit time.
+`ts_ms`, for which Debezium uses its processing time, is the server's commit time.
 
     INSERT          op c, after         DELETE     op d, before
     UPDBEF, UPDAFT  op u, both          TRUNCATE   op t, neither
     read by a snapshot          op r, after
 
-A row that a snapshot has read is of no transaction that anybody knows: `change_lsn`, `begin_lsn`,
-`txId` and `transaction.id` are NULL, and who puts transactions together by id has none to look for.
-`transaction` itself is there, where Debezium has nothing, since (`commit_lsn`, `total_order`) is the
-key and the order of all rows; `data_collection_order`, a place in a transaction, is NULL.
+The transaction of a snapshot row is unknown: `change_lsn`, `begin_lsn`, `txId` and `transaction.id` are
+NULL. `transaction` itself is not NULL, unlike in Debezium, because (`commit_lsn`, `total_order`) is the
+key and the order of all rows; `data_collection_order`, an index within a transaction, is NULL.
 
-Names and types of `source` follow Debezium's connector for Informix; `version` is left out, because
-rows of a batch must not change when this package does.
+Names and types of `source` follow Debezium's connector for Informix; `version` is omitted, because the
+rows of a batch must not depend on the version of this package.
 """
 
 from __future__ import annotations
@@ -109,11 +108,11 @@ class EnvelopeShape:
 
     @property
     def stored_schema(self) -> pa.Schema:
-        """The schema of what `encode` returns."""
+        """The schema of the batches of `encode`."""
         return self._grouped.schema if self.is_grouped else self._plain.schema
 
     def begin(self, present: Sequence[int]) -> None:
-        """Begin with the records of another sequence of transactions, all of these tables."""
+        """Start a new sequence of transactions; all records are of the tables `present`."""
         self._orders = OrdersInTable(len(self._tables))
         if self.is_grouped:
             self._grouped.begin(present)
@@ -140,7 +139,7 @@ class EnvelopeShape:
         return self._plain.batch([*rows, *about], events)
 
     def _rows(self, changes: Changes, events: Changes, delivered: Bits) -> pa.Array:
-        """Return the images of one column, of kinds that are `delivered` in it, as structs or NULL."""
+        """Return the images of one column, of the kinds `delivered` in it, as structs or NULL."""
         images, where = changes.only(delivered[changes.kinds]), self._where(events, delivered)
         if not len(images):
             return pa.nulls(len(where), self._row)
@@ -150,7 +149,7 @@ class EnvelopeShape:
         return rows.take(pa.array(np.cumsum(where) - 1, mask=~where))
 
     def _where(self, events: Changes, delivered: Bits) -> Bits:
-        """Return which events have such an image: an update, whose first record is no event, too."""
+        """Return which events have such an image; the first record of an update is not an event."""
         is_update = events.kinds == RecordKind.UPDAFT
         where: Bits = delivered[events.kinds] | (is_update & delivered[RecordKind.UPDBEF])
         return where
@@ -186,7 +185,7 @@ def _integers(values: Integers) -> pa.Array:
 
 
 def _known(events: Changes, values: pa.Array) -> pa.Array:
-    """Return what records say of events; nothing where a snapshot has read them."""
+    """Return the values of events; NULL for snapshot rows."""
     return pa.nulls(len(values), values.type) if events.is_read else values
 
 

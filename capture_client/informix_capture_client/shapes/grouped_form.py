@@ -1,14 +1,15 @@
-"""How rows of several tables lie in the spool: each table's rows in that table's own columns.
+"""The spool format of rows of several tables: each table's rows in separate columns.
 
-Rule: nothing grows with the tables that are delivered, only with those that occur. A record batch is
-one row, a *group* of changes, and its columns are lists; the file names the tables of its rows and no
-others. `delivered_tables.py` of the spool makes delivered rows of it, as the schema's metadata says.
+Rule: size and cost depend on the tables that occur, not on all delivered tables. A record batch is one
+row, a *group* of changes, and its columns are lists; the file names the tables of its rows and no
+others. `delivered_tables.py` of the spool converts groups into delivered rows, using the schema's
+metadata.
 
-    column 0    list of transactions: what their changes share, and how many changes they have
-    column 1    list of changes, in commit order: what is known of each, few texts as codes; its table
+    column 0    list of transactions: shared values of their changes, and the number of changes
+    column 1    list of changes, in commit order: metadata of each, some texts as codes; its table
     columns 2-  a list of rows for each table that occurs, in the order of changes
 
-A change has as many rows in its table's list as it has images: `images` says how many and which.
+A change has one row per image in its table's list; `images` lists them.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ _GROUP_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class GroupedShape:
-    """What a shape's grouped form is, but for the tables.
+    """The grouped form of a shape, without the tables.
 
     Attributes:
-        delivered: what readers get, in this order; None stands for one struct column per table.
-        about: what is stored of each change, but for the number of its table.
-        shared: which delivered columns are the same for all changes of a transaction.
-        codes: the texts of the columns of `about` that are small numbers.
-        kind: the column of `about` that says which images a change has.
-        images: for each code of `kind` where its rows go: a delivered column, "" for the tables' own.
-        named: the delivered column that holds the name of a change's table, if there is one.
+        delivered: the delivered columns in order; None stands for one struct column per table.
+        about: the stored metadata columns of each change, without the table number.
+        shared: the delivered columns that are the same for all changes of a transaction.
+        codes: the texts of the columns of `about` that are stored as small numbers.
+        kind: the column of `about` that determines which images a change has.
+        images: for each code of `kind` the delivered columns of its rows, "" for the tables' columns.
+        named: the delivered column with the name of a change's table, if any.
         form: the name of the form in files.
     """
 
@@ -65,7 +66,7 @@ class GroupedShape:
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        """What a reader must know of it."""
+        """The metadata that a reader needs."""
         return {
             FORM: self.form,
             VERSION: b"1",
@@ -79,7 +80,7 @@ class GroupedForm:
     """Stores changes of several tables.
 
     Args:
-        shape: what is stored of a change.
+        shape: the stored columns of a change.
         tables: the tables that are delivered.
         columns: the name of each table's column.
     """
@@ -95,7 +96,7 @@ class GroupedForm:
         self.schema = pa.schema([])
 
     def begin(self, present: Sequence[int]) -> None:
-        """Store changes of these tables from here on: `schema` names them and no others."""
+        """Store changes of these tables from now on; `schema` names only them."""
         self._present = present
         named = {
             "numbers": list(present),
@@ -117,9 +118,9 @@ class GroupedForm:
         """Return changes as a group.
 
         Args:
-            about: what is stored of each change, but its table.
+            about: the metadata columns of each change, without its table.
             changes: the changes.
-            images: the records that hold their rows, in the same order.
+            images: the records with their rows, in the same order.
 
         Raises:
             ProtocolViolation: a row cannot be decoded.
@@ -147,7 +148,7 @@ class GroupedForm:
 
 
 def group_limits(tables: int) -> tuple[int, int]:
-    """Return how many rows a group has at most, and how many bytes of records."""
+    """Return the maximum rows, and bytes of records, of a group."""
     return max(min(_ROWS_A_TABLE * tables, _MOST_ROWS), BATCH_ROWS), _GROUP_BYTES
 
 
@@ -157,5 +158,5 @@ def _as_list(values: pa.Array, kind: pa.ListType) -> pa.ListArray:
 
 
 def codes_of(numbers: Integers) -> pa.Array:
-    """Return codes as they are stored."""
+    """Return codes in stored form."""
     return fixed_width(CODE, numbers.astype(np.int8), np.zeros(len(numbers), bool))

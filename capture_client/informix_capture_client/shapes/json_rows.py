@@ -1,11 +1,11 @@
-"""Rows of any tables as JSON texts: `{"id":1,"note":null}`, one text a row.
+"""Write rows of any tables as JSON texts such as `{"id":1,"note":null}`, one per row.
 
-Rule: what it costs depends on cells, not on tables. Each type's cells become texts by one call; then
-every text, and the name before it, is a piece with a place in the whole, and Arrow lays all pieces of
-all rows end to end in one go: a row is what lies between two of them.
+Rule: the cost depends on cells, not on tables. One call converts all cells of a type to texts. Then
+every text, and the name before it, is a piece with a position, and Arrow concatenates all pieces of all
+rows in one call; a row is a range of the result.
 
     number or boolean   ,"name":   12.50            NULL  ,"name":      null
-    what has quotes     ,"name":"  text   "         NULL  ,"name":null  (nothing)  (nothing)
+    quoted value        ,"name":"  text   "         NULL  ,"name":null  (nothing)  (nothing)
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _NULL, _NOTHING, _QUOTE, _END, _CONSTANTS = range(5)
 
 
 class JsonTexts(NamedTuple):
-    """Texts that lie back to back: where each begins in `content`, and where the last one ends."""
+    """Concatenated texts: the start of each in `content`, and the end of the last one."""
 
     bounds: Integers
     content: memoryview
 
     def part(self, first: int, end: int, where: Bits) -> pa.StringArray:
-        """Return texts `first` to `end`, one for each set bit; NULL where no bit is set."""
+        """Return texts `first` to `end`, one for each set bit, and NULL for the other bits."""
         begin, finish = int(self.bounds[first]), int(self.bounds[end])
         lengths = np.zeros(len(where) + 1, np.int64)
         lengths[1:][where] = np.diff(self.bounds[first : end + 1])
@@ -71,7 +71,7 @@ class JsonRows:
         self._is_mapped = np.zeros(len(names), bool)
 
     def texts(self, images: Changes) -> JsonTexts:
-        """Return each record's row as JSON, columns in table order; each is to hold a row.
+        """Return each record's row as JSON, with columns in table order; each must have a row.
 
         Raises:
             ProtocolViolation: a row cannot be decoded.
@@ -80,7 +80,7 @@ class JsonRows:
         return _joined(parts)
 
     def _parts(self, images: Changes) -> Iterator[tuple[int, int]]:
-        """Cut records of wide tables into parts: a name is written with every cell."""
+        """Split records of wide tables into parts: a name is written with every cell."""
         ends = np.cumsum(self._counts[images.table_ids])
         at = before = 0
         while at < len(images):
@@ -101,7 +101,7 @@ class JsonRows:
         return _laid(found, order, begins)
 
     def _cells(self, images: Changes) -> Iterator[tuple[Integers, Integers, pa.Array]]:
-        """Yield the cells of all rows, those of a type at once: their rows, columns and values."""
+        """Yield the cells of all rows by type: their rows, columns and values."""
         if images.read is None:
             for cells in self._tables.cells(images):
                 yield (
@@ -120,7 +120,7 @@ class JsonRows:
     def _place(
         self, order: Integers, at: Integers, columns: Integers, values: pa.Array, base: int
     ) -> None:
-        """Set which pieces a type's cells are: name, value, and a quote where there are quotes."""
+        """Set the pieces of a type's cells: name, value, and a quote if the value is quoted."""
         texts = base + np.arange(len(values))
         heads = _CONSTANTS + columns
         is_quoted = len(columns) > 0 and bool(self._is_quoted[columns[0]])
@@ -137,7 +137,7 @@ class JsonRows:
             order[at + 2] = quotes
 
     def _columns_of(self, cells: TypedCells) -> Integers:
-        """Return the number of each slot's column, among all columns in table order."""
+        """Return the number of each slot's column among all columns in table order."""
         if self._announcements != self._tables.announced.announcements:
             self._announcements = self._tables.announced.announcements
             self._is_mapped[:] = False
@@ -147,7 +147,7 @@ class JsonRows:
         return numbers
 
     def _map(self, table: int) -> None:
-        """Record where in the table a column of the stream is."""
+        """Record the table position of each column of the stream."""
         first = int(self._first[table])
         places = {name: place for place, name in enumerate(self._tables.schemas[table].names)}
         for slot, name in enumerate(self._tables.announced.stream_columns(table)):
@@ -162,12 +162,12 @@ def _named(names: list[list[str]]) -> Iterator[str]:
 
 
 def _laid(pieces: Sequence[pa.Array], order: Integers, begins: Integers) -> JsonTexts:
-    """Return texts of pieces.
+    """Return the texts made of pieces.
 
     Args:
-        pieces: the pieces there are, numbered through all arrays.
+        pieces: all pieces, numbered across all arrays.
         order: the numbers of all pieces of all texts, text after text.
-        begins: where in `order` each text begins.
+        begins: the start of each text in `order`.
     """
     whole = pa.concat_arrays(pieces).take(pa.array(order))
     offsets = np.frombuffer(whole.buffers()[1], np.int32)[: len(order) + 1]
@@ -176,7 +176,7 @@ def _laid(pieces: Sequence[pa.Array], order: Integers, begins: Integers) -> Json
 
 
 def _joined(parts: Sequence[JsonTexts]) -> JsonTexts:
-    """Return all texts of several as one."""
+    """Concatenate several texts."""
     if len(parts) == 1:
         return parts[0]
     sizes = [len(part.content) for part in parts]

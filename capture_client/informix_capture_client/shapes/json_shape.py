@@ -1,7 +1,7 @@
-"""One shape for any number of tables: one row per change, with the row before and after it as JSON.
+"""The json shape, for any number of tables: one row per change, with before and after as JSON.
 
-Rule: the schema is the same for every set of tables, so that neither Spark's plan nor a row's cost
-grows with them; a row's columns are in table order, all of them, NULL as null.
+Rule: the schema is the same for every set of tables, so that Spark's plan and a row's cost do not grow
+with them; a row has all columns in table order, NULL as null.
 
     INSERT          insert, after         DELETE     delete, before
     UPDBEF, UPDAFT  update, both          TRUNCATE   truncate, neither
@@ -33,7 +33,7 @@ _ANY_NUMBER = 2  # of tables: `_table` is there for one as well, so that a secon
 
 
 class JsonShape:
-    """One row per change; `before` of an update is NULL if images before are not asked for."""
+    """One row per change; `before` of an update is NULL unless before-images are requested."""
 
     is_grouped = False
 
@@ -48,7 +48,7 @@ class JsonShape:
         self._has_before = is_one_of(RecordKind.DELETE, *([RecordKind.UPDAFT] if before_image else []))
 
     def begin(self, present: Sequence[int]) -> None:
-        """Begin with the records of another sequence of transactions, all of these tables."""
+        """Start a new sequence of transactions; all records are of the tables `present`."""
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return changes, whose update images are paired, as rows.

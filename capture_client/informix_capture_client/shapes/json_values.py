@@ -1,8 +1,8 @@
-"""Columns as JSON: what stands for each value in a text, all values of a column at once.
+"""Convert columns to JSON texts, all values of a column at once.
 
-Rule: a value that is read back as the column's own type is the same value, by Python's and by Spark's
-readers: numbers have all their digits and a DECIMAL no exponent (Spark's `parse_json` takes such a one
-for a double), a point in time is ISO 8601, bytes are base64 (what Spark's `from_json` reads as BINARY).
+Rule: a value that is read back as the column's type is the same value, in Python's and Spark's readers:
+numbers have all their digits and a DECIMAL has no exponent (Spark's `parse_json` reads such a number as
+a double), a timestamp is ISO 8601, bytes are base64 (which Spark's `from_json` reads as BINARY).
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ _IS_SPECIAL[[ord('"'), ord("\\")]] = True
 
 
 def escaped(values: pa.Array) -> pa.Array:
-    """Escape the few texts that have signs of JSON in them.
+    """Escape the texts that contain special JSON characters.
 
-    Python looks at these and at no other, and a text is not changed otherwise: it
-    stays UTF-8 as it came.
+    Only these are processed in Python; other texts are not changed.
     """
     first, end = values.offset, values.offset + len(values) + 1
     offsets = np.frombuffer(values.buffers()[1], np.int32)[first:end]
@@ -43,7 +42,7 @@ def escaped(values: pa.Array) -> pa.Array:
 
 
 def with_others(texts: pa.Array, rows: NDArray[np.int64], others: list[str]) -> pa.Array:
-    """Return texts with others in the place of some."""
+    """Return texts with some replaced by others."""
     if not others:
         return texts
     order = np.arange(len(texts))
@@ -53,9 +52,9 @@ def with_others(texts: pa.Array, rows: NDArray[np.int64], others: list[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class JsonKind:
-    """How values of a type are written; what `texts` gives for NULL is never read.
+    """How values of a type are written; the result of `texts` for NULL is not used.
 
-    `is_quoted`: the text goes between quotes, which are not part of it.
+    `is_quoted`: the text is put in quotes, which are not part of it.
     """
 
     is_quoted: bool
@@ -83,7 +82,7 @@ _NON_FINITE = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
 
 
 def _reals(values: pa.Array) -> pa.Array:
-    """Write the shortest number that is read as the same one; what JSON has no number for is a text."""
+    """Write the shortest number that reads back equal; NaN and infinities are texts."""
     texts = _printed(values)
     is_number = pc.fill_null(pc.is_finite(values), True)
     others = np.flatnonzero(~np.asarray(is_number))
@@ -111,7 +110,7 @@ _CLOCK = b" 00:00:00.000000"
 
 
 def _spans(values: pa.Array) -> pa.Array:
-    """Write an INTERVAL as Informix prints DAY TO FRACTION(6), which Spark casts to an interval."""
+    """Write an INTERVAL like Informix prints DAY TO FRACTION(6), which Spark casts to an interval."""
     signed = pc.fill_null(values.cast(pa.int64()), 0).to_numpy()
     size = np.abs(signed).view(np.uint64)  # of the lowest number too
     days, within = np.divmod(size, np.uint64(_DAY))
@@ -151,7 +150,7 @@ _DECIMAL = JsonKind(is_quoted=False, texts=_decimals)
 
 
 def _structs(values: pa.Array) -> pa.Array:
-    """Write a struct as an object with all its fields: what a large object holds, and its status."""
+    """Write a struct (the content and status of a large object) as an object with all its fields."""
     children = list(map(_fields, values.type, values.flatten()))
     return pa.array(["{" + ",".join(each) + "}" for each in zip(*children, strict=True)], pa.string())
 
@@ -170,7 +169,7 @@ _STRUCT = JsonKind(is_quoted=False, texts=_structs)
 
 
 def json_kind(arrow_type: pa.DataType) -> JsonKind:
-    """Return how values of a type that a column can have are written."""
+    """Return how values of a column type are written."""
     if pa.types.is_struct(arrow_type):
         return _STRUCT
     return _DECIMAL if pa.types.is_decimal(arrow_type) else _KINDS[arrow_type]

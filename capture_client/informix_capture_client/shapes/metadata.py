@@ -1,6 +1,6 @@
-"""The columns with what is known about a change, apart from its row.
+"""The metadata columns of a change.
 
-Rule: names follow Delta's change data feed; what minimal metadata leaves out can be joined again by
+Rule: names follow Delta's change data feed. Columns that minimal metadata omits can be joined by
 (`_commit_version`, `_change_ordinal`), which is a row's key and order in every shape that has it.
 """
 
@@ -51,12 +51,12 @@ _SHARED = (
 
 
 class ChangeMetadata:
-    """Makes the metadata columns of one stream.
+    """Creates the metadata columns of one stream.
 
     Args:
-        tables: the captured ones.
-        change_types: what each kind of record is called.
-        chosen: which columns there are, of `METADATA`.
+        tables: the captured tables.
+        change_types: the name of each kind of record.
+        chosen: the columns, of `METADATA`.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class ChangeMetadata:
         self._codes[list(change_types)] = np.arange(len(change_types))
 
     def columns(self, changes: Changes) -> list[pa.Array]:
-        """Return what is known about each change, but for what its transaction shares."""
+        """Return the metadata of each change, without the columns that its transaction shares."""
         return [_COLUMNS[name](self, changes) for name in self._own]
 
     def coded(self, changes: Changes) -> list[pa.Array]:
-        """Return the same as groups store it: the kind as its code, and no table."""
+        """Return the same columns in stored form for groups: the kind as a code, without the table."""
         others = [_COLUMNS[name](self, changes) for name in self._own if name not in _TEXTS]
         return [codes_of(self._codes[changes.kinds]), *others]
 
@@ -111,7 +111,7 @@ _COLUMNS = {
 
 
 def metadata_schema(choice: str, table_count: int) -> pa.Schema:
-    """Return the metadata columns that option metadata asks for; several tables are told apart."""
+    """Return the metadata columns for option metadata; with several tables, including the table."""
     if choice == "full":
         return METADATA
     named = (*_MINIMAL, _TABLE) if table_count > 1 else _MINIMAL

@@ -1,6 +1,6 @@
-"""Number the records of transactions, over the bounds of batches.
+"""Number the records of transactions across batches.
 
-Rule: columns in, columns out; of a batch that is over only its last transaction is remembered.
+Rule: columns in, columns out; only the last transaction of the previous batch is kept.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from informix_capture_client.shapes.change_columns import Changes
 
 
 class Numbering:
-    """Numbers some of the records of each transaction from 0, over the bounds of batches."""
+    """Numbers the counted records of each transaction from 0, across batches."""
 
     def __init__(self) -> None:
         self._last_commit = -1
         self._counted = 0
 
     def number(self, changes: Changes, counts: Bits) -> Integers:
-        """Return for each record how many of its transaction that count came before it."""
+        """Return for each record the number of earlier counted records of its transaction."""
         before = np.concatenate([[0], np.cumsum(counts)])
         begins = np.flatnonzero(np.diff(changes.transactions, prepend=-1))
         bases = before[begins]
@@ -34,7 +34,7 @@ class Numbering:
 
 
 class OrdersInTable:
-    """Numbers some of the records of each transaction and table from 0, over the bounds of batches."""
+    """Numbers the counted records of each transaction and table from 0, across batches."""
 
     def __init__(self, tables: int) -> None:
         self._tables = tables
@@ -42,7 +42,7 @@ class OrdersInTable:
         self._counted = np.zeros(tables, np.int64)  # of the last transaction, by table
 
     def number(self, changes: Changes, counts: Bits) -> Integers:
-        """Return for each record how many of its transaction and table that count came before it."""
+        """Return for each record the number of earlier counted records of its transaction and table."""
         keys = changes.transactions * self._tables + changes.table_ids
         order = np.argsort(keys, kind="stable")
         before = np.append(0, np.cumsum(counts[order]))

@@ -1,8 +1,8 @@
 """shape=raw, for audits: every record of a committed transaction, undecoded.
 
-Rule: nothing is checked and nothing is decoded; header and payload are the bytes that the server sent.
-A transaction is its BEGINTX, the rows and truncates that DISCARD left, and its COMMTX. For these two
-the assembler must keep its bounds (`TransactionAssembler.with_bounds`).
+Rule: nothing is checked or decoded; header and payload are the bytes that the server sent. A
+transaction is its BEGINTX, its rows and truncates without discarded ones, and its COMMTX. For BEGINTX
+and COMMTX the assembler must keep the bounds (`TransactionAssembler.with_bounds`).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _FORM = StoredForm(_SCHEMA, texts=("record_type", "table"))
 
 
 class RawEncoder(ChangeEncoder):
-    """Encodes transactions as one row per record; names of record types are those of `syscdcrectypes`.
+    """Encodes transactions as one row per record, with the names of record types in `syscdcrectypes`.
 
     Args:
-        tables: the tables; a table's id is its place in the list.
-        rules: what the layouts that the stream announces are compared by.
-        since: by table id, at or below which commit its changes are not of the stream: it joined there.
+        tables: the tables; a table's id is its index in the list.
+        rules: for checking the layouts that the stream announces.
+        since: by table id, the commit at which it joined: changes at or below are not in the stream.
     """
 
     schema = _SCHEMA
@@ -67,11 +67,11 @@ class RawEncoder(ChangeEncoder):
         return EncodedRows(_FORM.schema, map(self._batch, of_the_stream))
 
     def encode_chunk(self, _chunk: ChunkRows) -> NoReturn:
-        """Refuse rows that a snapshot has read."""
+        """Reject snapshot rows."""
         _refuse_snapshot()
 
     def encode_beginning(self, _number: int, _commit: int, _ordinal: int, _read_at: int) -> NoReturn:
-        """Refuse the row that begins a snapshot."""
+        """Reject the row that begins a snapshot."""
         _refuse_snapshot()
 
     def _batch(self, records: Changes) -> pa.RecordBatch:
@@ -91,7 +91,7 @@ class RawEncoder(ChangeEncoder):
 
 def _refuse_snapshot() -> NoReturn:
     raise BadOption(
-        "shape=raw has the records of the log, and the rows of initialSnapshot are none.",
+        "shape=raw delivers log records, but the rows of initialSnapshot are not in the log.",
         "Set shape to rows, json, arrow or envelope, or initialSnapshot to none.",
     )
 

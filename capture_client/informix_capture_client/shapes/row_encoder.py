@@ -1,6 +1,6 @@
-"""Turn committed transactions, and rows that a snapshot has read, into batches of the delivered shape.
+"""Encode committed transactions and snapshot rows as batches of the delivered shape.
 
-Rule: the encoder only puts the steps in their order; how a row looks is the shape's affair.
+Rule: the encoder only runs the steps in order; the shape defines the rows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOST_ORDINALS = 1 << 31
 
 
 class ChangeShape(Protocol):
-    """How changes become rows; `stored_schema` is `schema` as the spool stores it.
+    """Converts changes to rows; `stored_schema` is the stored form of `schema`.
 
     Attributes:
         is_grouped: whether rows are stored in groups; then `stored_schema` is known from `begin` on.
@@ -53,11 +53,11 @@ class ChangeShape(Protocol):
 
     @property
     def stored_schema(self) -> pa.Schema:
-        """The schema of what `encode` returns."""
+        """The schema of the batches of `encode`."""
         ...
 
     def begin(self, present: Sequence[int]) -> None:
-        """Begin with the records of another sequence of transactions, all of these tables."""
+        """Start a new sequence of transactions; all records are of the tables `present`."""
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return changes as rows of `stored_schema`."""
@@ -73,7 +73,7 @@ _SHAPES: dict[str, Callable[[CapturedTables, RowForm], ChangeShape]] = {
 
 
 class RowEncoder(ChangeEncoder):
-    """Encodes transactions in the shapes whose rows are decoded; the arguments are `make_encoder`'s."""
+    """Encodes transactions in shapes with decoded rows; for the arguments see `make_encoder`."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class RowEncoder(ChangeEncoder):
 
     @property
     def objects_asked_for(self) -> int:
-        """How many large objects so far."""
+        """The number of large objects read so far."""
         return self._contents.asked_for
 
     def encode(self, transactions: Sequence[CommittedTransactions]) -> EncodedRows:
@@ -111,10 +111,10 @@ class RowEncoder(ChangeEncoder):
         return EncodedRows(self._shape.stored_schema, self._batches(lined, left_out), left_out)
 
     def _batches(self, lined: Iterator[Changes], left_out: LeftOut) -> Iterator[pa.RecordBatch]:
-        """Return the batches that changes become, step by step.
+        """Return the batches of changes, after all steps.
 
-        A chain of maps, and no loop: no variable refers to a part, so that its large objects are not in
-        memory any more when the next ones are read.
+        This is a chain of maps instead of a loop, so that no variable refers to a part and its large
+        objects are released before the next ones are read.
         """
         truncates = TruncatePolicy(self._announced, self._row_form.truncate, left_out)
         images = UpdateImages(self._row_form)
@@ -125,13 +125,13 @@ class RowEncoder(ChangeEncoder):
         return map(self._shape.encode, filter(len, map(images.paired, delivered)))
 
     def encode_chunk(self, chunk: ChunkRows) -> EncodedRows:
-        """Return rows that a snapshot has read, as rows of their table."""
+        """Return snapshot rows as rows of their table."""
         self._tables.require_columns(chunk)
         if chunk.first_ordinal + len(chunk.rows) > _MOST_ORDINALS:
             raise BadOption(
                 f"initialSnapshot has read more than {_MOST_ORDINALS} rows while no transaction"
-                " committed: they would have no order.",
-                "Set heartbeatTable, so that the log moves.",
+                " committed, which is more than it can number in order.",
+                "Set option heartbeatTable, so that the log advances.",
             )
         self._shape.begin([chunk.number])
         self._contents.begin()

@@ -1,6 +1,6 @@
-"""The encoder and the schema that a row form asks for.
+"""Create the encoder and the schema for a row form.
 
-Rule: the one place that knows both encoders; what uses one knows `ChangeEncoder`.
+Rule: the only module that knows both encoders; callers use `ChangeEncoder`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def make_encoder(
     Args:
         tables: the tables.
         rules: how values are decoded.
-        row_form: how a row looks.
-        since: by table id, at or below which commit its changes are not of the stream: it joined there.
-        observer: collects the keys of what is encoded; not of shape=raw, which decodes none.
+        row_form: the form of a row.
+        since: by table id, the commit at which it joined: changes at or below are not in the stream.
+        observer: collects the keys of encoded changes; not with shape=raw, which decodes none.
         contents: reads large objects, if the rules want their contents; not with shape=raw.
-        definitions: of each table, as text that travels with its rows in shape=arrow.
+        definitions: of each table, as text that is included in its rows with shape=arrow.
 
     Raises:
         BadOption: a column has the name of a metadata column.
-        UnsupportedColumn: a column's type cannot be carried.
+        UnsupportedColumn: a column's type is not supported.
     """
     if row_form.shape == "raw":
         return RawEncoder(tables, rules, since)
@@ -65,6 +65,6 @@ def row_schema(
 
     Raises:
         BadOption: a column has the name of a metadata column.
-        UnsupportedColumn: a column's type cannot be carried.
+        UnsupportedColumn: a column's type is not supported.
     """
     return make_encoder(tables, rules, row_form).schema

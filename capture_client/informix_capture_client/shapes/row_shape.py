@@ -1,6 +1,6 @@
-"""The default shape: a table's columns and what is known about the change.
+"""The default shape: a table's columns and metadata columns.
 
-Rule: the schema depends on options and catalog only, never on data, so that it is known at load().
+Rule: the schema depends only on options and catalog, not on data, so that it is known at load().
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHANGE_TYPES = {
 
 
 def grouped_rows(metadata: ChangeMetadata) -> GroupedShape:
-    """Return how groups hold changes: a TRUNCATE has no row, whatever else has one."""
+    """Return the grouped form of changes: all kinds except TRUNCATE have a row."""
     return GroupedShape(
         delivered=[None, *metadata.schema.names],
         about=metadata.fields_of_coded,
@@ -42,7 +42,7 @@ def grouped_rows(metadata: ChangeMetadata) -> GroupedShape:
 
 
 class RowShape:
-    """One row per change, an update as two; one table flat, several as one struct each.
+    """One row per change, two for an update; one table flat, several as one struct each.
 
     Raises:
         BadOption: a column has the name of a metadata column.
@@ -60,11 +60,11 @@ class RowShape:
 
     @property
     def stored_schema(self) -> pa.Schema:
-        """The schema of what `encode` returns."""
+        """The schema of the batches of `encode`."""
         return self._grouped.schema if self.is_grouped else self._plain.schema
 
     def begin(self, present: Sequence[int]) -> None:
-        """Begin with the records of another sequence of transactions, all of these tables."""
+        """Start a new sequence of transactions; all records are of the tables `present`."""
         if self.is_grouped:
             self._grouped.begin(present)
 
@@ -82,10 +82,10 @@ class RowShape:
 
 
 def struct_names(tables: Sequence[Table]) -> list[str]:
-    """Return the name of each table's struct column; names that collide get their owner in front.
+    """Return the name of each table's struct column; colliding names are prefixed with their owner.
 
     Raises:
-        BadOption: two tables would still have one name.
+        BadOption: two tables would still have the same name.
     """
     plain = Counter(table.name.table for table in tables)
     names = [
@@ -94,13 +94,13 @@ def struct_names(tables: Sequence[Table]) -> list[str]:
     if twice := _same_to_spark(names):
         raise BadOption(
             f"two tables would share the struct column {twice!r}.",
-            "Capture one of them in a query of its own.",
+            "Capture one of them in a separate query.",
         )
     return names
 
 
 def _same_to_spark(names: Sequence[str]) -> str | None:
-    """Return a name that stands more than once; Spark does not tell upper case from lower."""
+    """Return a name that occurs more than once; Spark ignores case in column names."""
     counts = Counter(name.lower() for name in names)
     return next((name for name in names if counts[name.lower()] > 1), None)
 
@@ -118,9 +118,9 @@ def _data_fields(tables: CapturedTables, metadata: pa.Schema) -> list[pa.Field]:
     fields = list(tables.schemas[0]) if len(tables) == 1 else table_fields(tables)
     if taken := _same_to_spark([*(field.name for field in fields), *metadata.names]):
         raise BadOption(
-            f"column {taken!r} has the name of another column, or of one that every row gets; Spark"
-            " does not tell upper case from lower.",
-            "Leave it out with option columns, or capture the table together with another one: then"
-            " each table is a struct of its own.",
+            f"column {taken!r} has the same name as another column or a metadata column; Spark"
+            " ignores case in column names.",
+            "Exclude it with option columns, or capture the table together with another one: then"
+            " each table is a separate struct.",
         )
     return fields

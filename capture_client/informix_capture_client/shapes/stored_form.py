@@ -1,9 +1,9 @@
-"""How rows lie in the spool: what all rows of a transaction share is stored once.
+"""The spool format of rows of one table: values shared by a transaction are stored once.
 
 Rule: the last stored column is run-end encoded, one run per transaction, with at least its
-`_commit_version`; texts of which there are few are dictionaries. `stored_rows.py` of the spool makes
-delivered rows of it, by the order of names that the schema's metadata holds. With ten rows in a
-transaction this saves a third of the bytes that are written, checked and synced.
+`_commit_version`; columns with few different texts are dictionaries. `stored_rows.py` of the spool
+converts them into delivered rows, in the order of names in the schema's metadata. With ten rows in a
+transaction, this saves a third of the bytes that are written, checked and synced.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SHARED_TYPES = {name: arrow_type for name, (_, arrow_type) in _FIELDS.items()}
 
 
 def shared_names(wanted: Iterable[str]) -> list[str]:
-    """Return the names of what is stored once per transaction, in the order in which it is stored."""
+    """Return the names of the columns that are stored once per transaction, in stored order."""
     return sorted({"_commit_version", *wanted}, key=list(_FIELDS).index)
 
 
 def shared_values(names: Sequence[str], changes: Changes, which: Integers) -> list[pa.Array]:
-    """Return what the records of some transactions share, by these names."""
+    """Return the shared values of some transactions, by these names."""
     return [_values(name, changes, which) for name in names]
 
 
@@ -55,9 +55,9 @@ class StoredForm:
     """Stores rows of one schema.
 
     Args:
-        delivered: what readers get, in this order.
-        texts: which of its columns are few different texts, stored as dictionaries.
-        shared: which of its columns are the same for all rows of a transaction.
+        delivered: the delivered columns, in order.
+        texts: its columns with few different texts, which are stored as dictionaries.
+        shared: its columns that are the same for all rows of a transaction.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class StoredForm:
         self.schema = pa.schema([*rows, runs], metadata={DELIVERED: order})
 
     def batch(self, columns: Sequence[pa.Array], changes: Changes) -> pa.RecordBatch:
-        """Return the stored columns, of which `columns` are all but the last, as a batch."""
+        """Return a batch of the stored columns; `columns` are all but the last."""
         return pa.RecordBatch.from_arrays([*columns, self._runs(changes)], schema=self.schema)
 
     def _runs(self, changes: Changes) -> pa.RunEndEncodedArray:
@@ -90,7 +90,7 @@ class StoredForm:
 
 
 class RepeatedTexts:
-    """A column of few different texts."""
+    """A column with few different texts."""
 
     def __init__(self, texts: Sequence[str | None]) -> None:
         self._texts = pa.array(texts, pa.string())

@@ -1,7 +1,7 @@
-"""From a session's bytes to events: the rooms `session`, `records` and `transactions` joined.
+"""Turn a session's bytes into events, using the packages `session`, `records` and `transactions`.
 
-Rule: joins the rooms before it and decides nothing itself. Every byte that is delivered goes through
-`event_stream.py`; the other three files read a session to answer one question each, and keep no rows.
+Rule: only connects these packages. Every delivered byte passes through `event_stream.py`; the other
+three files read a session to answer one question each, and store no rows.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""From bytes to events: read ahead, cut, parse, assemble (docs/design.md, section 2, steps 1 to 3).
+"""Turn bytes into events: read ahead, cut, parse, assemble (docs/design.md, section 2, steps 1 to 3).
 
-Rule: the upper half of a byte's way in one place; events come out in the order of the stream.
+Rule: these steps are called only here. Events are in the order of the stream.
 
-    read       session/session.py        bytes of one lo_read: half a record, or forty
+    read       session/session.py        bytes of one lo_read: part of a record, or many
     read ahead session/read_ahead.py     the same in a thread, small reads joined  -> list of bytes
-    cut        records/framing.py        whole records; a cut one waits for more   -> RawRecords
-    number     in_our_numbers            the server's record numbers become ours
-    parse      records/records.py        columns; up to the first bad record       -> RecordBlock
+    cut        records/framing.py        whole records; a partial one waits        -> RawRecords
+    number     in_our_numbers            the server's record numbers become `RecordKind`
+    parse      records/records.py        columns, up to the first bad record       -> RecordBlock
     drop       _without                  rows of the heartbeat table
     assemble   transactions/assembler.py whole transactions, with their positions  -> Event
-    leave out  stream/previous_tables.py rows of a table that had a partition's number before
+    skip       PreviousTables            rows of a table that had a partition's number before
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Creation(NamedTuple):
 
 @dataclass(slots=True)
 class PreviousTables:
-    """Knows when the captured tables were created, in the order of their numbers."""
+    """The creation times of the captured tables, in the order of their numbers."""
 
     tables: Sequence[Creation] = ()
     _noted: set[int] = field(default_factory=set)
@@ -64,9 +64,9 @@ class PreviousTables:
     def without_their_rows(
         self, event: CommittedTransactions, counters: StreamCounters
     ) -> Iterator[CommittedTransactions | PositionPassed]:
-        """Yield an event without rows of previous tables; a pair alone where nothing else is left.
+        """Yield an event without rows of previous tables; only a position if no row remains.
 
-        The first rows that are left out of each table are noted in `counters`.
+        The first skipped rows of each table are recorded in `counters`.
         """
         newest = max((created.time for created in self.tables), default=-1)
         if int(event.begin_times.min()) > newest:
@@ -112,10 +112,10 @@ _TIMEOUT = int(RecordKind.TIMEOUT)
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An active session, and the assembler for the position at which it was activated.
+    """An active session, and the assembler for its start position.
 
-    The rows of table number `heartbeat` are dropped; the ends of its transactions move the stream.
-    `previous` knows from when on records are of the tables whose label they bear.
+    Rows of table number `heartbeat` are dropped; its commits still advance the stream. `previous`
+    detects records of a table that had the same partition number before.
     """
 
     session: CaptureSession
@@ -126,15 +126,15 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """There is no session yet: it is being opened, or the log read for what was open at the start."""
+    """No session is active yet: it is being opened, or the log is read for older transactions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """No bytes came in time.
+    """No bytes arrived in time.
 
     Attributes:
-        empty_reads: how many reads came back all the same, without a byte.
+        empty_reads: the number of reads that returned without a byte.
     """
 
     empty_reads: int = 0
@@ -142,16 +142,16 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What the latest bytes contain.
+    """The contents of the latest bytes.
 
     Attributes:
-        events: in stream order; none where no transaction and no position has passed.
-        reached: the highest sequence number that any record has shown, 0 before the first. The log is
-            read in its order, so whatever committed below has come by.
+        events: in stream order; empty if no transaction ended and no position passed.
+        reached: the highest sequence number of any record, 0 before the first. The log is
+            read in order, so all commits below it have been read.
         latest_time: the latest time of a BEGINTX or COMMTX record, in seconds since 1970.
-        assembler: what is open, as these bytes have left it.
-        block: the records, of captured rows or not; None where an error has cut them off, so that
-            `events` may not be all that they say.
+        assembler: the open transactions after these bytes.
+        block: all records; None if an error ended them, in which case
+            `events` may be incomplete.
     """
 
     events: Sequence[StreamEvent]
@@ -165,10 +165,10 @@ Answer = Starting | Silence | Read
 
 
 class SessionReader(Protocol):
-    """Hands over the bytes of a session; `ReadAhead` does so from a thread of its own."""
+    """Provides the bytes of a session; `ReadAhead` reads them in a separate thread."""
 
     def read(self, timeout_seconds: float) -> list[bytes] | None:
-        """Return what has been read; None when no bytes came in time."""
+        """Return the bytes read; None if none arrived in time."""
         ...
 
     def stop(self, timeout_seconds: float) -> bool:
@@ -184,10 +184,10 @@ class ChangeStream:
 
     Args:
         begin: connects, opens and activates a session; runs in the reading thread.
-        close_connection: closes what `begin` connected; runs last in that thread.
-        read: makes the reader of these two.
+        close_connection: closes the connection of `begin`; runs last in that thread.
+        read: creates the reader from these two.
         counters: of all sessions of the stream.
-        on_block: called with each block of records, before anything is returned of it.
+        on_block: called with each block of records, before its events are returned.
     """
 
     def __init__(
@@ -209,16 +209,16 @@ class ChangeStream:
         self._reader = read(self._open, close_connection)
 
     def stop_waiting_for_unseen(self) -> None:
-        """Begin without the transactions that were open before the stream; without effect later."""
+        """Start without the transactions that were open before the stream; no effect afterwards."""
         if self._begun is not None:
             self._begun.assembler.stop_waiting_for_unseen()
 
     def next(self, timeout_seconds: float) -> Answer:
-        """Return what the next bytes say, or why there are none.
+        """Return the contents of the next bytes, or why there are none.
 
         Raises:
-            InformixCdcError: the session ended, or its bytes make no sense. Events of the records
-                before that are returned first, and the error is raised by the next call.
+            InformixCdcError: the session ended, or its bytes are invalid. Events of the records
+                before that are returned first; the error is raised by the next call.
         """
         if self._failure is not None:
             raise self._failure
@@ -240,7 +240,7 @@ class ChangeStream:
         return Read(events, self._reached, self._latest_time, begun.assembler, self._block)
 
     def _events_of(self, chunks: list[bytes], begun: Begun) -> Iterator[StreamEvent]:
-        """Cut, parse and assemble; an error is raised after the events of all records before it."""
+        """Yield the events of bytes; an error is raised after the events of all records before it."""
         self._counters.received_bytes += sum(map(len, chunks))
         if (raw := self._cutter.feed(*chunks)) is None:
             return
@@ -294,7 +294,7 @@ def _without(table_id: int | None, block: RecordBlock) -> RecordBlock | None:
 def _sound_part(
     raw: RawRecords, kinds: Mapping[int, RecordKind]
 ) -> tuple[RecordBlock | None, ProtocolViolation | None]:
-    """Parse records up to the first that makes no sense; return what is wrong with that one."""
+    """Parse records up to the first invalid one; return them with the error of that record."""
     failure = None
     while True:
         try:
@@ -307,10 +307,10 @@ def _sound_part(
 
 
 def in_our_numbers(raw: RawRecords, kinds: Mapping[int, RecordKind]) -> RawRecords:
-    """Return records with the server's record numbers replaced by ours: names decide, not numbers.
+    """Return records with the server's record numbers replaced by `RecordKind` numbers.
 
     Raises:
-        ProtocolViolation: the stream has a number that `syscdcrectypes` does not have.
+        ProtocolViolation: the stream has a number that is not in `syscdcrectypes`.
     """
     if all(number == kind for number, kind in kinds.items()):
         return raw
@@ -324,7 +324,7 @@ def in_our_numbers(raw: RawRecords, kinds: Mapping[int, RecordKind]) -> RawRecor
         raise ProtocolViolation(
             f"record number {int(raw.kinds[first])} at stream byte {place} is not in the server's"
             " syscdcrectypes.",
-            "The stream is corrupt, or the server speaks a newer protocol.",
+            "The stream is corrupt, or the server uses a newer protocol: report the server's version.",
             record=first,
         )
     return replace(raw, kinds=ours)

@@ -1,8 +1,8 @@
 """Find the transactions that were open at a position in the past.
 
-Rule: read once, keep nothing but ids. A stream that begins in the past must leave out the transactions
-that began before it, and needs their ids before its first batch: later an older transaction would look
-like one whose beginning is lost.
+Rule: read once, keep only ids. A stream that starts in the past must skip the transactions that began
+before it, and needs their ids before its first batch. Otherwise an older transaction would look like
+one whose beginning was lost.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ def transactions_older_than_start(
     """Read an active session up to a position; return the ids that appear without their BEGINTX.
 
     Args:
-        session: activated at the start of the stream; it is read to `up_to` and of no use afterwards.
-        up_to: a sequence number near the log's present end.
+        session: activated at the start of the stream; it is read to `up_to` and cannot be used
+            afterwards.
+        up_to: a sequence number near the log's current end.
         on_read: called before each read, so that a read that does not return is noticed.
 
     Raises:
-        InformixCdcError: the server cannot go on, or the connection breaks.
+        InformixCdcError: the server reports an error, or the connection breaks.
     """
     cutter, search = RecordCutter(), _Search(session, up_to)
     while not search.is_done:

@@ -1,7 +1,7 @@
 """Check whether the log can be read from a position on.
 
-Rule: read until one transaction begins or ends, and keep nothing. A TIMEOUT record proves nothing: its
-number may be that of the activation.
+Rule: read until one transaction begins or ends, and keep nothing. A TIMEOUT record does not count: its
+sequence number may be that of the activation.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def shows_transactions(
     is_stopped: Callable[[], bool],
     clock: Callable[[], float],
 ) -> bool:
-    """Read a new stream until it shows that a transaction begins or ends; nothing in time is no.
+    """Return whether a new stream reports the begin or end of a transaction in time.
 
     Args:
-        stream: of a session of its own; the caller stops it.
-        within_seconds: a read that does not return is not waited for any longer.
-        is_stopped: whether the answer is not wanted any more.
+        stream: with a separate session; the caller stops it.
+        within_seconds: the time limit, also for a read that does not return.
+        is_stopped: whether the result is no longer needed.
         clock: a monotonic clock, in seconds.
     """
     deadline = clock() + within_seconds

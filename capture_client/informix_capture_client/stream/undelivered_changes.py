@@ -1,7 +1,7 @@
-"""Count what the log holds of some tables above a position: committed since, or still open.
+"""Count the changes of some tables in the log above a position: committed since, or still open.
 
-Rule: numbers only. No row is decoded or kept: an open transaction costs ten bytes for each changed row,
-so that a DISCARD can uncount them.
+Rule: counts only. No row is decoded or stored: an open transaction takes ten bytes per changed row, so
+that a DISCARD can be subtracted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HAS_PLACE = ~is_one_of(RecordKind.TABSCHEMA, RecordKind.ERROR)
 
 @dataclass(slots=True)
 class ChangeCount:
-    """Transactions, and the rows that they changed, by the number of the table in its session."""
+    """The number of transactions and of changed rows, by table number."""
 
     transactions: int = 0
     rows: Counter[int] = field(default_factory=Counter)
@@ -69,17 +69,17 @@ def find_undelivered_changes(
     """Read an active session to the end of the log and count what a stream has not delivered.
 
     Args:
-        session: activated at `after.restart`; it is of no use afterwards.
-        after: what commits at or below `after.commit` is delivered; `after.unseen` never will be.
-        log_end: asks the server where its log ends. It is called twice: what was written while the log
-            was read is read too.
-        quiet_seconds: how long nothing but TIMEOUT records may come where the log's end is not passed:
-            newest changes may come tens of seconds late (docs/assumptions.md, 33).
+        session: activated at `after.restart`; it cannot be used afterwards.
+        after: commits at or below `after.commit` are delivered; `after.unseen` never are.
+        log_end: returns the end of the server's log. It is called twice, so that changes written while
+            the log was read are included.
+        quiet_seconds: how long only TIMEOUT records may arrive before the log's end is reached:
+            the newest changes may arrive tens of seconds late (docs/assumptions.md, 33).
         clock: a monotonic clock, in seconds.
-        on_read: called after each read: up to where the log was read, for how long nothing came.
+        on_read: called after each read with the position reached and the seconds without changes.
 
     Raises:
-        InformixCdcError: the server cannot go on, or the connection breaks.
+        InformixCdcError: the server reports an error, or the connection breaks.
     """
     cutter, counting = RecordCutter(), _Counting(session, after, quiet_seconds, clock)
     for _ in range(2):

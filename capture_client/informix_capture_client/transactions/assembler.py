@@ -1,19 +1,18 @@
-"""Sort interleaved records into whole transactions, in commit order, with their restart positions.
+"""Assemble interleaved records into whole transactions, in commit order, with restart positions.
 
-Rule: this module decides what is delivered; it does no I/O and decodes no row. It works on columns:
-transactions that begin and end within a run of records are assembled all at once (decision 0006), and
-only long spans (`_long_spans`) one by one. The words used here, and a worked stream, are in the room's
-`__init__`.
+Rule: this module decides what is delivered. It does no I/O and decodes no row. It works on columns:
+transactions that begin and end within a run of records are assembled together (decision 0006), and only
+long spans (`_long_spans`) one by one. A glossary and an example are in the package's `__init__`.
 
     commit  := this COMMTX (or the last one passed)
-    restart := the lowest BEGINTX then open, else this record's own sequence number; but never above
-               what the server's list of open transactions allows (decision 0103)
+    restart := the lowest open BEGINTX, or this record's sequence number if none is open; never above
+               the limit from the server's list of open transactions (decision 0103)
 
-A block becomes events in these steps; each hands on what the next one needs:
+A block becomes events in these steps:
 
-    feed              cuts the block into runs, at each record of no transaction
-    _assemble         one run, in front of it the records of short transactions that end in it
-    _ends_of          its spans: short ones wait or end, long ones are followed
+    feed              splits the block into runs, at each record without transaction
+    _assemble         one run, preceded by the buffered records of short transactions that end in it
+    _ends_of          its spans: short ones are buffered or end, long ones are tracked
     _deliver          its ends: whole transactions, and the pair valid at the last of them
 """
 
@@ -54,26 +53,26 @@ NO_BOUND = (1 << 63) - 1  # at or above every sequence number
 
 
 class TransactionAssembler:
-    """Turns blocks of records into events, in the order of the stream.
+    """Assembles blocks of records into events, in the order of the stream.
 
     Args:
         start: the position to resume from. None means a first start: nothing is delivered until the
             start offset has been found.
         unseen: transactions that were open when a first start chose its position.
         log_end: the end of the server's log, and its time, at a first start.
-        floor: where a first start was activated; no pair lies below it, not even one of a TIMEOUT.
+        floor: where a first start was activated; no pair is below it, not even at a TIMEOUT.
         begins_at: where the session is activated, if that is not at the restart position of `start`.
-        expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
-        delivered_up_to: where everything is delivered, although `start` may lie below.
-        restart_bound: no restart position lies above it until `raise_restart_bound`; None: the server
-            shows every BEGINTX at its place, so that what it has shown is enough.
+        expected_commit: a replay must reach exactly this COMMTX; a later one first is a data loss.
+        delivered_up_to: the position up to which everything is delivered; `start` may be lower.
+        restart_bound: the maximum restart position until `raise_restart_bound`; None if the server
+            reports every BEGINTX in its place, so that no limit is needed.
 
     Attributes:
-        start_offset: where the stream begins; None as long as that is not known.
-        counters: what was delivered, left out or spilled.
-        with_bounds: whether BEGINTX and COMMTX records are delivered among the rows. This is the one
-            trace of shape=raw outside its encoder: the bytes of these records are nowhere else, and to
-            keep them for the other shapes would cost each open transaction its BEGINTX.
+        start_offset: where the stream starts; None until known.
+        counters: of delivered, skipped and spilled transactions.
+        with_bounds: whether BEGINTX and COMMTX records are delivered with the rows. This is the only
+            part of shape=raw outside its encoder: the bytes of these records exist nowhere else, and
+            keeping them for other shapes would cost memory for each open transaction.
     """
 
     # Between two runs of records these hold:
@@ -121,50 +120,50 @@ class TransactionAssembler:
 
     @property
     def open_count(self) -> int:
-        """How many transactions are open now."""
+        """The number of open transactions."""
         return len(self._long) + len(self._short)
 
     @property
     def open_transactions(self) -> dict[int, int]:
-        """The BEGINTX sequence number of every transaction now open, by its id."""
+        """The BEGINTX sequence number of every open transaction, by its id."""
         begins = {key: each.begin.sequence_number for key, each in self._long.items()}
         return begins | self._short.begins()
 
     @property
     def unseen_ids(self) -> frozenset[int]:
-        """The ids of transactions that are older than the stream, and have not been seen to end."""
+        """The ids of transactions that are older than the stream and have not ended."""
         return frozenset(self._unseen.ids)
 
     @property
     def awaited_commit(self) -> DeliveredCommit | None:
-        """The last transaction delivered before this session, as long as its COMMTX has not come by."""
+        """The last transaction delivered before this session, until its COMMTX has been read."""
         return self._continuity.awaited
 
     def skip_continuity_check(self) -> None:
-        """Do not wait for the last delivered transaction: the session begins behind it after all."""
+        """Do not check for the last delivered transaction: the session starts after it."""
         self._continuity.awaited = None
 
     @property
     def open_bytes(self) -> tuple[int, int]:
-        """What rows of open transactions take in memory, and in the store."""
+        """The bytes that rows of open transactions take in memory, and in the store."""
         in_memory = self._long_rows.bytes_in_memory + self._short.size_bytes
         return in_memory, self._long_rows.bytes_spilled
 
     def limit_memory(self, limit: MemoryLimit) -> None:
-        """Limit the memory that rows of open transactions take; without this all stay in memory."""
+        """Limit the memory of rows of open transactions; by default all stay in memory."""
         self._long_rows.limit = limit
         self._short.limit_bytes = int(limit.size_bytes * SHARE_OF_LIMIT)
 
     def stop_waiting_for_unseen(self) -> None:
-        """Let the stream begin although transactions older than it are still open."""
+        """Let the stream start although older transactions are still open."""
         if self._search is not None:
             self._search.stop_waiting_for_unseen()
 
     def feed(self, block: RecordBlock) -> Iterator[StreamEvent]:
-        """Assemble the next records and yield what they complete.
+        """Assemble the next records and yield the completed events.
 
         Raises:
-            DataLoss: a transaction committed whose beginning is missing, or a replay passed its end.
+            DataLoss: a committed transaction's beginning is missing, or a replay passed its end.
             ProtocolViolation: sequence numbers fall within a transaction.
         """
         self._record_late_begin(block)
@@ -180,9 +179,9 @@ class TransactionAssembler:
             at = place + 1
 
     def _record_late_begin(self, block: RecordBlock) -> None:
-        """Record a BEGINTX that is shown behind a COMMTX above it: this server withholds them.
+        """Record a BEGINTX after a COMMTX with a higher number: this server withholds BEGINTX records.
 
-        Where nothing bounds the restart position, it may have passed that BEGINTX: it moves back.
+        Without a restart bound, the restart position may have passed that BEGINTX: it moves back.
         """
         if (late := self._order.late_begin(block, self._position.commit)) is None:
             return
@@ -192,11 +191,11 @@ class TransactionAssembler:
             self._position = replace(self._position, restart=late.begin)
 
     def _next_run(self, block: RecordBlock, first: int, limit: int) -> Run:
-        """Return the records from `first` on that may be assembled at once, at most up to `limit`.
+        """Return the records from `first` on that can be assembled together, up to `limit`.
 
-        All pairs of a run share `unseen`, which is a part of them, and either all of its ends lie above
-        the start offset or none does. So only the first record of a run may change `unseen`, and only
-        its last one may be the start offset.
+        All pairs of a run share `unseen`, which is part of them, and either all of its ends are above
+        the start offset or none is. So only the first record of a run may change `unseen`, and only its
+        last one may be the start offset.
         """
         if self._search is not None or self._unseen.is_in_doubt:
             ends = np.flatnonzero(ENDS[block.raw.kinds[first:limit]])
@@ -206,7 +205,7 @@ class TransactionAssembler:
         return Run(block, first, self._unseen.first_bound(block, first + 1, limit))
 
     def _session_event(self, block: RecordBlock, place: int) -> StreamEvent | None:
-        """Return what a record of no transaction means; of these only TIMEOUT moves the position."""
+        """Return the event of a record without transaction; only TIMEOUT moves the position."""
         record = block.control(place)
         if isinstance(record, TableSchema | ServerError):
             return record
@@ -225,13 +224,13 @@ class TransactionAssembler:
         return PositionPassed(self._position, is_timeout=True)
 
     def _begin_stream(self, sequence_number: int) -> PositionPassed:
-        """Let the stream begin at a record, which has just passed."""
+        """Start the stream at a record that has just passed."""
         self._form_pair(sequence_number, sequence_number)
         self.start_offset, self._search = self._position, None
         return PositionPassed(self._position, is_timeout=False)
 
     def _assemble(self, run: Run) -> Iterator[StreamEvent]:
-        """Yield what a run completes; on a failure, what ends before it and then raise."""
+        """Yield the events of a run; on an error, first yield the events before it, then raise."""
         if self._unseen.is_in_doubt:
             run = self._unseen.without_begins_before_the_stream(run)
             if run.first == run.end:
@@ -252,7 +251,7 @@ class TransactionAssembler:
         self.counters.spilled_bytes += spilled.size_bytes
 
     def _search_in(self, search: StartSearch, ends: Ends) -> Iterator[PositionPassed]:
-        """Count what ends in a run before the stream has begun, and let it begin there if it does."""
+        """Count the ends in a run before the stream has started, and start it if possible."""
         is_rolled_back = ends.has_begun & ~ends.is_commit
         self.counters.count_ends(ends.sequence_numbers, np.zeros(len(ends), bool), is_rolled_back)
         if (commit := search.commit_in(ends)) is not None:
@@ -261,7 +260,7 @@ class TransactionAssembler:
     # the transactions of a run
 
     def _ends_of(self, run: Run) -> Ends:
-        """Return the ends of a run, with its long spans followed."""
+        """Return the ends of a run, after processing its long spans."""
         spans = spans_of(run)
         ends, is_long = Ends.of(run.block, spans), self._long_spans(run.block, spans)
         # A BEGINTX on an unseen id: ids are slots of the server, so the older transaction has ended.
@@ -274,9 +273,9 @@ class TransactionAssembler:
         return ends
 
     def _long_spans(self, block: RecordBlock, spans: Spans) -> Bits:
-        """Buffer the short spans that only begin here; return which are neither these nor whole.
+        """Buffer the short spans that only begin here; return which spans are neither these nor whole.
 
-        Those are followed one by one: large transactions that stay open, what continues them and is
+        Those are processed one by one: large transactions that stay open, their continuations that are
         not buffered as a tail, headless ones, ones with a DISCARD, the abandoned and their successors.
         """
         continues = np.zeros(len(spans.firsts), bool)
@@ -287,10 +286,10 @@ class TransactionAssembler:
         return ~is_whole & ~self._short.buffer(block, spans, continues, self._long)
 
     def _follow(self, span: int, ends: Ends, number: int | None) -> None:
-        """Begin, continue, close one transaction; `number` is the end's place in `ends`, if any.
+        """Begin, continue and close a transaction; `number` is the index of its end in `ends`, if any.
 
-        A span is BEGINTX, rows and DISCARDs, and an end; the first and the last may be missing.
-        `open_` is the transaction of the rows: None where this session has not shown its BEGINTX.
+        A span is BEGINTX, rows and DISCARDs, and an end; the first and the last may be missing. `open_`
+        is the transaction of the rows; None if this session has not read its BEGINTX.
         """
         block, spans = ends.block, ends.spans
         key = int(spans.transaction_ids[span])
@@ -314,7 +313,7 @@ class TransactionAssembler:
             self._long_rows.touched.append(open_)
 
     def _begin(self, ends: Ends, place: Integers, previous: LongTransaction | None) -> LongTransaction:
-        """Return a transaction of which only the BEGINTX is known; `previous` had its id before."""
+        """Return a new transaction without rows; `previous` is the open one with its id, if any."""
         begin = ends.block.control(int(place[0]))
         assert isinstance(begin, Begin)  # a span begins with it, or does not begin
         if previous is not None:
@@ -349,9 +348,10 @@ class TransactionAssembler:
     def _close(self, ends: Ends, number: int, ended: LongTransaction | None) -> None:
         """Close a transaction, or check the end of a headless one (None).
 
-        Headless ends are normal after a resume: what began before `restart` and committed at or below
-        `commit` shows its tail again. Since `commit` moves with every COMMTX (decision 0003), a
-        headless COMMTX above it is always loss, unless its id is unseen: older than the stream.
+        Headless ends are normal after a resume: transactions that began before `restart` and committed
+            at or
+        below `commit` appear again. Since `commit` advances with every COMMTX (decision 0003), a
+        headless COMMTX above it is always a data loss, unless its id is unseen: older than the stream.
         """
         sequence_number = int(ends.sequence_numbers[number])
         if ended is not None:
@@ -374,17 +374,17 @@ class TransactionAssembler:
             self._fail(int(ends.places[number]), reason)
 
     def _fail(self, place: int, reason: InformixCdcError) -> None:
-        """Keep the first failure of a run; what ends before its place is delivered first."""
+        """Keep the first error of a run; transactions that end before its place are delivered first."""
         if self._failure is None or place < self._failure[0]:
             self._failure = (place, reason)
 
     # what has ended
 
     def _deliver(self, ends: Ends) -> Iterator[StreamEvent]:
-        """Yield the transactions that end, and the last pair if it is not that of one of them.
+        """Yield the transactions that end, and the last pair if it does not belong to one of them.
 
-        An end without rows moves the pair too (decision 0003), but each pair is valid by itself: only
-        the last of a run is yielded.
+        An end without rows also advances the pair (decision 0003), but each pair is valid alone, so
+        only the last of a run is yielded.
         """
         ends.form_pairs(self._position, self.lowest_open(), self._shown_restart, self._restart_bound)
         for wrong in (self._replay.end_at(ends), self._continuity.check(ends)):
@@ -419,10 +419,10 @@ class TransactionAssembler:
     # positions
 
     def _form_pair(self, commit: int, passed: int) -> None:
-        """Form the pair valid at a record that is no end of the stream: its start, or a TIMEOUT.
+        """Form the pair at a record that does not end a transaction: the stream's start, or a TIMEOUT.
 
-        Now, while exactly what was open at that record is open. A pair formed later, when it is stored,
-        could name a `restart` above the beginning of a transaction that is not delivered yet.
+        It is formed now, while exactly those transactions are open. A pair formed later, when it is
+        stored, could have a `restart` above the beginning of a transaction that is not delivered yet.
         """
         previous, lowest_open = self._position, self.lowest_open()
         shown = passed if lowest_open is None else lowest_open
@@ -436,11 +436,11 @@ class TransactionAssembler:
 
     @property
     def is_restart_held(self) -> bool:
-        """Whether the bound keeps the restart position below what the stream has shown."""
+        """Whether the bound holds the restart position below that of the stream."""
         return self._shown_restart > self._position.restart
 
     def raise_restart_bound(self, bound: int) -> PositionPassed | None:
-        """Let restart positions go as far as `bound`; return the pair that is valid if that moves it.
+        """Raise the maximum restart position; return the new pair if that moves it.
 
         While a planned batch is replayed, or the log may be another one, no position moves.
         """
@@ -455,7 +455,7 @@ class TransactionAssembler:
         return PositionPassed(self._position, is_timeout=False)
 
     def lowest_open(self) -> int | None:
-        """Return the lowest BEGINTX sequence number of the transactions now open."""
+        """Return the lowest BEGINTX sequence number of the open transactions."""
         short, begin = self._short.lowest_begin(), self._long.lowest_begin()
         if begin is None:
             return short

@@ -1,7 +1,7 @@
-"""Counters of a stream: what its sessions have received, and what became of its transactions.
+"""Counters of a stream: received bytes and records, and the outcome of its transactions.
 
-Rule: a new session reads again what comes after the restart position. What an earlier session has
-counted is recognised by its sequence number, since these rise with the log, and is not counted again.
+Rule: a new session reads the log again from the restart position. Records that an earlier session
+counted are recognised by their sequence numbers, which rise with the log, and are not counted again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOTHING = -1  # below every sequence number
 
 @dataclass(slots=True)
 class AssemblyCounters:
-    """Transactions delivered, left out or spilled; counted because none of it may happen silently."""
+    """Counts of delivered, skipped and spilled transactions."""
 
     transactions: int = 0
     empty_transactions: int = 0
@@ -36,11 +36,11 @@ class AssemblyCounters:
     _abandoned_before: int = field(default=_NOTHING, init=False, compare=False, repr=False)
 
     def begin_session(self) -> None:
-        """Do not count again what was counted up to now: a new session may read it again."""
+        """Do not count again what was counted so far: a new session may read it again."""
         self._ended_before, self._abandoned_before = self._ended, self._abandoned
 
     def begin_stream(self) -> None:
-        """Count all that comes: positions of another stream may be lower."""
+        """Count everything from now on: positions of another stream may be lower."""
         self._ended = self._abandoned = _NOTHING
 
     def count_ends(self, numbers: Integers, is_empty: Bits, is_rolled_back: Bits) -> None:
@@ -55,7 +55,7 @@ class AssemblyCounters:
         self.discarded_rows += rows * (end > self._ended_before)
 
     def record_late_begin(self, begin: int, commit: int) -> None:
-        """Remember the first BEGINTX that was shown behind a COMMTX above it."""
+        """Record the first BEGINTX that was read after a COMMTX with a higher number."""
         self.late_begin = self.late_begin or (begin, commit)
 
     def count_abandoned(self, begin: int) -> None:
@@ -65,7 +65,7 @@ class AssemblyCounters:
 
 
 class PreviousRows(NamedTuple):
-    """Rows that were left out, since their transaction began before their table's partition.
+    """Rows that were skipped because their transaction began before their table's partition existed.
 
     The times of both are in seconds since 1970; `commit` is the transaction's sequence number.
     """
@@ -78,9 +78,9 @@ class PreviousRows(NamedTuple):
 
 @dataclass(slots=True)
 class StreamCounters:
-    """Bytes, records and TIMEOUTs received; they move once for each read, never for each record.
+    """Bytes, records and TIMEOUTs received; updated once per read, not per record.
 
-    `previous_rows` has the first that were left out of each table and session.
+    `previous_rows` has the first skipped rows of each table and session.
     """
 
     received_bytes: int = 0

@@ -1,8 +1,8 @@
-"""What the assembler yields: committed transactions, many in one value, and positions passed.
+"""The events of the assembler: committed transactions, many in one value, and passed positions.
 
-Rule: one entry per transaction in each array, in commit order; rows are named by block and place and
-stay undecoded, and spilled ones are not read. Only errors and tests look at one transaction as a value
-of its own (`each`).
+Rule: one entry per transaction in each array, in commit order. Rows are referred to by block and place,
+are not decoded, and spilled rows are not read. Only errors and tests use one transaction as a separate
+value (`each`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from informix_capture_client.transactions.pieces import BlockRecords, Piece, Spi
 
 
 class PositionPassed(NamedTuple):
-    """A COMMTX, RBTX or TIMEOUT without rows to deliver; `position` is the pair valid there."""
+    """A COMMTX, RBTX or TIMEOUT without rows to deliver; `position` is the position there."""
 
     position: Position
     is_timeout: bool
@@ -25,7 +25,7 @@ class PositionPassed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommittedTransactions:
-    """Transactions of the stream, in commit order, with the rows that are to be delivered.
+    """Transactions of the stream, in commit order, with the rows to deliver.
 
     Attributes:
         transaction_ids, user_ids: slot numbers of the server, and the users that began them.
@@ -53,23 +53,23 @@ class CommittedTransactions:
 
     @property
     def record_count(self) -> int:
-        """How many records there are in all, each image of an update counted."""
+        """The total number of records; each image of an update counts."""
         return int(self.record_counts.sum())
 
     @property
     def bytes_in_memory(self) -> int:
-        """How much memory the records take that are not in a store."""
+        """The memory that the records take, without those in a store."""
         pieces = [piece for piece in self.rows if isinstance(piece, BlockRecords)]
         return sum([piece.buffered_bytes or piece.size_bytes for piece in pieces])
 
     @property
     def is_spilled(self) -> bool:
-        """Whether some of the records are in a store, where they take room until they are released."""
+        """Whether some records are in a store, where they take space until they are released."""
         return any(isinstance(piece, SpilledRecords) for piece in self.rows)
 
     @property
     def position(self) -> Position:
-        """The pair that is valid once all of them are delivered."""
+        """The position once all of them are delivered."""
         return Position(
             int(self.commit_sequence_numbers[-1]),
             int(self.restarts[-1]),
@@ -79,12 +79,12 @@ class CommittedTransactions:
 
     @property
     def last_delivered(self) -> DeliveredCommit:
-        """The last of them, by which the log is known again."""
+        """The last of them, for the continuity check of the next session."""
         last = (self.begin_sequence_numbers, self.commit_sequence_numbers, self.commit_times)
         return DeliveredCommit(*(int(numbers[-1]) for numbers in last))
 
     def each(self) -> list[CommittedTransactions]:
-        """Return every transaction as a value of its own."""
+        """Return each transaction as a separate value."""
         counts = self.record_counts.tolist()
         return [self._only(n, rows) for n, rows in enumerate(_shared_out(self.rows, counts))]
 
@@ -105,7 +105,7 @@ class CommittedTransactions:
 
 
 def _shared_out(rows: Sequence[Piece], counts: Sequence[int]) -> Iterator[list[Piece]]:
-    """Cut `rows` into transactions: yield as many records at a time as each count says."""
+    """Split `rows` into transactions with `counts` records each."""
     pieces = iter(rows)
     piece, at = next(pieces, None), 0
     for count in counts:

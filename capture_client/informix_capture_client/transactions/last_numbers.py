@@ -1,6 +1,6 @@
 """The highest sequence number of each transaction id.
 
-Rule: of any 32-bit ids; a part of the log that is read again takes nothing back.
+Rule: ids are any 32-bit numbers. Reading a part of the log again does not lower a number.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ NEVER = -1  # below every sequence number
 
 
 class LastNumbers:
-    """The highest number of each id that was noted."""
+    """The highest recorded number of each id."""
 
     def __init__(self) -> None:
         self._ids = self._numbers = np.zeros(0, np.int64)
 
     def raise_to(self, ids: Integers, numbers: Integers) -> None:
-        """Record a number for each id; lower ones than before change nothing."""
+        """Record a number for each id; a lower number than the recorded one changes nothing."""
         if len(new := np.setdiff1d(ids, self._ids)):
             known, previous = self._ids, self._numbers
             self._ids = np.union1d(known, new)
@@ -29,7 +29,7 @@ class LastNumbers:
         np.maximum.at(self._numbers, np.searchsorted(self._ids, ids), numbers)
 
     def of(self, ids: Integers) -> Integers:
-        """Return the highest number of each id, `NEVER` where none was noted."""
+        """Return the highest number of each id, `NEVER` if none was recorded."""
         found = np.full(len(ids), NEVER)
         is_known = np.isin(ids, self._ids)
         found[is_known] = self._numbers[np.searchsorted(self._ids, ids[is_known])]

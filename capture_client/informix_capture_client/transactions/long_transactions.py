@@ -1,9 +1,9 @@
-"""Long transactions, which are followed one by one: their rows so far, and what a DISCARD undoes.
+"""Long transactions, which are tracked individually: their rows, and the effect of a DISCARD.
 
-Rule: rows are named by block and place. A few rows must not keep a large block alive: they are copied
-into a block that they share with the rows of other transactions (the transaction is *loose*), and if
-it is still open some time later, into a block of its own (*settled*). Spilled rows come before those
-in memory.
+Rule: rows are referred to by block and place. A few rows must not keep a large block alive: they are
+copied into a block shared with the rows of other transactions (the transaction is *loose*), and if it
+is still open some time later, into a separate block (*settled*). Spilled rows come before rows in
+memory.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _SPARE_BEGINS = 1024
 
 @dataclass(slots=True, eq=False)
 class LongTransaction:
-    """A transaction that has begun, and its rows so far; `beginning` is its BEGINTX if wanted.
+    """An open transaction and its rows so far; `beginning` is its BEGINTX record, if kept.
 
-    `rows` are in the stream's order. From the first on: spilled ones, settled ones, and those that have
-    come since the last time that it was settled.
+    `rows` are in the stream's order: first spilled rows, then settled ones, then those that were added
+    since it was last settled.
 
     Attributes:
-        ordered: how many of `rows`, from the first, are known to rise.
-        settled: how many of `rows`, from the first, have a block of their own.
+        ordered: how many of `rows`, from the first, are known to have rising numbers.
+        settled: how many of `rows`, from the first, are in a separate block.
         is_loose: whether some of `rows` share a block with those of other transactions.
-        buffered_bytes: memory that its rows take, as far as they have been measured.
-        spilled_bytes: what its rows in a store take there.
-        discarded_rows: how many rows DISCARDs have undone.
+        buffered_bytes: the memory that its rows take, as far as measured.
+        spilled_bytes: the bytes of its rows in a store.
+        discarded_rows: the number of rows undone by DISCARDs.
     """
 
     begin: Begin
@@ -59,16 +59,16 @@ class LongTransaction:
 
     @property
     def row_count(self) -> int:
-        """How many rows DISCARD has left."""
+        """The number of rows, without discarded ones."""
         return sum([len(rows) for rows in self.rows])
 
     def append(self, block: RecordBlock, places: Integers) -> None:
-        """Add the next rows, no DISCARD among them."""
+        """Add the next rows; they contain no DISCARD."""
         if len(places):
             self.rows.append(BlockRecords(block, places))
 
     def append_and_discard(self, block: RecordBlock, places: Integers) -> None:
-        """Add the next rows, and undo what the DISCARDs among them undo.
+        """Add the next rows, and apply the DISCARDs among them.
 
         A DISCARD undoes rows that came before it, never later ones, even if their sequence numbers are
         as high (docs/design.md, section 5): so the rows between two DISCARDs are added first.
@@ -88,7 +88,7 @@ class LongTransaction:
         self.append(block, places[begun:])
 
     def settle(self) -> None:
-        """Give the rows that have come since the last time a block of their own."""
+        """Copy the rows added since the last call into a separate block."""
         self.is_loose = False
         loose = self._in_memory(self.settled)
         if self.beginning is not None:
@@ -104,7 +104,7 @@ class LongTransaction:
         self.settled = len(self.rows)
 
     def spill(self, store: RowStore) -> int:
-        """Move the rows in memory to a store; return how many bytes they take there."""
+        """Move the rows in memory to a store; return their bytes there."""
         first = len(self.rows)
         while first and isinstance(self.rows[first - 1], BlockRecords):
             first -= 1
@@ -118,12 +118,12 @@ class LongTransaction:
         return added
 
     def drop(self) -> None:
-        """Release all rows: they were delivered, or never will be."""
+        """Release all rows, which were delivered or never will be."""
         self.rows, self.has_ended = [], True
         self.buffered_bytes = self.spilled_bytes = 0
 
     def _in_memory(self, first: int) -> list[BlockRecords]:
-        """Return the pieces from a number on, none of which is spilled."""
+        """Return the pieces from an index on; none of them is spilled."""
         return [rows for rows in self.rows[first:] if isinstance(rows, BlockRecords)]
 
     def _pop(self) -> Piece:
@@ -135,11 +135,11 @@ class LongTransaction:
         return last
 
     def _discard(self, sequence_number: int) -> int:
-        """Drop the rows from a sequence number on and return how many those were (guide, table 3-5).
+        """Drop the rows from a sequence number on and return their number (guide, table 3-5).
 
-        Within a transaction numbers rise, so that the rows dropped are the last ones: many savepoints
-        cost no more than their rows. Spilled rows are read back only if the cut goes through them
-        (decision 0009).
+        Numbers rise within a transaction, so the dropped rows are the last ones: many savepoints cost
+        no more than their rows. Spilled rows are read back only if the cut goes through them (decision
+        0009).
         """
         self._require_order()
         dropped = 0
@@ -162,7 +162,8 @@ class LongTransaction:
                 raise ProtocolViolation(
                     f"sequence numbers of transaction {self.begin.transaction_id} fall"
                     f" near {show(rows.first_number)}.",
-                    "Within a transaction they must rise; a savepoint cannot be undone exactly.",
+                    "They must rise within a transaction, or a rollback to a savepoint cannot be"
+                    " applied exactly: report the server's version.",
                     transaction_id=self.begin.transaction_id,
                 )
             highest = rows.last_number
@@ -170,9 +171,9 @@ class LongTransaction:
 
 
 class LongTransactions(dict[int, LongTransaction]):
-    """Long transactions that are open, by their ids, and the lowest BEGINTX among them.
+    """The open long transactions, by id, with the lowest BEGINTX among them.
 
-    It is a dict, and no object around one, because every run looks up all of its ids in it.
+    It is a dict subclass because every run looks up all of its ids in it.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What a stream of transactions must not show, in words for the operator."""
+"""Check the order of transaction records, and build the errors for a wrong order."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _BEGINTX, _COMMTX = int(RecordKind.BEGINTX), int(RecordKind.COMMTX)
 
 
 class LateBegin(NamedTuple):
-    """A BEGINTX that was shown behind a COMMTX with a higher number."""
+    """A BEGINTX that the server reported after a COMMTX with a higher sequence number."""
 
     begin: int
     commit: int
 
 
 class OrderCheck:
-    """Finds what the guide rules out: a COMMTX below another, a BEGINTX above its own records.
+    """Detects an order that the guide rules out: falling COMMTX, or BEGINTX above its own records.
 
-    Such rows would pass for delivered ones, or a restart position would be too high.
+    Such rows would be mistaken for delivered ones, or a restart position would be too high.
     """
 
     def __init__(self) -> None:
         self._highest_commit = -1  # of this session
 
     def late_begin(self, block: RecordBlock, delivered: int) -> LateBegin | None:
-        """Return the lowest BEGINTX of a block that lies below a COMMTX shown before it, and that one.
+        """Return the block's lowest BEGINTX that is below an earlier COMMTX, with that COMMTX.
 
-        One that comes before the COMMTX `delivered` is of a part of the log that is read again.
+        A BEGINTX before the COMMTX `delivered` is ignored: that part of the log is read again.
         """
         kinds, numbers = block.raw.kinds, block.sequence_numbers
         begins = np.flatnonzero(kinds == _BEGINTX)
@@ -50,7 +50,7 @@ class OrderCheck:
         return LateBegin(int(numbers[begins[lowest]]), int(before[lowest]))
 
     def check(self, ends: Ends) -> Iterator[tuple[int, ProtocolViolation]]:
-        """Yield what is wrong with the ends of a run, and the places that show it."""
+        """Yield the order errors of a run of transaction ends, each with its place."""
         if (fallen := ends.first_falling_commit(self._highest_commit)) is not None:
             number = int(ends.sequence_numbers[fallen])
             yield int(ends.places[fallen]), out_of_order("COMMTX", number)
@@ -63,19 +63,20 @@ class OrderCheck:
 def beginning_lost(transaction_id: int, commit: int, restart: int) -> DataLoss:
     """Return the error for a transaction that began before `restart` and was not delivered."""
     return DataLoss(
-        f"transaction {transaction_id} committed at {show(commit)}, but its beginning lies before"
-        f" {show(restart)}, where this capture began.",
-        f"Its rows cannot be delivered whole: {NEW_STREAM}.",
+        f"transaction {transaction_id} committed at {show(commit)}, but it began before"
+        f" {show(restart)}, where this capture started.",
+        f"Its rows cannot be delivered completely: {NEW_STREAM}.",
         transaction_id=transaction_id,
         sequence_number=commit,
     )
 
 
 def out_of_order(kind: str, sequence_number: int) -> ProtocolViolation:
-    """Return the error for a COMMTX or BEGINTX record whose number cannot be."""
+    """Return the error for a COMMTX or BEGINTX record with an impossible sequence number."""
     return ProtocolViolation(
-        f"the {kind} at {show(sequence_number)} is out of order: COMMTX records rise, a BEGINTX lies"
-        " below the records of its transaction.",
-        "The stream is corrupt, or the server numbers records in a way that the guide does not know.",
+        f"the {kind} at {show(sequence_number)} is out of order: COMMTX records must rise, and a"
+        " BEGINTX must be below the records of its transaction.",
+        "The stream is corrupt, or the server numbers records differently from the CDC guide: report"
+        " the server's version.",
         sequence_number=sequence_number,
     )

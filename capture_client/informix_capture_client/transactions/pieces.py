@@ -1,7 +1,7 @@
 """Pieces of a transaction's records: in memory, by block and place, or spilled to a store.
 
-Rule: a store keeps bytes and knows nothing of records; this module turns them into records again.
-Bytes that come back are cut and checked like those that a server sends (decision 0009).
+Rule: a store only keeps bytes; this module turns them into records again. Loaded bytes are cut and
+checked like those from a server (decision 0009).
 
     stored := the records, back to back
               header size u32, payload size u32 of each   kind u8 of each
@@ -31,20 +31,20 @@ _STORED_COLUMN_BYTES = 2 * _SIZE.itemsize + _KIND.itemsize
 
 
 class StoredBytes(Protocol):
-    """Bytes in a store, which deletes them when nothing refers to this value any more."""
+    """Bytes in a store; the store deletes them when this value is garbage-collected."""
 
     @property
     def size_bytes(self) -> int:
-        """How many they are."""
+        """The number of bytes."""
         ...
 
     def load(self) -> bytes:
-        """Return them."""
+        """Return the bytes."""
         ...
 
 
 class RowStore(Protocol):
-    """A store for rows that have no room in memory."""
+    """A store for rows that do not fit in memory."""
 
     def keep(self, parts: Sequence[memoryview]) -> StoredBytes:
         """Write bytes, one part after the other."""
@@ -55,9 +55,9 @@ class RowStore(Protocol):
 class BlockRecords:
     """Records of one block, by their places, in the order of their transaction.
 
-    Of one long transaction, or of several short ones that follow each other.
+    They belong to one long transaction, or to several consecutive short ones.
 
-    `buffered_bytes` is the `size_bytes` that `BufferedRows` has counted for them, 0 until it has.
+    `buffered_bytes` is the `size_bytes` that `BufferedRows` has counted for them, or 0.
     """
 
     block: RecordBlock
@@ -69,7 +69,7 @@ class BlockRecords:
 
     @property
     def tables(self) -> Integers:
-        """The numbers of their tables, each at least once."""
+        """The table numbers, each at least once."""
         return self.block.table_ids[self.places]
 
     @property
@@ -89,27 +89,27 @@ class BlockRecords:
 
     @property
     def rises(self) -> bool:
-        """Whether no sequence number is below the one before it."""
+        """Whether the sequence numbers never fall."""
         return _rise(self.sequence_numbers)
 
     @property
     def size_bytes(self) -> int:
-        """How much memory they take, or would take in a block of their own."""
+        """The memory that they take, or would take in a separate block."""
         return self.block.bytes_of(self.places) + COLUMN_BYTES * len(self.places) + PIECE_BYTES
 
     @property
     def record_bytes(self) -> int:
-        """How many bytes of records they are; not summed up again if that is known."""
+        """The bytes of the records, from `buffered_bytes` if known."""
         if self.buffered_bytes:
             return self.buffered_bytes - COLUMN_BYTES * len(self.places) - PIECE_BYTES
         return self.block.bytes_of(self.places)
 
     def part(self, first: int, end: int) -> BlockRecords:
-        """Return some of them."""
+        """Return the records from `first` up to `end`."""
         return BlockRecords(self.block, self.places[first:end])
 
     def loaded(self) -> BlockRecords:
-        """Return them as they are."""
+        """Return this value: the records are in memory."""
         return self
 
 
@@ -117,8 +117,8 @@ class BlockRecords:
 class SpilledRecords:
     """Records of one long transaction, as bytes in a store.
 
-    They are `first` to `end` (exclusive) of the `count` that lie there together in `stored`.
-    Sequence numbers and tables are those of all of them; `origin` is the stream byte where they began.
+    They are records `first` to `end` (exclusive) of the `count` records in `stored`. Sequence numbers
+    and tables are those of all of them; `origin` is the stream byte of the first one.
     """
 
     stored: StoredBytes
@@ -135,15 +135,15 @@ class SpilledRecords:
         return self.end - self.first
 
     def part(self, first: int, end: int) -> SpilledRecords:
-        """Return some of them; nothing is read."""
+        """Return the records from `first` up to `end`, without reading them."""
         return replace(self, first=self.first + first, end=min(self.first + end, self.end))
 
     def loaded(self) -> BlockRecords:
-        """Read them back; nothing here keeps what is returned.
+        """Read the records back; the result is not cached.
 
         Raises:
             AccessRefused: the store cannot read them.
-            ProtocolViolation: what it has read are not the records that were kept.
+            ProtocolViolation: the bytes differ from the stored records.
         """
         stored = self.stored.load()
         columns = len(stored) - _STORED_COLUMN_BYTES * self.count
@@ -160,7 +160,7 @@ Piece = BlockRecords | SpilledRecords
 
 
 def spill(pieces: Sequence[BlockRecords], store: RowStore) -> list[SpilledRecords]:
-    """Write rows of one transaction to a store, in portions that are each worth a read."""
+    """Write rows of one transaction to a store, in portions of a suitable size for reading."""
     return [_stored(portion, store) for portion in portions(pieces)]
 
 
@@ -188,9 +188,9 @@ def _rise(sequence_numbers: Integers) -> bool:
 
 
 def portions(pieces: Sequence[BlockRecords]) -> Iterator[list[BlockRecords]]:
-    """Yield rows of one transaction, as many at a time as are worth a block, or a read.
+    """Yield rows of one transaction in portions of a suitable size for a block or a read.
 
-    Their `buffered_bytes` are known, so that small pieces need not be measured again.
+    Their `buffered_bytes` must be set, so that small pieces are not measured again.
     """
     portion: list[BlockRecords] = []
     size_bytes = 0
@@ -208,7 +208,7 @@ def portions(pieces: Sequence[BlockRecords]) -> Iterator[list[BlockRecords]]:
 
 
 def _cut(rows: BlockRecords) -> Iterator[BlockRecords]:
-    """Cut rows where their bytes reach a portion."""
+    """Split rows where their bytes reach the size of a portion."""
     raw, places = rows.block.raw, rows.places
     sizes = raw.header_sizes[places] + raw.payload_sizes[places]
     reached = (np.cumsum(sizes) - sizes) // PORTION_BYTES
@@ -218,9 +218,9 @@ def _cut(rows: BlockRecords) -> Iterator[BlockRecords]:
 
 
 def share_a_block(pieces: Sequence[BlockRecords]) -> None:
-    """Copy rows of one block out of it, all into one, if they are less than half of it.
+    """Copy pieces of one block into a common new block, if they are less than half of it.
 
-    The `buffered_bytes` of each piece are set on the way, since the sizes are at hand.
+    Also sets `buffered_bytes` of each piece.
     """
     block = pieces[0].block
     places = np.concatenate([rows.places for rows in pieces])
@@ -237,7 +237,7 @@ def share_a_block(pieces: Sequence[BlockRecords]) -> None:
 
 
 def in_a_block_of_their_own(pieces: Sequence[BlockRecords]) -> BlockRecords:
-    """Return rows in a block of their own, or as they are if they are most of theirs."""
+    """Return rows in a separate block, or unchanged if they are most of their block."""
     first = pieces[0]
     if len(pieces) == 1 and _is_most(first.block, first.block.bytes_of(first.places)):
         return first

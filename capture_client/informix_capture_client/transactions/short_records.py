@@ -1,8 +1,8 @@
-"""Records of many transactions, copied out of their blocks into one table that grows at its end.
+"""Records of many transactions, copied out of their blocks into one append-only table.
 
-Rule: a table knows its records and the number of each one's owner, and not what an owner is. Records
-are added, picked and swept many at a time: nothing here costs a Python value for each owner, and only
-bytes that do not lie side by side cost one for each record.
+Rule: the table has records and the number of each record's owner; it does not know what an owner is.
+Records are added, picked and removed in bulk: no operation creates a Python value per owner, and only
+bytes that are not contiguous cost one per record.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RECORD_BYTES = _ROW.itemsize + 8  # of memory, in addition to the record's own
 class ShortRecords:
     """Records in the order in which they were added; all of one owner are in the stream's order.
 
-    Those of all short transactions, copied; a `Piece` names records that lie elsewhere.
+    They are copies of the records of all short transactions; a `Piece` refers to records elsewhere.
     """
 
     def __init__(self) -> None:
@@ -53,11 +53,11 @@ class ShortRecords:
 
     @property
     def size_bytes(self) -> int:
-        """How much memory all of them take."""
+        """The memory that all records take."""
         return len(self._data) + RECORD_BYTES * self._count
 
     def add(self, block: RecordBlock, places: Integers, owners: Integers) -> None:
-        """Copy some records of a block, at least one, to the end."""
+        """Append copies of one or more records of a block."""
         first, self._count = self._count, self._count + len(places)
         if self._count > len(self._rows):
             self._rows = grown(self._rows, 2 * self._count)
@@ -76,7 +76,7 @@ class ShortRecords:
         self._data += data
 
     def picked(self, is_owner: Bits, first: int) -> RecordBlock:
-        """Return the records of some owners, at least one, none of them before the place `first`."""
+        """Return the records of some owners, at least one, from place `first` on."""
         places = first + np.flatnonzero(is_owner[self._owners[first : self._count]])
         rows = self._rows.view(_PLAIN)[places].view(_ROW)
         starts, sizes = rows["start"], rows["header"] + rows["payload"]
@@ -88,7 +88,7 @@ class ShortRecords:
         return RecordBlock(raw, is_row, numbers, transactions, rows["table"], rows["fields"])
 
     def sweep(self, new_numbers: Integers) -> None:
-        """Remove the records of owners without a new number (0), and give the others theirs."""
+        """Remove the records of owners whose new number is 0, and renumber the others."""
         owners = new_numbers[self._owners[: self._count]]
         places = np.flatnonzero(owners)
         rows = self._rows.view(_PLAIN)[places].view(_ROW)
@@ -100,12 +100,12 @@ class ShortRecords:
         self._add_bytes(self._rows[: len(rows)], data)
 
     def clear(self) -> None:
-        """Remove all of them."""
+        """Remove all records."""
         self._count, self._data = 0, bytearray()
 
 
 def grown(array: np.ndarray, length: int) -> np.ndarray:
-    """Return an array of so many entries that begins with those of another."""
+    """Return a copy of an array that is extended to `length` entries."""
     larger = np.zeros(length, array.dtype)
     larger[: len(array)] = array
     return larger

@@ -1,10 +1,10 @@
-"""Records of short transactions that have begun and not ended, buffered until they end.
+"""Buffer the records of open short transactions until they end.
 
-Rule: short transactions never become objects. Their records wait in one table, and when a run shows
-their COMMTX or RBTX, or something else that must be followed one by one, they are put in front of that
-run and sorted together with it (decision 0061). So an open transaction costs nothing in a run that it
-has no records in, and no Python value in one that it has some in. A transaction of many records is put
-in front too, and is a long one from then on; what comes next of it may be buffered again, as a *tail*.
+Rule: short transactions never become objects. Their records are buffered in one table. When a run
+contains their COMMTX or RBTX, or something that must be processed one by one, they are prepended to
+that run and sorted together with it (decision 0061). So an open transaction costs nothing in a run
+without its records, and no Python value in a run with some. A transaction with many records is
+prepended too, and is a long one from then on; its next records may be buffered again, as a *tail*.
 
     run        buffered                    in front of the next one
     B1 r1 B2   [B1 r1] [B2]
@@ -57,7 +57,7 @@ _OWNER = np.dtype(
 
 
 class ShortTransactions:
-    """What is buffered from one run of records to the next; `limit_bytes` may lower `MOST_BYTES`."""
+    """The records buffered between runs; `limit_bytes` may lower `MOST_BYTES`."""
 
     # An *owner* is a transaction that has records here: a row of `_owners`, and its number is the place
     # of that row. Owner 0 is nobody, so that 0 in a column of numbers means that there is none.
@@ -80,16 +80,16 @@ class ShortTransactions:
         self._in_front = 0
 
     def __len__(self) -> int:
-        """Return how many transactions are buffered whole."""
+        """Return the number of transactions that are buffered completely."""
         return int(np.count_nonzero(self._whole()))
 
     @property
     def size_bytes(self) -> int:
-        """How much memory all of it takes."""
+        """The memory that the buffer takes."""
         return self._records.size_bytes
 
     def begins(self) -> dict[int, int]:
-        """Return the BEGINTX sequence number of every transaction buffered whole, by its id."""
+        """Return the BEGINTX sequence number of every completely buffered transaction, by its id."""
         owners = self._owners[self._whole()]
         return dict(zip(owners["id"].tolist(), owners["begin"].tolist(), strict=True))
 
@@ -110,7 +110,7 @@ class ShortTransactions:
     # to where they end
 
     def put_in_front(self, run: Run) -> Run:
-        """Return a run, and in front of it the buffered records of transactions that are due in it."""
+        """Return a run preceded by the buffered records of the transactions that end in it."""
         self._in_front = 0
         if not self._open_count or not (is_due := self._due(run)).any():
             return run
@@ -122,7 +122,7 @@ class ShortTransactions:
         return Run(joined, 0, len(joined))
 
     def _due(self, run: Run) -> Bits:
-        """Return which owners must be put in front of a run."""
+        """Return which owners must be prepended to a run."""
         # Due are owners of which the run shows a BEGINTX, a DISCARD or an end, a record below their
         # BEGINTX (an error), or too many records; and the largest while all together are too many.
         block, of_run = run.block, slice(run.first, run.end)
@@ -146,7 +146,7 @@ class ShortTransactions:
         return places[is_its_own], owners[is_its_own]
 
     def _largest(self) -> Integers:
-        """Return the owners with most bytes, as many of them as have half of all."""
+        """Return the largest owners, which together have half of all bytes."""
         sizes = np.where(self._owners["is_open"], self._owners["bytes"], 0)
         order = np.argsort(-sizes)
         return order[: int(np.searchsorted(np.cumsum(sizes[order]), self._open_bytes // 2)) + 1]
@@ -201,7 +201,7 @@ class ShortTransactions:
     def _begins_of(
         block: RecordBlock, spans: Spans, continues: Bits, long: Mapping[int, LongTransaction]
     ) -> Integers:
-        """Return each span's BEGINTX sequence number; -1 if it goes on and a record lies below it."""
+        """Return each span's BEGINTX sequence number; -1 if it continues and a record is below it."""
         begins = block.sequence_numbers[spans.order[spans.firsts]]
         if len(tails := np.flatnonzero(continues)):
             lowest = np.minimum.reduceat(block.sequence_numbers[spans.order], spans.firsts)[tails]
@@ -213,7 +213,7 @@ class ShortTransactions:
     def _add_owners(
         self, block: RecordBlock, spans: Spans, owners: Integers, wanted: Integers, begins: Integers
     ) -> None:
-        """Make owners of the spans `wanted`, as far as their slots are free; fill in `owners`.
+        """Make the spans `wanted` owners if their slots are free; fill in `owners`.
 
         Of several spans that share a slot the last one gets it: each writes its place among `wanted`
         into the slot, and the one that reads its own place back has it.
@@ -252,7 +252,7 @@ class ShortTransactions:
         self._open_bytes += int(sizes.sum())
 
     def _sweep(self) -> None:
-        """Free the memory of records that were put in front of a run, when they are most of all."""
+        """Free the memory of prepended records once they are the majority."""
         if not self._open_count:
             self._owners = self._allocated[:1]
             self._records.clear()

@@ -1,7 +1,7 @@
-"""Sort the records of a block by transaction, all of them at once.
+"""Sort the records of a block by transaction, as columns.
 
-Rule: columns in, columns out; no record is inspected by itself. A *span* is what one owner of a
-transaction id does within a run of records, in the order of the stream:
+Rule: columns in, columns out; records are not processed one by one. A *span* has the records of one
+owner of a transaction id within a run, in the order of the stream:
 
     stream   B1 r1 B2 r2 r1 C2 r1 C1      (B BEGINTX, r row, C COMMTX; of transactions 1 and 2)
     spans    [B1 r1 r1 r1 C1] [B2 r2 C2]
@@ -23,7 +23,7 @@ _FEW_IDS = 1 << 16  # NumPy sorts 16-bit numbers by radix, in linear time
 
 
 class Run(NamedTuple):
-    """Records of a block that are assembled at once: from `first` up to `end`, all of transactions."""
+    """Records of a block that are assembled together: from `first` to `end`, all of transactions."""
 
     block: RecordBlock
     first: int
@@ -32,7 +32,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """The spans of a run; one entry per span, but for `order`.
+    """The spans of a run; one entry per span, except in `order`.
 
     Attributes:
         order: places of records in the block, span after span.
@@ -57,7 +57,7 @@ class Spans:
 
 
 def spans_of(run: Run) -> Spans:
-    """Sort the records of a run that has at least one."""
+    """Return the spans of a run with at least one record."""
     block, of_run = run.block, slice(run.first, run.end)
     ids = block.transaction_ids[of_run]
     order = _stable_order(ids)
@@ -86,7 +86,7 @@ def spans_of(run: Run) -> Spans:
 
 
 def first_low_record(block: RecordBlock, spans: Spans) -> int | None:
-    """Return the place of the first record whose number lies below its BEGINTX, if there is one."""
+    """Return the place of the first record whose number is below its BEGINTX, if any."""
     numbers = block.sequence_numbers[spans.order]
     begins = numbers[spans.firsts]
     wrong = np.flatnonzero(spans.begins & (np.minimum.reduceat(numbers, spans.firsts) < begins))

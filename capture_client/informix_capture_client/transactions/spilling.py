@@ -1,9 +1,9 @@
-"""The memory that the rows of all long transactions take together, and which of them are spilled.
+"""Limit the total memory of the rows of long transactions, and spill rows beyond the limit.
 
-Rule: the limit is on the sum, so that thousands of small transactions are bounded like one large one.
-Past it the largest are spilled first, until half of the limit is free: each write is large, and small
-transactions may end by themselves (decision 0009). Costs a few operations per run and per long
-transaction that has rows in it.
+Rule: the limit applies to the sum, so that thousands of small transactions are limited like a large
+one. Above it, the largest are spilled first, until half of the limit is free: each write is large, and
+small transactions may end soon (decision 0009). The cost is a few operations per run and per long
+transaction with rows in it.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ _SETTLED_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """How many bytes the rows of open transactions may take in memory, and where the others go."""
+    """The memory limit for rows of open transactions, and the store for the others."""
 
     size_bytes: int
     store: RowStore
 
 
 class Spilled(NamedTuple):
-    """What was spilled: transactions that had no spilled rows before, and bytes in all."""
+    """The result of spilling: transactions without spilled rows before, and the total bytes."""
 
     transactions: int
     size_bytes: int
 
 
 class BufferedRows:
-    """Sums up the bytes of long transactions and keeps them within a limit.
+    """Tracks the bytes of long transactions and keeps them within a limit.
 
     Attributes:
         limit: None keeps all rows in memory.
         bytes_in_memory: memory that the rows of open transactions take.
-        bytes_spilled: what their spilled rows take in the store.
-        touched: long transactions with records in the present run.
+        bytes_spilled: the bytes of their spilled rows in the store.
+        touched: long transactions with records in the current run.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class BufferedRows:
         self._loose: deque[tuple[int, LongTransaction]] = deque()  # run in which to settle each
 
     def subtract(self, open_: LongTransaction) -> None:
-        """Subtract a transaction from the sums: it has ended, or is about to change."""
+        """Subtract a transaction from the sums: it ended, or is about to change."""
         self.bytes_in_memory -= open_.buffered_bytes
         self.bytes_spilled -= open_.spilled_bytes
 
@@ -72,7 +72,7 @@ class BufferedRows:
         self.bytes_spilled += open_.spilled_bytes
 
     def end_run(self, block: RecordBlock) -> None:
-        """End a run: keep its block alive only if rows that stay open are most of it."""
+        """End a run: keep its block in memory only if most of its rows belong to open transactions."""
         still_open = [open_ for open_ in self.touched if not open_.has_ended]
         self.touched.clear()
         self._measure_new_rows(still_open, block)
@@ -104,10 +104,10 @@ class BufferedRows:
         self.bytes_in_memory += sum([rows.buffered_bytes for rows in pieces])
 
     def spill(self, long_transactions: Iterable[LongTransaction]) -> Spilled:
-        """Move the rows of the largest to the store if all together take more than the limit.
+        """Spill the rows of the largest transactions if the total exceeds the limit.
 
         Raises:
-            AccessRefused: the store does not take them.
+            AccessRefused: the store cannot write them.
         """
         limit = self.limit
         if limit is None or self.bytes_in_memory <= limit.size_bytes:

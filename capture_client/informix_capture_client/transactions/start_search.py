@@ -1,10 +1,10 @@
-"""Where a stream begins: the search for its start offset at a first start.
+"""Find the start offset of a stream at its first start.
 
-Rule: it decides where, and forms no position. A first start reads the log from a little before its end.
-The stream begins at the first record that shows both of these (decision 0004):
+Rule: finds the place, but forms no position. A first start reads the log from a little before its end.
+The stream starts at the first record for which both are true (decision 0004):
 
-    all that was in the log at the start has been read       a TIMEOUT, or a COMMTX that is later
-    the transactions that were open then have all ended      unless the search stops waiting for them
+    everything in the log at the start has been read         a TIMEOUT, or a later COMMTX
+    the transactions open at the start have all ended        unless the search stops waiting
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from informix_capture_client.transactions.unseen import UnseenTransactions
 
 
 class StartSearch:
-    """Searches the records of a first start for the place where the stream begins.
+    """Searches the records of a first start for the place where the stream starts.
 
     Args:
         unseen: the transactions that were open at the start, less those that have ended since.
@@ -30,23 +30,23 @@ class StartSearch:
         self._waits_for_unseen = True
 
     def stop_waiting_for_unseen(self) -> None:
-        """Let the stream begin although transactions older than it are still open."""
+        """Let the stream start although older transactions are still open."""
         self._waits_for_unseen = False
 
     def begins_at_timeout(self, sequence_number: int, read_from: int) -> bool:
-        """Return whether the stream begins at a TIMEOUT; `read_from` is where the session begins.
+        """Return whether the stream starts at a TIMEOUT; `read_from` is the session's start.
 
-        The server had nothing more to send: all that was in the log at the start has been read. Not so
-        if nothing came of the page before the log's end: the log then stands still for a moment.
+        A TIMEOUT means that everything in the log at the start has been read. The exception: if no
+        record of the page before the log's end arrived, the server was only late.
         """
         has_read = sequence_number > read_from or not self._waits_for_unseen
         return self._has_all_ended() and (has_read or self._log_end.position <= page_after(read_from))
 
     def commit_in(self, ends: Ends) -> int | None:
-        """Return the sequence number of the COMMTX in a run at which the stream begins.
+        """Return the sequence number of the COMMTX in a run at which the stream starts.
 
-        On a busy server no TIMEOUT may come for long. A COMMTX later than the server's clock was, or
-        beyond its log's end, shows as well that all that was in the log has been read.
+        On a busy server a TIMEOUT may be rare. A COMMTX later than the server's clock at the start, or
+        beyond its log's end, also proves that everything in the log at the start has been read.
         """
         commits = np.flatnonzero(ends.is_commit)[:1]  # a run of a search has one end at most
         if not len(commits) or not self._has_all_ended():

@@ -1,8 +1,8 @@
-"""The ends (COMMTX, RBTX) within one run of records, as columns, and the pair valid at each.
+"""The ends (COMMTX, RBTX) within one run of records, as columns, and the pair at each.
 
-Rule: works on one run only and remembers nothing. Short transactions are entered all at once, long
-and headless ones by the assembler one by one; there are few of these. A pair is formed here,
-where its record passes, and never from what is open later (docs/design.md, section 5).
+Rule: works on one run and keeps no state. Short transactions are added in bulk, long and headless ones
+one by one by the assembler; there are few of these. A pair is formed when its record passes, never from
+transactions that are open later (docs/design.md, section 5).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Ends:
     Attributes:
         places: where they are in the block.
         spans_ended: which span each of them ends.
-        begin_sequence_numbers: of the transaction that ends; `_NEVER` where none was seen.
-        row_counts: how many rows are to be delivered, if it committed.
+        begin_sequence_numbers: of the transaction that ends; `_NEVER` if its BEGINTX was not read.
+        row_counts: the number of rows to deliver, if it committed.
         long: the long transactions among those that end, by their number here.
         abandoned: for each abandoned transaction, the place of the BEGINTX that reused its id, and the
             sequence number of its own BEGINTX.
         commits, restarts: the pair that is valid once an end has passed.
-        shown_restarts: the restart positions by what the stream has shown, without the bound.
+        shown_restarts: the restart positions without the bound.
     """
 
     block: RecordBlock
@@ -58,7 +58,7 @@ class Ends:
 
     @classmethod
     def of(cls, block: RecordBlock, spans: Spans) -> Ends:
-        """Return the ends of spans as if each were whole; `close` and `close_headless` correct that."""
+        """Return the ends of spans as if all were whole; `close` and `close_headless` correct that."""
         closing = np.flatnonzero(spans.closes)
         closing = closing[np.argsort(spans.order[spans.ends[closing] - 1])]
         places = spans.order[spans.ends[closing] - 1]
@@ -82,14 +82,14 @@ class Ends:
 
     @property
     def has_begun(self) -> Bits:
-        """Which ends are not of headless transactions."""
+        """Which ends do not belong to headless transactions."""
         begun: Bits = self.begin_sequence_numbers != _NEVER
         return begun
 
     def is_new(self, count: int, commit: int) -> Bits:
         """Return which of the first `count` are commits above all before them, and above `commit`.
 
-        Others were delivered before a resume.
+        The others were delivered before a resume.
         """
         before = np.full(count, commit)
         before[1:] = self.commits[: count - 1]
@@ -97,7 +97,7 @@ class Ends:
         return is_above & self.is_commit[:count] & self.has_begun[:count]
 
     def first_falling_commit(self, previous: int) -> int | None:
-        """Return the number of the first COMMTX that is not above all before it, if there is one."""
+        """Return the index of the first COMMTX that is not above all earlier ones, if any."""
         commits = np.flatnonzero(self.is_commit)
         numbers = self.sequence_numbers[commits]
         before = np.maximum.accumulate(np.append(previous, numbers[:-1]))
@@ -105,12 +105,12 @@ class Ends:
         return int(commits[falls[0]]) if len(falls) else None
 
     def close_headless(self, number: int) -> None:
-        """Mark an end as that of a transaction whose BEGINTX was not seen."""
+        """Mark an end as that of a transaction whose BEGINTX was not read."""
         self.begin_sequence_numbers[number] = _NEVER
         self.row_counts[number] = 0
 
     def close(self, number: int, ended: LongTransaction) -> None:
-        """Enter the long transaction that an end closes."""
+        """Set the long transaction that an end closes."""
         self.long[number] = ended
         self.begin_sequence_numbers[number] = ended.begin.sequence_number
         self.begin_times[number] = ended.begin.begin_time
@@ -120,18 +120,19 @@ class Ends:
     def form_pairs(
         self, previous: Position, still_open: int | None, shown_restart: int, bound: int
     ) -> None:
-        """Form the pair that is valid at each end: the highest COMMTX so far, the lowest BEGINTX open.
+        """Form the pair at each end: the highest COMMTX so far, and the lowest open BEGINTX.
 
-        Open at an end is what ends later in this run, or not in it at all. Some of what ends later
-        began only after this end, but then its BEGINTX lies above it and does not count: so one running
-        minimum from the right finds the lowest (decision 0006). Where nothing is open, a new session
-        may begin at the end itself. Restarts never move back.
+        Transactions that end later in this run, or not in it, are open at an end. Some of those
+        began only after this end, but then their BEGINTX is above it and does not matter: so one
+            running
+        minimum from the right finds the lowest (decision 0006). If none is open, a new session
+        may start at the end itself. Restart positions never move back.
 
         Args:
             previous: the pair before the first of them.
             still_open: the lowest BEGINTX of the transactions that none of them ends.
-            shown_restart: the restart position before them, by what the stream has shown alone.
-            bound: what a server that hides beginnings allows at most (decision 0103).
+            shown_restart: the restart position before them, without the bound.
+            bound: the maximum restart position on a server that hides BEGINTX records (decision 0103).
         """
         later = np.full(len(self), _NEVER if still_open is None else still_open)
         later[:-1] = self.begin_sequence_numbers[1:]
@@ -148,13 +149,13 @@ class Ends:
     def position(
         self, number: int, unseen: tuple[int, ...], last_delivered: DeliveredCommit | None = None
     ) -> Position:
-        """Return the pair that is valid at an end."""
+        """Return the position at an end."""
         return Position(int(self.commits[number]), int(self.restarts[number]), unseen, last_delivered)
 
     def transactions(
         self, delivered: Integers, unseen: tuple[int, ...], with_bounds: bool
     ) -> CommittedTransactions:
-        """Return the transactions of some of the ends, all of them commits, with their rows."""
+        """Return the transactions of some ends, all of them commits, with their rows."""
         return CommittedTransactions(
             self.transaction_ids[delivered],
             self.user_ids[delivered],
@@ -169,7 +170,7 @@ class Ends:
         )
 
     def _rows(self, delivered: Integers, with_bounds: bool) -> Iterator[Piece]:
-        """Yield the rows of transactions in their order; short ones between two long ones at once."""
+        """Yield the rows of transactions in order; short ones between two long ones are joined."""
         long = [n for n, end in enumerate(delivered.tolist()) if end in self.long]
         at = 0
         for number in [*long, len(delivered)]:

@@ -1,7 +1,7 @@
-"""Transactions that began before the stream: their ids, until each has ended or its id is used again.
+"""The ids of transactions that began before the stream, until each has ended or its id is reused.
 
-Rule: they are left out whole, since their beginning was not captured. Thousands may be open at a start:
-ids are kept in order, so that an end costs a search and one copy of the ids, not a new sort of them.
+Rule: they are skipped completely, since their beginning was not captured. Thousands may be open at a
+start: ids are sorted, so that an end costs one search and one copy of the ids.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class UnseenTransactions:
 
     Args:
         ids: of the transactions that were open when the stream began.
-        log_end: where and when the log ended then; zeros if that is not known.
+        log_end: position and time of the log's end at that moment; zeros if unknown.
 
     Attributes:
-        ids: all of them, in their order, as positions carry them.
+        ids: all of them, sorted, as in positions.
     """
 
     def __init__(self, ids: Iterable[int], log_end: LogEnd = UNKNOWN_END) -> None:
@@ -40,7 +40,7 @@ class UnseenTransactions:
     def begin_block(self, block: RecordBlock) -> None:
         """Check a block for a late BEGINTX: some servers withhold it until the first captured row.
 
-        It may belong to an older transaction although newer ones have begun meanwhile.
+        It may belong to an older transaction although newer ones have begun in the meantime.
         """
         self._has_late_begin = False
         if self._has_passed and len(self._listed) and self._log_end.position:
@@ -50,7 +50,7 @@ class UnseenTransactions:
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether a BEGINTX on one of the first ids may lie before the stream's beginning."""
+        """Whether a BEGINTX with one of the first ids may be older than the stream."""
         return bool(len(self._listed)) and (self._has_late_begin or not self._has_passed)
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class UnseenTransactions:
         return place < len(self.ids) and self.ids[place] == transaction_id
 
     def add(self, transaction_id: int) -> None:
-        """Add a transaction that shows records, but no BEGINTX."""
+        """Add a transaction that has records but no BEGINTX."""
         if transaction_id not in self:
             place = bisect_left(self.ids, transaction_id)
             self.ids = (*self.ids[:place], transaction_id, *self.ids[place:])
@@ -77,7 +77,7 @@ class UnseenTransactions:
     def close(self, transaction_id: int, end_number: int, *, has_started: bool) -> bool:
         """Remove a transaction that ends without a BEGINTX; return whether it is older than the stream.
 
-        One that ends below the start offset is older too: a session may begin a little below that.
+        One that ends below the start offset is older too: a session may start a little below that.
         """
         has_ended_before = has_started and end_number < self._log_end.position
         was_unseen = transaction_id in self or has_ended_before
@@ -85,7 +85,7 @@ class UnseenTransactions:
         return was_unseen
 
     def discard_all(self, transaction_ids: Integers) -> None:
-        """Remove several."""
+        """Remove several transactions."""
         for transaction_id in transaction_ids[self.has(transaction_ids)].tolist():
             self.discard(transaction_id)
 
@@ -102,11 +102,11 @@ class UnseenTransactions:
     def without_begins_before_the_stream(self, run: Run) -> Run:
         """Remove the BEGINTX records of older transactions; an end in the run must be its last record.
 
-        A session begins a page before the log's end. A transaction that began in that page and was open
-        when the stream began may have changed rows before full row logging was on, and must not pass
-        for whole. The previous or the next owner of its id may be in that page too: the previous one
-        has ended, and begins no more; the next has begun later by the server's clock, unless it was in
-        the same second.
+        A session starts a page before the log's end. A transaction that began in that page and was open
+        when the stream started may have changed rows before full row logging was on, and must not count
+        as whole. The previous or the next owner of its id may be in that page too: the previous one has
+        ended and does not begin again; the next began later by the server's clock, unless it was in the
+        same second.
         """
         block, of_run = run.block, slice(run.first, run.end)
         is_begin = block.raw.kinds[of_run] == _BEGINTX

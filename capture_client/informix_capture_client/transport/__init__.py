@@ -1,6 +1,6 @@
-"""Connections to a server: ODBC, Informix's own protocol, and a recorder around either.
+"""Connections to a server: ODBC, the SQLI protocol, and a recorder for either.
 
-Rule: a transport moves statements, answers and bytes; it knows nothing of capture.
+Rule: a transport transfers statements, results and bytes; it does not depend on capture.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a capture session needs from a connection, and nothing more.
+"""The interface that a capture session needs from a connection.
 
-Rule: whoever implements this translates its driver's errors into ours, so that nothing above ever
-sees an SQLSTATE it has to interpret.
+Rule: implementations translate their driver's errors into this project's, so that callers never have to
+interpret an SQLSTATE.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLACE = re.compile(r"(?P<host>[^:\[\]\s]+|\[[0-9A-Fa-f:.%\w]+\])(?::(?P<port>\d
 
 
 def addresses(host: str, port: int) -> list[tuple[str, int]]:
-    """Read a host, or a list of hosts with or without ports, in the order to try them.
+    """Parse a host, or a list of hosts with or without ports, in the order to try them.
 
     >>> addresses("a,b:9089,[::1]:9090", 9088)
     [('a', 9088), ('b', 9089), ('::1', 9090)]
@@ -43,8 +43,8 @@ def addresses(host: str, port: int) -> list[tuple[str, int]]:
         number = int(match["port"] or port) if match else 0
         if match is None or not 0 < number < 1 << 16:
             raise BadOption(
-                "option 'host' is no host, and no list of them.",
-                "Write host, or host:port,host:port; an IPv6 address of a list in brackets.",
+                "option 'host' is not a host or a list of hosts.",
+                "Write host, or host:port,host:port, with IPv6 addresses of a list in brackets.",
                 option="host",
             )
         found.append((match["host"].strip("[]"), number))
@@ -53,17 +53,17 @@ def addresses(host: str, port: int) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings:
-    """Where to connect and as whom.
+    """The address, database, user and connection options.
 
     `host` may be a list, `a:9088,b`, of which `port` is the default, where a transport tries several.
-    `server` is the server's name (DBSERVERNAME), not a host. `extra` is passed on to the driver's
-    connection string untouched. `db_locale` may be empty: then the driver's default applies,
-    which live servers refuse for most databases. With `authentication` "trusted" no
-    password is sent: the server takes the user that the operating system names, if it trusts this
-    host; `user` is that one's name then, which a driver finds by itself.
-    Statements are handed to a transport in Informix's words; it sends them in its dialect's.
-    `connect_timeout_seconds` limits each answer until the database is open, and
-    `login_timeout_seconds` all of them together, from the first packet to one host of the list.
+    `server` is the server's name (DBSERVERNAME), not a host. `extra` is appended to the driver's
+    connection string unchanged. `db_locale` may be empty: then the driver's default applies, which live
+    servers reject for most databases. With `authentication` "trusted" no password is sent: the server
+    accepts the operating-system user, if it trusts this host; `user` is then that user's name, which a
+    driver determines by itself. Statements are passed to a transport in Informix's dialect; it
+    translates them to its own. `connect_timeout_seconds` limits each response until the database is
+    open, and `login_timeout_seconds` all of them together, from the first packet to one host of the
+    list.
     """
 
     host: str
@@ -87,12 +87,12 @@ class ConnectionSettings:
 
     @property
     def address(self) -> str:
-        """Where to connect, for messages."""
+        """The address, for messages."""
         return ",".join(f"{host}:{port}" for host, port in addresses(self.host, self.port))
 
 
 def check_integer(value: int, bits: int = 64) -> int:
-    """Return the value if it fits; ctypes would cut it off without a word."""
+    """Return the value if it fits; ctypes would truncate it silently."""
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise BadOption(f"The number {value} does not fit into {bits} bits.")
     return int(value)  # a bool becomes 0 or 1
@@ -101,16 +101,16 @@ def check_integer(value: int, bits: int = 64) -> int:
 class Transport(Protocol):
     """A connection that can run statements and read a capture session.
 
-    Every method raises `ConnectionLost` when the connection breaks, `AccessRefused` when a right is
+    Every method raises `ConnectionLost` if the connection breaks, `AccessRefused` if a privilege is
     missing and `ServerRefused` for any other error the server reports.
     """
 
     def call(self, statement: str, *arguments: Argument) -> int:
-        """Execute a function and return the one integer that it answers with."""
+        """Execute a function and return its single integer result."""
         ...
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
-        """Run a query and return all its rows; every value as text, NULL as None.
+        """Run a query and return all its rows, with every value as text and NULL as None.
 
         Raises:
             ProtocolViolation: they take more memory than `MOST_RESULT_BYTES`.
@@ -129,19 +129,19 @@ class Transport(Protocol):
 
 
 def single_integer(rows: list[Row]) -> int:
-    """Return the one integer of a function's answer."""
+    """Return the single integer of a function's result."""
     text = rows[0][0] if rows and rows[0] else None
     try:
         return int(text or "")
     except ValueError:
         raise ServerRefused(
-            f"A function answered with {text!r} where an integer is due.",
-            "Check that the statement calls a function that returns one.",
+            f"A function returned {text!r} instead of an integer.",
+            "Check that the statement calls a function that returns an integer.",
         ) from None
 
 
 def check_read(session_id: int, max_bytes: int) -> None:
-    """Refuse what no driver can be asked: ifx_lo_read takes a 32-bit id and at most 2 GB."""
+    """Check the limits of ifx_lo_read: a 32-bit session id, and at most 2 GB."""
     check_integer(session_id, bits=32)
     if not 1 <= max_bytes < 1 << 31:
-        raise BadOption(f"A read of {max_bytes} bytes is impossible.", "Ask for 1 B to 2 GB.")
+        raise BadOption(f"A read of {max_bytes} bytes is not possible.", "Use 1 byte to 2 GB.")

@@ -1,8 +1,7 @@
-"""Answers to our own queries, checked before a value of them is used.
+"""Run queries and check their results before values are used.
 
-Rule: a server that answers with other columns, or with a text where a number is due, gets a
-`ProtocolViolation` that names statement and column; nothing above these functions reads a number out of
-a row by itself.
+Rule: unexpected columns, or a text instead of a number, raise a `ProtocolViolation` that names
+statement and column. Callers parse numbers of a row only with these functions.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ _SELECTED = re.compile(r"SELECT (.+?) FROM ")
 _BETWEEN_COLUMNS = re.compile(r", (?![^(]*\))")  # not within dbinfo('version', 'full')
 _SHOWN_CHARACTERS = 40
 _SHOWN_OF_STATEMENT = 200  # the rest may be a hundred question marks
-_REMEDY = "Check that host, port and server name an Informix server, and report its version."
+_REMEDY = "Check that host, port and server name an Informix server; if so, report its version."
 MOST_32_BITS = (1 << 32) - 1
 _MOST = (1 << 63) - 1
 
 
 def checked_rows(transport: Transport, statement: str, *arguments: Argument) -> list[Row]:
-    """Run a query and return its rows, each with as many values as the statement names columns.
+    """Run a query and return its rows, each with one value per column of the statement.
 
     Raises:
         ProtocolViolation: a row has more or fewer; and as `Transport.rows` does.
@@ -34,8 +33,8 @@ def checked_rows(transport: Transport, statement: str, *arguments: Argument) -> 
     for row in rows:
         if count and len(row) != count:
             raise ProtocolViolation(
-                f"The server answered {statement[:_SHOWN_OF_STATEMENT]!r} with {len(row)} columns"
-                f" where {count} are due.",
+                f"The server returned {len(row)} columns for {statement[:_SHOWN_OF_STATEMENT]!r}"
+                f" instead of {count}.",
                 _REMEDY,
             )
     return rows
@@ -43,7 +42,7 @@ def checked_rows(transport: Transport, statement: str, *arguments: Argument) -> 
 
 @cache
 def selected_columns(statement: str) -> tuple[str, ...]:
-    """Return the columns that a SELECT names; none of one that selects `*`, or of anything else.
+    """Return the columns that a SELECT names; empty for `*` and for other statements.
 
     >>> selected_columns("SELECT uniqid, dbinfo('version', 'full') FROM t WHERE a = ?")
     ('uniqid', "dbinfo('version', 'full')")
@@ -53,10 +52,10 @@ def selected_columns(statement: str) -> tuple[str, ...]:
 
 
 def integer(value: str | None, statement: str, column: str, most: int = _MOST) -> int:
-    """Return the number that a column of an answer holds, with blanks around it or not; NULL is 0.
+    """Return the integer in a column of a result, ignoring blanks; NULL is 0.
 
     Raises:
-        ProtocolViolation: it is no whole number, or further from 0 than `most`.
+        ProtocolViolation: it is not an integer, or its magnitude is above `most`.
     """
     try:
         number = int(value or 0)
@@ -68,7 +67,7 @@ def integer(value: str | None, statement: str, column: str, most: int = _MOST) -
 
 
 def integers(row: Row, statement: str, most: int = _MOST) -> tuple[int, ...]:
-    """Return the numbers of a row that holds nothing else; see `integer`."""
+    """Return the values of a row of integers; see `integer`."""
     columns = selected_columns(statement)
     return tuple(
         integer(value, statement, name, most) for value, name in zip(row, columns, strict=True)
@@ -76,10 +75,10 @@ def integers(row: Row, statement: str, most: int = _MOST) -> tuple[int, ...]:
 
 
 def real(value: str | None, statement: str, column: str) -> float:
-    """Return the number that a column of type FLOAT holds; NULL is 0.
+    """Return the number in a FLOAT column; NULL is 0.
 
     Raises:
-        ProtocolViolation: it is none that is finite.
+        ProtocolViolation: it is not a finite number.
     """
     try:
         number = float(value or 0)
@@ -93,6 +92,6 @@ def real(value: str | None, statement: str, column: str) -> float:
 def _no_number(value: str | None, statement: str, column: str) -> ProtocolViolation:
     shown = (value or "")[:_SHOWN_CHARACTERS]
     return ProtocolViolation(
-        f"The server answered {statement!r} with {shown!r} in column {column}, where a number is due.",
+        f"The server returned {shown!r} in column {column} of {statement!r} instead of a number.",
         _REMEDY,
     )

@@ -1,12 +1,12 @@
-"""The one door through which a driver's errors leave a transport as ours.
+"""Translate the errors of a driver or server into this project's exceptions.
 
-Rule: a transport raises `OdbcFailure` with whatever diagnostics it was given; only `Door` turns
-that into one of our exceptions, and it decides by the tables below. Every diagnostic is kept in
-full, and the password is cut out of the texts; a long text is cut only where it is shown.
+Rule: a transport raises `OdbcFailure` with all diagnostics that it received. Only `Door` translates it,
+using the tables below. Every diagnostic is kept in full, with the password removed; a long text is
+shortened only in the message.
 
-Order of judgement: the native code first, of all records, then SQLSTATE. The Informix number is the
-more exact of the two: the driver reports very different causes under HY000, and -951 (password) and
--908 (nobody listens) both arrive as 08004 or 08001 depending on the driver's release.
+The native codes of all records are checked first, then the SQLSTATEs. The Informix number is more
+specific: the driver reports very different causes under HY000, and -951 (password) and -908 (no
+listener) both arrive as 08004 or 08001, depending on the driver's release.
 
 Sources: "Informix error messages" (finderr) for the native codes, "Map SQLSTATE values to Informix
 error messages" in the ODBC Driver Programmer's Manual for -11xxx and the states.
@@ -38,18 +38,18 @@ from informix_capture_client.transport.keywords import SECRET_PAIR, read_keyword
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One diagnostic record: `native` is Informix's own number, or the driver's (-11xxx).
+    """A diagnostic record: `native` is the Informix error number, or the driver's (-11xxx).
 
     Attributes:
-        argument: what the server put into our own sentence about `native`, empty if nothing; None where
-            the text is a driver's.
+        argument: the server's word in our text of `native`, empty if none; None if
+            the text is from a driver.
     """
 
     sqlstate: str
     native: int
     text: str
     argument: str | None = None
-    is_without_tls: bool = False  # whether something answered, and no TLS could be begun with it
+    is_without_tls: bool = False  # whether a peer answered but did not start TLS
 
 
 class OdbcFailure(Exception):
@@ -62,7 +62,7 @@ class OdbcFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a diagnostic means: which exception, why, and what to do; `{...}` are filled in."""
+    """The meaning of a diagnostic: exception, cause and remedy; `{...}` are placeholders."""
 
     kind: type[InformixCdcError]
     cause: str
@@ -89,14 +89,15 @@ _UNREACHABLE = Verdict(
 )
 _WITHOUT_TLS = Verdict(
     AccessRefused,
-    "A server answers at {address}, but TLS cannot be begun with it",
-    "Give the port of a listener with protocol onsocssl; for one without TLS set encryption=none.",
+    "The server at {address} answers, but does not start TLS",
+    "Set option port to a listener with protocol onsocssl; for a listener without TLS set"
+    " encryption=none.",
     True,
 )
 _WRONG_SERVER = Verdict(
     AccessRefused,
-    "The database server at {address} is not called {server}",
-    "Set the server name to the server's DBSERVERNAME or one of its aliases{real_server}.",
+    "The database server at {address} is not named {server}",
+    "Set option server to the server's DBSERVERNAME or one of its aliases{real_server}.",
 )
 _WRONG_USER = Verdict(
     AccessRefused, "{server} at {address} refused user {user}", "Check user and password."
@@ -104,7 +105,7 @@ _WRONG_USER = Verdict(
 _NOT_TRUSTED = Verdict(
     AccessRefused,
     "{server} at {address} does not trust this host and user {user}",
-    "Name both in the file of the server's REMOTE_SERVER_CFG (docs/security.md), or set"
+    "Add both to the file that the server's REMOTE_SERVER_CFG names (docs/security.md), or set"
     " authentication=password.",
 )
 _WRONG_DATABASE = Verdict(
@@ -112,55 +113,55 @@ _WRONG_DATABASE = Verdict(
     "Database {database} on {server} cannot be opened by user {user}",
     "Check the database's name and that the user has the CONNECT privilege on it.",
 )
-# CDC guide, chapter 1: only user informix captures; that DBA on it will do: docs/assumptions.md, 19
+# CDC guide, chapter 1: only user informix captures; that DBA on it suffices: docs/assumptions.md, 19
 _CDC_DATABASE_CLOSED = Verdict(
     AccessRefused,
     "The CDC database {database} on {server} cannot be opened by user {user}",
-    "Connect as user {owner}, or as {owner} on the server: {granting_capture};"
-    " if the database is missing: ${home}/etc/syscdcv1.sql makes it.",
+    "Connect as user {owner}, or run as {owner} on the server: {granting_capture};"
+    " if the database does not exist, ${home}/etc/syscdcv1.sql creates it.",
 )
 _NO_RIGHT = Verdict(
     AccessRefused,
-    "User {user} may not do this in database {database} on {server}",
-    "Connect as user {owner}, or grant the privilege; for a cdc_ function, as {owner}:"
-    " {granting_capture}, or, if it is missing, run"
+    "User {user} lacks a privilege in database {database} on {server}",
+    "Connect as user {owner}, or grant the privilege; for a cdc_ function, run as {owner}:"
+    " {granting_capture}, or, if the function does not exist, run"
     " ${home}/etc/syscdcv1.sql on the server.",
 )
 _WRONG_LOCALE = Verdict(
     BadOption,
-    "Database {database} on {server} is of another code set than DB_LOCALE={db_locale}",
-    "In sysmaster, SELECT dbs_collate FROM sysdbslocale WHERE dbs_dbsname = '{database}' says which."
-    " Option dbLocale names that of the captured database; leave it out, and the server is asked.",
+    "Database {database} on {server} does not have the code set of DB_LOCALE={db_locale}",
+    "Omit option dbLocale: the locale is then read from the server. To see the database's locale, run"
+    " in sysmaster: SELECT dbs_collate FROM sysdbslocale WHERE dbs_dbsname = '{database}'",
 )
 _NO_LOCALE = Verdict(
     BadOption,
-    "DB_LOCALE={db_locale} and CLIENT_LOCALE={client_locale} do not open {database} on {server}",
-    "Name locales that driver and server have files of, in their gls folders: options dbLocale and"
-    " clientLocale; en_us.utf8 is one that they come with.",
+    "Database {database} on {server} cannot be opened with DB_LOCALE={db_locale} and"
+    " CLIENT_LOCALE={client_locale}",
+    "Set options dbLocale and clientLocale to locales that are installed in the gls folders of both"
+    " driver and server, such as en_us.utf8.",
 )
 _BAD_STRING = Verdict(
     AccessRefused,
     "No connection to {server} at {address}",
-    "The driver says so of a connection string that it does not take, and it rejects keywords that it"
-    " does not know: look at option connectionString, and see that option driver names the {product}"
-    " driver.",
+    "The driver rejected the connection string; it does not accept unknown keywords. Check option"
+    " connectionString, and that option driver names the {product} driver.",
 )
 _NOT_CONNECTED = Verdict(
     AccessRefused,
     "No connection to {server} at {address}",
-    "Look the number up with finderr; see that option driver names the {product} driver, and look at"
-    " option connectionString: the driver rejects keywords that it does not know.",
+    "Look up the number with finderr. Check that option driver names the {product} driver, and check"
+    " option connectionString: the driver rejects unknown keywords.",
 )
 _NO_RIGHT_IN_CDC = Verdict(
     AccessRefused,
-    "User {user}, connected to database {database} on {server}, has no right on a database that a"
+    "User {user}, connected to database {database} on {server}, may not access a database that a"
     " statement names",
-    "Connect as user {owner}, or as {owner}: {granting_capture}",
+    "Connect as user {owner}, or run as {owner}: {granting_capture}",
 )
 _NO_DRIVER = Verdict(
     BadOption,
     "The ODBC driver manager found no driver",
-    "Add DRIVER=<path of the {product} driver> to the extra connection string.",
+    "Add DRIVER=<path of the {product} driver> to option connectionString.",
 )
 _REFUSED = Verdict(ServerRefused, "{server} refused a statement", "")
 
@@ -189,7 +190,7 @@ _BY_NATIVE: dict[int, Verdict] = {
     -23197: _WRONG_LOCALE,  # database locale information mismatch
 }
 
-# what means "wrong address" while connecting, and "the server went away" afterwards
+# codes that mean "wrong address" while connecting and "connection lost" afterwards
 _BY_NATIVE_CONNECTING: dict[int, Verdict] = {
     **dict.fromkeys(_ARE_LOSSES, _LOST_AT_LOGIN),
     -908: _UNREACHABLE,  # attempt to connect to database server failed
@@ -224,12 +225,12 @@ _BY_STATE_CONNECTED: dict[str, Verdict] = {
     "HYT00": _SILENT,
     "HYT01": _SILENT,
     "S1T00": _SILENT,
-    "08": _LOST,  # 08S01, 08003 and whatever else: there is no connection any more
+    "08": _LOST,  # 08S01, 08003 and others: the connection is closed
 }
 
 
 def verdict_of(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
-    """Say what a failure means; `connected` tells whether the connection had been established."""
+    """Return the verdict for a failure; `connected` is True once the connection was established."""
     if any(each.is_without_tls for each in diagnostics):
         return _WITHOUT_TLS
     by_native = _BY_NATIVE | (_BY_NATIVE_CONNECTED if connected else _BY_NATIVE_CONNECTING)
@@ -241,17 +242,17 @@ def verdict_of(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict
     ]
     return min(
         (verdict for verdict in candidates if verdict is not None),
-        key=lambda verdict: verdict is _BAD_STRING,  # whatever says more goes before
+        key=lambda verdict: verdict is _BAD_STRING,  # any more specific verdict goes first
         default=_REFUSED if connected else _NOT_CONNECTED,
     )
 
 
 _HIDDEN = "***"
-_MOST_SHORT = 4  # characters of a password that may stand in any sentence
+_MOST_SHORT = 4  # characters of a password that may occur in an ordinary sentence
 
 
 class Scrubber:
-    """Cuts the password, and the value of any keyword that holds a secret, out of a text."""
+    """Removes the password, and the value of every secret keyword, from a text."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
         in_extra = [each.value for each in read_keywords(settings.extra) if each.is_secret]
@@ -268,7 +269,7 @@ class Scrubber:
         return text
 
     def whole(self, text: str) -> str:
-        """Return the text without the secrets that are neither short nor a mere word or number."""
+        """Return the text without the secrets that are longer than four characters and mixed."""
         for secret in self._secrets:
             if len(secret) > _MOST_SHORT and not (secret.isalpha() or secret.isdigit()):
                 text = text.replace(secret, _HIDDEN)
@@ -276,7 +277,7 @@ class Scrubber:
 
 
 class Translator:
-    """Turns diagnostics into the exception an operator can act on."""
+    """Translates diagnostics into an exception with a remedy."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
         self._names = {
@@ -291,11 +292,11 @@ class Translator:
         self._dialect = settings.dialect
 
     def error(self, diagnostics: Sequence[Diagnostic], *, connected: bool) -> InformixCdcError:
-        """Build the exception, with all that the driver said as its `answer`."""
+        """Return the exception, with all diagnostics as its `answer`."""
         records = [self._scrubbed(each) for each in diagnostics] or [_NO_DIAGNOSTIC]
         verdict = verdict_of(records, connected=connected)
         if verdict is _WRONG_DATABASE and self._names["database"] == CDC_DATABASE:
-            verdict = _CDC_DATABASE_CLOSED  # the name is ours, and so the user's right is what is wrong
+            verdict = _CDC_DATABASE_CLOSED  # the name is fixed, so the user's privilege is missing
         cause = verdict.cause.format(**self._names)
         real_server = _real_server(records, self._names["server"])
         granting = command_granting_capture(self._names["user"])
@@ -315,15 +316,15 @@ class Translator:
         )
 
     def without_password(self, error: InformixCdcError) -> InformixCdcError:
-        """Cut the password out of an error that quotes what a server said: PAM, a name, a host.
+        """Remove the password from an error that quotes text of a server: PAM, a name, a host.
 
-        Not one that may be a word or a number of our own sentences: the gap would tell what it is.
+        A password that may be a word or number of our own sentence stays: the gap would reveal it.
         """
         error.message = self._scrub.whole(error.message)
         return error
 
     def _scrubbed(self, record: Diagnostic) -> Diagnostic:
-        """Cut secrets out of what others said: a word cut out of our own sentences would be told."""
+        """Remove secrets from quoted text only: a gap in our own sentences would reveal the word."""
         if record.argument is None:
             return replace(record, text=self._scrub(record.text))
         if self._scrub(record.argument) == record.argument:
@@ -336,7 +337,7 @@ _SERVER_IN_TEXT = re.compile(r"sqlerrm\(([^)]*)\)")
 
 
 def _real_server(records: Iterable[Diagnostic], asked_for: str) -> str:
-    """Return a server's own name for a remedy, if it is in what the driver said."""
+    """Return the server's real name for a remedy, if the driver's text contains it."""
     found = (match[1].strip() for each in records if (match := _SERVER_IN_TEXT.search(each.text)))
     return next((f": here {name}" for name in found if name and name != asked_for), "")
 
@@ -347,7 +348,7 @@ _PREFIXES = re.compile(r"^(\[[^\]]*\]\s*)+")
 
 
 def _joined(records: Iterable[Diagnostic]) -> str:
-    """Join what the records say, cut, without the driver's `[vendor][driver]` prefixes."""
+    """Join the records' texts, shortened, without the driver's `[vendor][driver]` prefixes."""
     return "; ".join(
         f"{_shown(_PREFIXES.sub('', each.text).strip())} [{each.sqlstate}] ({each.native})"
         for each in records
@@ -361,11 +362,11 @@ def _shown(text: str) -> str:
 
 
 class Door:
-    """Guards a connection: entered by every public call of a transport.
+    """Context manager that every public call of a transport enters.
 
-    Going in, it refuses a connection that is closed or that came over a fork, and waits for its
-    turn: freeing a statement that another thread is still inside of crashes the process. Going out,
-    it translates.
+    On entry, it rejects a connection that is closed or inherited by a fork, and waits until no other
+    thread uses the connection: freeing a statement that another thread is executing crashes the
+    process. On exit, it translates errors.
     """
 
     def __init__(self, settings: ConnectionSettings) -> None:
@@ -385,7 +386,7 @@ class Door:
         if self.is_foreign:
             raise ConnectionLost(
                 f"This connection belongs to process {self._process}, not to {os.getpid()}.",
-                "Open a connection in the process that uses it; none survives a fork.",
+                "Open a connection in the process that uses it: connections do not survive a fork.",
             )
         self._turn.acquire()
         if self.closed:
@@ -393,11 +394,11 @@ class Door:
             raise ConnectionLost("The connection is closed.", "Open a new one.")
 
     def enter_to_close(self, seconds: float) -> bool:
-        """Wait for the turn for so long at most, open or closed; tell whether it came."""
+        """Wait up to `seconds` for the lock, open or closed; return whether it was acquired."""
         return self._turn.acquire(timeout=seconds)
 
     def leave(self) -> None:
-        """Give the turn back."""
+        """Release the lock."""
         self._turn.release()
 
     def __exit__(

@@ -1,8 +1,7 @@
-"""Keywords of an ODBC connection string: cut apart, put together, and which of them hold a secret.
+"""Parse and build ODBC connection strings, and identify secret keywords.
 
-Rule: one reading for the options, for what a driver is given and for what is cut out of its words. A
-value ends at a semicolon, unless it stands in braces, within which `}}` is a brace (ODBC,
-SQLDriverConnect).
+Rule: the same parser for options, for connecting, and for removing secrets from messages. A value ends
+at a semicolon, unless it is in braces, in which `}}` is a closing brace (ODBC, SQLDriverConnect).
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ SECRET_PAIR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """A keyword with its value as it was written, braces included; not shown, as it may be a secret."""
+    """A keyword with its value as written, with braces; `repr` hides the value, which may be secret."""
 
     name: str
     written: str
 
     @property
     def value(self) -> str:
-        """What the value says."""
+        """The value without braces."""
         return _unbraced(self.written) if self.written.startswith("{") else self.written
 
     @property
     def is_secret(self) -> bool:
-        """Whether the value is nobody else's business: its name says so, or a pair within it."""
+        """Whether the value is secret, by its name or by a keyword within it."""
         return bool(_SECRET_NAME.search(self.name) or SECRET_PAIR.search(self.value))
 
     def __repr__(self) -> str:
@@ -52,17 +51,17 @@ def _unbraced(written: str) -> str:
 
 
 def braced_if_needed(value: str) -> str:
-    """Return a value as ODBC wants it written: in braces where it could be read otherwise."""
+    """Return a value in ODBC syntax, in braces if necessary."""
     if ";" in value or value.startswith("{") or value != value.strip():
         return "{" + value.replace("}", "}}") + "}"
     return value
 
 
 def read_keywords(text: str) -> list[Keyword]:
-    """Cut a connection string apart.
+    """Parse a connection string.
 
     Raises:
-        BadOption: it is none; nothing of it is quoted.
+        BadOption: it is not valid; the error does not quote it.
     """
     found, at = [], _after_blanks(text, 0, "; \t\r\n")
     while at < len(text):
@@ -78,7 +77,7 @@ def read_keywords(text: str) -> list[Keyword]:
 
 
 def _end_of_braces(text: str, begin: int) -> int:
-    """Return the place behind the brace that closes a value."""
+    """Return the index after the brace that closes a value."""
     at = begin + 1
     while True:
         close = text.find("}", at)
@@ -89,7 +88,7 @@ def _end_of_braces(text: str, begin: int) -> int:
         at = close + 2
     behind = _after_blanks(text, close + 1)
     if text[behind : behind + 1] not in ("", ";"):
-        raise _no_connection_string("has text behind a value in braces")
+        raise _no_connection_string("has text after a value in braces")
     return close + 1
 
 
@@ -107,12 +106,12 @@ def _after_blanks(text: str, at: int, blanks: str = " \t\r\n") -> int:
 def _no_connection_string(why: str) -> BadOption:
     return BadOption(
         f"option 'connectionString' {why}.",
-        "Write KEY=value;KEY=value, and a value that holds a semicolon in braces, where }} is a brace.",
+        "Write KEY=value;KEY=value. Put values with a semicolon in braces, with }} for a brace.",
         option="connectionString",
     )
 
 
 def refuse_nul(key: str, value: str) -> None:
-    """Refuse a text that would end where nobody sees it."""
+    """Reject a text with a NUL, which would truncate it."""
     if "\0" in value:
-        raise BadOption(f"The connection attribute {key} holds a NUL character.")
+        raise BadOption(f"The connection attribute {key} contains a NUL character.")

@@ -1,8 +1,8 @@
-"""What passes over connections, as events for a recording (docs/recording-format.md).
+"""Record the calls of connections as events (docs/recording-format.md).
 
-Rule: an event is a plain dictionary, handed on before the caller sees the answer; where it is kept is
-the sink's business. Of a connection's settings only the database is in it: never who connected, from
-where or with what password. Bytes of a read are kept as they came, whether we understand them or not.
+Rule: an event is a plain dictionary, passed to the sink before the call returns; the sink stores it. Of
+a connection's settings it contains only the database: no user, host or password. Bytes of a read are
+recorded unchanged, even if they cannot be parsed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Sink = Callable[[RecordedEvent], None]
 
 
 class RecordingTransport:
-    """A `Transport` that passes everything on, and tells a sink about it.
+    """A `Transport` that delegates all calls, and passes events to a sink.
 
     Args:
         inner: the connection.
-        settings: what it was opened with.
-        connection: a number that tells it from the recording's other connections.
-        sink: is given each event; what it raises ends the call.
+        settings: of the connection.
+        connection: its number among the recording's connections.
+        sink: is called with each event; its exceptions end the call.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class RecordingTransport:
         self._write(what="open", database=settings.database)
 
     def call(self, statement: str, *arguments: Argument) -> int:
-        """Execute a function and return the one integer that it answers with."""
+        """Execute a function and return its single integer result."""
         event = self._statement(statement, arguments)
         answer = self._answered(event, lambda: self._inner.call(statement, *arguments))
         self._write(**event, rows=[[str(answer)]])
         return answer
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
-        """Run a query and return all its rows; every value as text, NULL as None."""
+        """Run a query and return all its rows, with every value as text and NULL as None."""
         event = self._statement(statement, arguments)
         answer = self._answered(event, lambda: self._inner.rows(statement, *arguments))
         self._write(**event, rows=[list(row) for row in answer])
@@ -95,7 +95,7 @@ class RecordingTransport:
 
 
 def _described(error: InformixCdcError) -> RecordedEvent:
-    """Return what the driver said; an error of ours has no words of a driver."""
+    """Return the driver's diagnostics; empty for an error without them."""
     answer = error.answer or DriverAnswer("HY000", 0)
     text = answer.diagnostics[0][2] if answer.diagnostics else error.message
     return {

@@ -1,6 +1,6 @@
-"""From the payload of rows to Arrow columns, compiled once per table.
+"""Decode the payload of rows into Arrow columns, compiled once per table.
 
-Rule: every value is carried exactly or refused with its column; no per-row Python.
+Rule: every value is decoded exactly, or rejected with the name of its column; no per-row Python.
 """
 
 from __future__ import annotations

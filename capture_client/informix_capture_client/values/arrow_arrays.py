@@ -18,9 +18,9 @@ _MAX_OFFSET = 2**31 - 1  # Spark's strings have 32-bit offsets
 
 
 class BadValue(ValueError):
-    """One value of a column cannot be what the type demands; `row` is its place in the batch.
+    """A value that is not valid for its column's type; `row` is its index in the batch.
 
-    `remedy` says what a user can do, where it is not to report the value.
+    `remedy` is the advice for the user, if not to report the value.
     """
 
     def __init__(self, row: int, what: str, remedy: str = "") -> None:
@@ -31,7 +31,7 @@ class BadValue(ValueError):
 
 
 def refuse(bad: NDArray[Any], what: str) -> None:
-    """Raise `BadValue` for the first value that is not zero or false, if there is one."""
+    """Raise `BadValue` for the first value that is not zero or false, if any."""
     if np.count_nonzero(bad):  # half the cost of any(): this runs a dozen times per column
         raise BadValue(int(np.flatnonzero(bad)[0]), what)
 
@@ -56,7 +56,7 @@ def booleans(values: NDArray[Any], nulls: Bits) -> pa.Array:
 
 
 def strings(offsets: Integers, content: bytes | NDArray[np.uint8], nulls: Bits) -> pa.Array:
-    """Return text that lies back to back in `content`, which is UTF-8; one offset more than values."""
+    """Return the strings in `content`, which is UTF-8; there is one more offset than strings."""
     _require_32_bits(offsets)
     validity, count = _validity(nulls)
     buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
@@ -64,14 +64,14 @@ def strings(offsets: Integers, content: bytes | NDArray[np.uint8], nulls: Bits) 
 
 
 def retyped(values: pa.Array, arrow_type: pa.DataType, nulls: Bits) -> pa.Array:
-    """Return the same buffers as another type of the same layout, with other NULLs."""
+    """Return an array of another type with the same buffers and other NULLs."""
     validity, count = _validity(nulls)
     return pa.Array.from_buffers(arrow_type, len(nulls), [validity, *values.buffers()[1:]], count)
 
 
 def _require_32_bits(offsets: Integers) -> None:
     if len(offsets) and offsets[-1] > _MAX_OFFSET:
-        refuse(offsets[1:] > _MAX_OFFSET, "ends beyond 2 GiB of one column: decode fewer rows at once")
+        refuse(offsets[1:] > _MAX_OFFSET, "exceeds 2 GiB in one column: decode fewer rows at once")
 
 
 def pick(values: pa.Array, places: NDArray[Any] | pa.Array) -> pa.Array:
@@ -96,10 +96,10 @@ def byte_strings(
     nulls: Bits,
     arrow_type: pa.DataType = pa.binary(),  # noqa: B008 - a type is a value
 ) -> pa.Array:
-    """Return the byte strings that lie anywhere in `data`; Arrow copies each of them at once.
+    """Return byte strings at any positions in `data`; Arrow copies all of them in one call.
 
-    An index per byte would cost ten times as much. Of the array `with_gaps` every second value is
-    one of ours; those between are gaps of any length, also a negative one, and are never read.
+    An index per byte would cost ten times as much. Of the array `with_gaps` every second value is a
+    result; those between are gaps of any length, also negative, and are never read.
     """
     if lengths.sum() > _MAX_OFFSET:
         _require_32_bits(np.append(0, np.cumsum(lengths)))

@@ -1,4 +1,4 @@
-"""Read the column list that the server describes a table with.
+"""Parse the column list with which the server describes a table.
 
 Rule: the text has CREATE TABLE syntax (CDC guide, table 3-9); nothing is evaluated, only cut at
 commas outside parentheses and quotes. A type is kept as text until `column_types` compiles it.
@@ -45,7 +45,7 @@ def parse_columns(text: str) -> tuple[Column, ...]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut at commas that are in no parentheses and no quotes."""
+    """Split at commas outside parentheses and quotes."""
     depth, begin, end = 0, 0, 0
     for token in _TOKEN.finditer(text):
         if token.start() != end or depth < 0:
@@ -63,7 +63,7 @@ def _pieces(text: str) -> Iterator[str]:
 def _column(piece: str) -> Column:
     found = _NAME.match(piece)
     if not found:
-        raise ProtocolViolation(f"{piece[:_SHOWN]!r} in a column list is no column.")
+        raise ProtocolViolation(f"{piece[:_SHOWN]!r} in a column list is not a column.")
     quoted, plain = found.groups()
     name = plain if quoted is None else quoted.replace('""', '"')
     # Blanks are counted first: patterns that look for runs of them would take quadratic time.

@@ -1,7 +1,7 @@
-"""The table of types: what each Informix type is in a row and becomes in Arrow.
+"""The table of types: the layout of each Informix type in a row, and its Arrow type.
 
-Rule: everything that depends on a column's declaration is worked out once, here; a type that is not
-in the tables at the foot of this file is refused before the first row.
+Rule: everything that depends on a column's declaration is determined once, here; a type that is not in
+the tables at the end of this file is rejected before the first row.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ Raw = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class FixedType:
-    """A type with one width; `decode` gets the column's values as an array of `layout`.
+    """A type with a fixed width; `decode` gets the column's values as an array of `layout`.
 
-    `null` is what NULL looks like: a column that is nothing else is never decoded.
+    `null` is the encoding of NULL; a column with only NULLs is not decoded.
     """
 
     arrow_type: pa.DataType
@@ -70,8 +70,8 @@ class FixedType:
 class VariableType:
     """A type whose size is in the record's header; `decode` gets bytes, starts and sizes.
 
-    `null` is what NULL looks like, the prefix included. `content` reads values without a prefix, as
-    they come by other ways than the log: bytes, starts, lengths, and which are NULL.
+    `null` is the encoding of NULL, with the prefix. `content` decodes values without a prefix, from
+    sources other than the log: bytes, starts, lengths, and which are NULL.
     """
 
     arrow_type: pa.DataType
@@ -149,10 +149,10 @@ def _decode_boolean(raw: Raw) -> pa.Array:
 
 
 def _decode_handle(raw: Raw) -> pa.Array:
-    """Hand a large object's handle on as it is: its content is not in the log.
+    """Return large objects' handles unchanged; their contents are not in the log.
 
     Raises:
-        BadValue: neither a handle nor NULL: an indicator beside a locator that is not empty.
+        BadValue: neither a handle nor NULL: an indicator with a locator that is not empty.
     """
     handles = raw.copy().view(np.uint8).reshape(-1, _HANDLE_BYTES)
     nulls = np.logical_not(handles[:, _INDICATOR_BYTES:].any(axis=1))
@@ -160,9 +160,7 @@ def _decode_handle(raw: Raw) -> pa.Array:
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
         found = handles[row, :_INDICATOR_BYTES].tobytes().hex()
-        raise BadValue(
-            row, f"has a large object's indicator of {found} beside a locator that is not empty"
-        )
+        raise BadValue(row, f"has a large object's indicator {found} with a locator that is not empty")
     lengths = np.where(nulls, 0, _HANDLE_BYTES)
     return byte_strings(handles.reshape(-1), np.arange(len(raw)) * _HANDLE_BYTES, lengths, nulls)
 
@@ -232,14 +230,14 @@ def _qualified(rules: DecodeRules, kind: str, *parts: str) -> FixedType:
 def _plain(made: ColumnType) -> Make:
     def make(rules: DecodeRules, *arguments: int) -> ColumnType:
         if arguments:
-            raise ValueError("it takes no number in parentheses")
+            raise ValueError("it does not accept a number in parentheses")
         return made
 
     return make
 
 
 def _started(made: ColumnType) -> Make:
-    """A type whose number in parentheses, a first value or a precision, changes no byte of it."""
+    """A type whose number in parentheses, a start value or a precision, does not change its layout."""
     return lambda rules, ignored=0: made
 
 
@@ -301,17 +299,17 @@ _QUALIFIED_TYPES = {"datetime": _datetime, "interval": _interval}
 
 
 def compile_type(column: Column, table: str, rules: DecodeRules) -> ColumnType:
-    """Return how a column reads from a row.
+    """Return the decoder of a column's type.
 
     Raises:
-        UnsupportedColumn: the type is not in the table; names table, column and type.
+        UnsupportedColumn: the type is unknown; the error names table, column and type.
     """
     try:
         kind = _compiled(column.type_text, rules)
     except ValueError as reason:
         raise _unsupported(column, table, f": {reason}") from None
     except TypeError:
-        raise _unsupported(column, table, ": these are more numbers than it takes") from None
+        raise _unsupported(column, table, ": it has too many numbers in parentheses") from None
     if kind is None:
         raise _unsupported(column, table, "")
     return kind
@@ -328,7 +326,7 @@ def _compiled(type_text: str, rules: DecodeRules) -> ColumnType | None:
 
 
 def capturable(type_text: str) -> bool:
-    """Return whether a column of this type can be captured, large objects by their handle.
+    """Return whether a column of this type can be captured; large objects count, by their handle.
 
     >>> capturable("decimal(10,2)"), capturable("text")
     (True, False)
@@ -341,17 +339,17 @@ def capturable(type_text: str) -> bool:
 
 
 def is_large_object(type_text: str) -> bool:
-    """Return whether a column's rows hold only the handle of a value that is stored elsewhere."""
+    """Return whether a column is a BLOB or CLOB, whose rows contain only a handle."""
     return type_text in _LARGE_OBJECTS
 
 
 def is_simple_object(type_text: str) -> bool:
-    """Return whether a column is a TEXT or BYTE, of which the log has nothing."""
+    """Return whether a column is a TEXT or BYTE, which the log does not contain."""
     return type_text in ("text", "byte")
 
 
 def is_collection(type_text: str) -> bool:
-    """Return whether a column is a SET, MULTISET or LIST, behind which no column is captured."""
+    """Return whether a column is a SET, MULTISET or LIST; columns after it are not captured."""
     return type_text in _COLLECTIONS
 
 
@@ -359,7 +357,7 @@ def _unsupported(column: Column, table: str, why: str) -> UnsupportedColumn:
     return UnsupportedColumn(
         f"column {column.name} of table {table} has type {column.type_text.upper()[:200]},"
         f" which cannot be captured{why}.",
-        "Leave it out by option columns or unsupportedColumns=omit; docs/types.md lists the types.",
+        "Exclude it with option columns or unsupportedColumns=omit; docs/types.md lists the types.",
         table=table,
         column=column.name,
         type=column.type_text,

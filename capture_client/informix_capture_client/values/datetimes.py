@@ -1,6 +1,7 @@
 """Decode DATETIME of every qualifier.
 
-Rule: what names a moment or a day becomes one; any other qualifier becomes text as Informix prints it.
+Rule: qualifiers from YEAR to DAY or smaller become dates and timestamps; others become text as Informix
+prints them.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ UNIT_MICROSECONDS = {
 def _first_days() -> NDArray[np.int32]:
     """Return the first day of every month from the year 0 to 10000, in days since 1970-01-01.
 
-    A look-up in this table costs a tenth of what NumPy takes to convert a month.
+    A lookup in this table costs a tenth of NumPy's conversion of a month.
     """
     months = np.arange(-1970 * 12, (10_001 - 1970) * 12).astype("M8[M]")
     return months.astype("M8[D]").astype(np.int64).astype(np.int32)
 
 
 def _days(values: dict[str, Integers]) -> Integers:
-    """Return days since 1970-01-01, refusing what the calendar does not know."""
+    """Return days since 1970-01-01, rejecting invalid dates."""
     months = values["year"] * 12 + (values["month"] - 1)
     first_days = _first_days()
     day: Integers = values["day"] + first_days[months]
@@ -61,6 +62,6 @@ def decode_timestamp(raw: NDArray[Any], reader: FieldReader) -> pa.Array:
 
 
 def decode_field_text(raw: NDArray[Any], reader: FieldReader) -> pa.Array:
-    """Decode a DATETIME that is no date as the text that Informix prints, `07:05`."""
+    """Decode another DATETIME as the text that Informix prints, such as `07:05`."""
     number, values = reader.read(raw)
     return print_fields(values, reader.qualifier, number.nulls)

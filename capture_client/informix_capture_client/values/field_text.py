@@ -1,13 +1,13 @@
 """Print the fields of DATETIME and INTERVAL as Informix prints them, whole columns at a time.
 
-Rule: every value is written at one width; then each is cut out of its row, an interval without the
-zeros in front of its leading field.
+Rule: every value is written with the same width; then each is cut out, an interval without the leading
+zeros of its first field.
 
     year to month  2024-01    hour to fraction(2)  07:05:00.25    interval day to second  -3 04:05:06
     fraction to fraction(4)  .1250    interval fraction to fraction(2)  -.05
 
-That a value which begins with FRACTION has its point in front is IBM's way: its JDBC driver prints an
-INTERVAL so, and does not read one without it (docs/assumptions.md).
+A value that begins with FRACTION has a leading point, as in IBM's JDBC driver, which prints an INTERVAL
+so and does not parse one without it (docs/assumptions.md).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _write_digits(sheet: NDArray[np.uint8], value: Integers) -> None:
 
 
 def _digits_of(value: Integers) -> Integers:
-    """Return how many digits each number has, at least one."""
+    """Return the number of digits of each number, at least one."""
     digits = np.ones(len(value), np.int64)
     for power in range(1, 9):
         digits += value >= 10**power

@@ -1,6 +1,6 @@
-"""Decode floating DECIMAL(p), whose point may be anywhere.
+"""Decode floating DECIMAL(p), whose decimal point may be anywhere.
 
-Rule: exact text, without an exponent, is the one form; a double is read from it.
+Rule: values are decoded to exact text without an exponent; a double is parsed from it.
 
     sheet row    -  0 0 0 1 2 3 4  .  5 0 0 0      whole pairs, the point, pairs of the fraction
     cut out         ^ begins here: -1234.5
@@ -67,7 +67,7 @@ def _sheet(words: tuple[PackedWords, ...], whole: int, fraction: int) -> NDArray
 def decode_double(raw: NDArray[Any], packing: Packing) -> pa.Array:
     """Decode floating DECIMAL(p) as the nearest double.
 
-    None can be beyond a double's range: DECIMAL ends at 1e126, and at 1e-130 on the small side.
+    All values are in a double's range: DECIMAL ranges from 1e-130 to 1e126.
     """
     return decode_floating(raw, packing).cast(pa.float64())
 

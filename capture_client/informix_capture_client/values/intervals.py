@@ -1,7 +1,6 @@
 """Decode INTERVAL of both families and every qualifier.
 
-Rule: typed, a value is exact or refused by name; as text, it is what Informix prints, without the
-blanks in front.
+Rule: a typed value is exact or rejected; a text is what Informix prints, without leading blanks.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def decode_months(raw: NDArray[Any], reader: FieldReader) -> pa.Array:
     """Decode an INTERVAL of the YEAR TO MONTH family as a number of months.
 
     Raises:
-        BadValue: there are more months than an INT holds; shows the value.
+        BadValue: there are more months than fit in an INT; shows the value.
     """
     number, values = reader.read(raw)
     none = np.zeros(len(raw), np.int64)

@@ -1,11 +1,11 @@
-"""Decode the rows of many tables at once: by type, not by table.
+"""Decode the rows of many tables together: by type, not by table.
 
-Rule: what a batch costs grows with its cells and with the types among them, hardly with its tables.
-All cells of one declared type, of whatever table and column, are found by address and are one call of
-that type's `decode`: a call costs about 50 µs however few cells it gets, and five hundred tables of ten
-columns have five thousand columns, of perhaps fifteen types.
+Rule: the cost of a batch depends on its cells and their types, hardly on its tables. All cells of a
+declared type, of any table and column, are found by address and decoded in one call of that type's
+`decode`: a call costs about 50 µs even for a few cells, and five hundred tables with ten columns have
+five thousand columns, but perhaps fifteen types.
 
-    rows        in the order of their tables; a table's rows in the order in which they came
+    rows        in the order of their tables; a table's rows in the order of arrival
     slot        one column of one table that has rows here
     cells       of one type: slot after slot, each with the table's rows in their order
 """
@@ -37,13 +37,13 @@ _NOTHING = pa.nulls(0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedRows:
-    """Where rows of several tables lie; one entry per row in each array.
+    """The positions of rows of several tables; one entry per row in each array.
 
     Attributes:
-        data: the bytes that the places refer to.
+        data: the bytes that the positions refer to.
         tables: the number of each row's table.
-        sizes_at: where the record's header states the sizes of its variable columns.
-        starts, lengths: the row itself.
+        sizes_at: the position of the sizes of variable columns in the record's header.
+        starts, lengths: of the row.
     """
 
     data: bytes
@@ -60,14 +60,14 @@ class MixedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypedCells:
-    """All cells of one type, slot after slot.
+    """All cells of a type, slot after slot.
 
     Attributes:
         values: the cells' values.
-        rows: the row of each cell, as a place in what was asked for.
+        rows: the row of each cell, as an index into the requested rows.
         tables: of each slot, the number of its table.
-        columns: of each slot, the place of its column in the table's TABSCHEMA.
-        bounds: where each slot's cells begin, and, at the end, how many cells there are.
+        columns: of each slot, the index of its column in the table's TABSCHEMA.
+        bounds: the start of each slot's cells, and the total number at the end.
     """
 
     values: pa.Array
@@ -79,7 +79,7 @@ class TypedCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Slots:
-    """All columns of one type; `begins` is an offset in the row, or which variable column it is."""
+    """All columns of a type; `begins` is an offset in the row, or the index of a variable column."""
 
     kind: ColumnType
     tables: Integers
@@ -89,9 +89,9 @@ class _Slots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sorted:
-    """Rows in the order of their tables, `order` being their previous places.
+    """Rows in the order of their tables; `order` has their previous positions.
 
-    The sizes of variable values lie one row after the other: those of a row from `first_size` on.
+    The sizes of variable values are stored row by row: those of a row from `first_size` on.
     """
 
     order: Integers
@@ -107,7 +107,7 @@ class MixedRowsDecoder:
     """Reads rows of several tables.
 
     Args:
-        decoders: what is known of each table, by its number.
+        decoders: the decoder of each table, by its number.
     """
 
     def __init__(self, decoders: Mapping[int, TableDecoder]) -> None:
@@ -137,9 +137,9 @@ class MixedRowsDecoder:
         return {table: _joined(parts) for table, parts in found.items()}
 
     def _bounds(self, rows: MixedRows, order: Integers) -> list[int]:
-        """Return where to cut rows that lie in the order of their tables.
+        """Return where to split rows in the order of their tables.
 
-        A table with few rows is not cut; one with many is by itself, in parts that are not too large.
+        A table with few rows is not split; one with many rows is separate, in parts of limited size.
         """
         # Tables in their order. Rows up to `at` are cut but for the last `gathered` of them: those of
         # tables with few rows, which stay together until they are too many or a table comes by itself.
@@ -158,7 +158,7 @@ class MixedRowsDecoder:
         return [*bounds, at] if gathered else bounds
 
     def _columns(self, rows: MixedRows, where: _Where) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Yield each table with its columns; the rows are not too many, in the order of tables."""
+        """Yield each table with its columns; the rows are in table order and limited in number."""
         first = int(rows.tables[0])
         if first == rows.tables[-1]:
             decoder = self._decoders[first]
@@ -176,7 +176,7 @@ class MixedRowsDecoder:
         yield from found.items()
 
     def _require_room(self, rows: MixedRows, where: _Where) -> None:
-        """Refuse a header that is too short for the sizes of its row's variable columns."""
+        """Reject a header that is too short for the sizes of its row's variable columns."""
         needed = _SIZE.itemsize * self._variable_counts[rows.tables]
         has_room = rows.starts - rows.sizes_at >= needed
         if not has_room.all():
@@ -186,7 +186,7 @@ class MixedRowsDecoder:
     def cells(self, rows: MixedRows, where: _Where) -> Iterator[TypedCells]:
         """Yield the cells of all rows, type by type.
 
-        Memory is of the size of what is asked for: ask for some thousand rows at once.
+        Memory grows with the number of rows: request some thousand rows at once.
 
         Raises:
             ProtocolViolation: a row is not what the schema says; names table, column and `where(row)`.
@@ -247,7 +247,7 @@ class MixedRowsDecoder:
 def _decoded(
     data: bytes, kind: ColumnType, at: Integers, begins: Integers, in_order: _Sorted
 ) -> pa.Array:
-    """Return the values of cells: of the rows `at`, each of the column that `begins` says."""
+    """Return the values of cells: of the rows `at`, each of the column in `begins`."""
     if isinstance(kind, FixedType):
         return kind.decode(gather(data, kind.layout, in_order.starts[at] + begins))
     which = in_order.first_size[at] + begins
@@ -269,9 +269,9 @@ def _slots(decoders: Mapping[int, TableDecoder]) -> Iterator[_Slots]:
 
 
 def _together(rows: MixedRows) -> MixedRows:
-    """Return rows that lie side by side: what is read of them again and again is in the cache.
+    """Copy rows to be contiguous, so that repeated reads hit the cache.
 
-    The rows of a table lie far apart in the log if it is one of many, each in a page of its own.
+    The rows of one table among many are far apart in the log, each in a different page.
     """
     lengths = rows.starts - rows.sizes_at + rows.lengths
     none = np.zeros(len(lengths), bool)
@@ -297,7 +297,7 @@ def _by_table(tables: Integers) -> Integers:
 
 
 def payloads(rows: MixedRows, decoder: TableDecoder, where: _Where) -> Payloads:
-    """Return rows of one table as its decoder takes them.
+    """Return rows of one table in the form that its decoder expects.
 
     Raises:
         ProtocolViolation: a record's header is too short for the sizes of variable columns.
@@ -314,7 +314,7 @@ def payloads(rows: MixedRows, decoder: TableDecoder, where: _Where) -> Payloads:
 
 def _short_header(decoder: TableDecoder, where: str) -> ProtocolViolation:
     return ProtocolViolation(
-        f"a row of {decoder.table} at {where} has no room for the sizes of"
+        f"a row of {decoder.table} at {where} is too short for the sizes of its"
         f" {decoder.variable_count} variable columns.",
-        "The stream is corrupt; the same bytes would come again.",
+        "The stream is corrupt, and a retry would read the same bytes: report the server's version.",
     )

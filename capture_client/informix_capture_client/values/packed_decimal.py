@@ -1,6 +1,6 @@
 """Decode DECIMAL, MONEY and floating DECIMAL from their words of base-100 digits.
 
-Rule: a value is exact or refused; the column's declaration decides what is read, never the data.
+Rule: a value is exact or rejected; decoding depends on the column's declaration, not on the data.
 """
 
 from __future__ import annotations

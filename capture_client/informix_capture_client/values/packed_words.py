@@ -1,7 +1,7 @@
-"""Read Informix's packed decimal as machine words: the encoding behind DECIMAL, DATETIME and INTERVAL.
+"""Decode Informix's packed decimals, the encoding of DECIMAL, DATETIME and INTERVAL, as machine words.
 
-Rule: a number is a few 64-bit words of eight base-100 digits each, and every step works on a whole
-column of such words; no step looks at a digit alone.
+Rule: a number is a few 64-bit words of eight base-100 digits each, and every step processes a whole
+column of such words; no step processes single digits.
 
     byte 0          top bit 1 = positive; low 7 bits = exponent + 64, in base 100
     bytes 1, 2, ..  base-100 digits d0, d1, ..: value = sum of d[i] * 100 ** (exponent - 1 - i)
@@ -9,9 +9,9 @@ column of such words; no step looks at a digit alone.
     negative        byte 0 is inverted; the last non-zero digit is 100 - d, those before it 99 - d
     NULL            all bytes zero; zero is 80 00 00 ..
 
-Sources: captured rows (tests/golden), and J. Leffler's table of packed decimals. A first digit byte
-of 00 occurs in valid negative numbers, and so does a byte 0 of 00 (-1e124, the lowest exponent), but
-never both with nothing behind: NULL is recognised by all bytes.
+Sources: captured rows (tests/golden), and J. Leffler's table of packed decimals. A first digit byte of
+00 occurs in valid negative numbers, and so does a byte 0 of 00 (-1e124, the lowest exponent), but never
+both followed by zeros only: NULL is recognised by all bytes.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _WORD_BITS = np.uint64(64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Number:
-    """A column of packed decimals; `words` hold the true digits, the complement resolved.
+    """A column of packed decimals; `words` has the digits, with complements resolved.
 
-    `empty` marks what has no digit but 0: NULL, and zero.
+    `empty` marks values without a non-zero digit: NULL and zero.
     """
 
     nulls: Bits
@@ -77,10 +77,10 @@ _EXPONENTS = (np.where(_HEADS < 0x80, ~_HEADS, _HEADS) & 0x7F) - 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packing:
-    """How packed decimals of one size lie in a row.
+    """The layout of packed decimals of one size in a row.
 
     `layout` has a field for byte 0 and overlapping big-endian integers over the digits; `pieces` says
-    which of them make a word, and how far each is shifted to the left.
+    which of them form a word, and how far each is shifted to the left.
     """
 
     layout: np.dtype
@@ -90,7 +90,7 @@ class Packing:
         """Split values of `layout`.
 
         Raises:
-            BadValue: a digit is above 99, or the bytes are no number at all.
+            BadValue: a digit is above 99, or the bytes are not a number.
         """
         heads = np.ascontiguousarray(raw["head"])
         words = tuple(_joined(raw, pieces) for pieces in self.pieces)
@@ -128,7 +128,7 @@ def _any_top_bit(words: list[PackedWords]) -> Bits:
 
 @cache
 def packing(size: int) -> Packing:
-    """Return how packed decimals of `size` bytes are read."""
+    """Return the layout of packed decimals of `size` bytes."""
     words = [list(_pieces(size, first)) for first in range(1, size, PAIRS)]
     names, formats, offsets = ["head"], ["u1"], [0]
     for offset, width, _ in (piece for word in words for piece in word):
@@ -157,7 +157,7 @@ def _pieces(size: int, first: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _uncomplemented(words: tuple[PackedWords, ...], negative: Bits) -> tuple[PackedWords, ...]:
-    """Return the true digits of negative numbers, the other ones as they are."""
+    """Return digits with the complement of negative numbers resolved."""
     chosen = -negative.astype(np.uint64)  # all ones or none: cheaper than a branch per row
     true: list[PackedWords] = []
     ended = np.zeros(len(negative), np.bool_)  # whether a later word has the last non-zero digit
@@ -176,7 +176,7 @@ def aligned(number: Number, whole_pairs: int, word_count: int) -> tuple[PackedWo
     """Return the digits with every point after `whole_pairs` base-100 digits, in `word_count` words.
 
     Raises:
-        BadValue: a digit lies outside the words.
+        BadValue: a digit is outside the words.
     """
     added = word_count - len(number.words)
     words = (*number.words, *[np.zeros(len(number.heads), np.uint64)] * added)
@@ -184,7 +184,7 @@ def aligned(number: Number, whole_pairs: int, word_count: int) -> tuple[PackedWo
     shifts *= ~number.empty
     if not np.count_nonzero(shifts):
         return words
-    lost = "does not fit: its column has no such digits before or after the point"
+    lost = "does not fit: it has more digits before or after the point than its column"
     begin_with_zeros = shifts.min() < 0  # not normal, and exact all the same
     right = (np.maximum(shifts, 0) if begin_with_zeros else shifts).astype(np.uint64)
     moved = _right(words, right)
@@ -254,7 +254,7 @@ def pair(words: tuple[PackedWords, ...], place: int) -> Integers:
 
 
 def last_digit(words: tuple[PackedWords, ...]) -> tuple[Integers, Integers]:
-    """Return how many base-100 digits there are up to the last that is not zero, and that one."""
+    """Return the number of base-100 digits up to the last non-zero digit, and that digit."""
     count = np.zeros(len(words[0]), np.int64)
     digit = np.zeros(len(words[0]), np.int64)
     for number, word in enumerate(words):

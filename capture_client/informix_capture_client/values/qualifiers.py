@@ -1,4 +1,4 @@
-"""The fields of DATETIME and INTERVAL, and where each lies in a packed decimal.
+"""The fields of DATETIME and INTERVAL, and their positions in a packed decimal.
 
 Rule: the point of the packed decimal is after SECOND, whatever the qualifier (captured rows:
 `year to day` has exponent 7, `hour to minute` 07:05 is c3 07 05). So each field has a fixed place:
@@ -55,32 +55,32 @@ class Qualifier:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that a value shows, the largest first."""
+        """The fields of a value, largest first."""
         return FIELDS[FIELDS.index(self.first) : FIELDS.index(self.last) + 1]
 
     @property
     def leading_pairs(self) -> int:
-        """How many base-100 digits the leading field takes."""
+        """The number of base-100 digits of the leading field."""
         return 0 if self.first == "fraction" else -(-self.leading_digits // 2)
 
     @property
     def whole_pairs(self) -> int:
-        """How many base-100 digits lie before the point, implied trailing fields included."""
+        """The number of base-100 digits before the point, including implied trailing fields."""
         return 0 if self.first == "fraction" else _PLACE[self.first] + self.leading_pairs
 
     @property
     def fraction_pairs(self) -> int:
-        """How many base-100 digits lie after the point."""
+        """The number of base-100 digits after the point."""
         return -(-self.fraction_digits // 2)
 
     @property
     def width_bytes(self) -> int:
-        """What a value occupies in a row: only the fields up to `last` are stored."""
+        """The bytes of a value in a row: only the fields up to `last` are stored."""
         whole = [name for name in self.fields[1:] if name != "fraction"]
         return self.leading_pairs + len(whole) + self.fraction_pairs + 1
 
     def pairs_of(self, field: str) -> range:
-        """Return which base-100 digits a field takes, counted from the left."""
+        """Return the base-100 digits of a field, counted from the left."""
         if field == "fraction":
             return range(self.whole_pairs, self.whole_pairs + self.fraction_pairs)
         last = self.whole_pairs - 1 - _PLACE[field]
@@ -91,12 +91,12 @@ def make_qualifier(kind: str, first: str, lead: str | None, last: str, end: str 
     """Return the qualifier of a declaration such as `interval day(3) to fraction(2)`.
 
     Raises:
-        ValueError: there is no such qualifier.
+        ValueError: the qualifier is not valid.
     """
     is_interval = kind == "interval"
     backwards = first not in FIELDS or last not in FIELDS or FIELDS.index(first) > FIELDS.index(last)
     if backwards or (is_interval and first in ("year", "month") and last not in ("year", "month")):
-        raise ValueError(f"{first} to {last} is no qualifier")
+        raise ValueError(f"{first} to {last} is not a qualifier")
     leading = int(lead) if lead and is_interval else 4 if first == "year" else 2
     fraction = int(end or (lead if first == "fraction" else None) or 3) if last == "fraction" else 0
     if fraction > _MOST_FRACTION_DIGITS:
@@ -107,7 +107,7 @@ def make_qualifier(kind: str, first: str, lead: str | None, last: str, end: str 
 
 
 class FieldReader:
-    """Takes values of one qualifier apart and holds every field to its range."""
+    """Splits values of a qualifier into fields, and checks the range of each."""
 
     def __init__(self, kind: str, qualifier: Qualifier) -> None:
         self.qualifier = qualifier
@@ -129,7 +129,7 @@ class FieldReader:
         return _INTERVAL_RANGE[name]
 
     def _bounds(self) -> tuple[list[np.uint64], list[np.uint64]]:
-        """Return the lowest and the highest digit of every place, as words."""
+        """Return the lowest and the highest digit of every position, as words."""
         lowest, highest = bytearray(self._word_count * PAIRS), bytearray(self._word_count * PAIRS)
         for place in self.qualifier.pairs_of("fraction"):
             highest[place] = 99
@@ -141,17 +141,17 @@ class FieldReader:
         return _as_words(lowest), _as_words(highest)
 
     def _some_value(self) -> list[np.uint64]:
-        """Return a value that is in every range."""
+        """Return a value that is in all ranges."""
         words = list(self._lowest)
         if self._is_datetime and self.qualifier.first == "year":  # 1, in the second of its two pairs
             words[0] |= np.uint64(1 << 8 * (PAIRS - 2))
         return words
 
     def read(self, raw: NDArray[Any]) -> tuple[Number, dict[str, Integers]]:
-        """Return the numbers and the values of each field; those of a NULL mean nothing.
+        """Return the numbers and the values of each field; those of a NULL are undefined.
 
         Raises:
-            BadValue: a field is out of its range, or has digits that its type does not have.
+            BadValue: a field is out of range, or has more digits than its type.
         """
         number = self.packing.unpack(raw)
         words = aligned(number, self.qualifier.whole_pairs, self._word_count)
@@ -187,7 +187,7 @@ class FieldReader:
             refuse(surplus, f"has more than {self.qualifier.fraction_digits} decimals")
 
     def _is_outside(self, words: tuple[PackedWords, ...]) -> bool:
-        """Return whether any digit is below or above what its place allows, eight places at once."""
+        """Return whether any digit is outside the range of its position, eight positions at once."""
         for word, low, room in zip(words, self._lowest, self._room, strict=True):
             above = np.bitwise_or.reduce(word + room)
             not_below = np.bitwise_and.reduce((word | TOP_BITS) - low)

@@ -1,8 +1,8 @@
-"""Decode the rows of one table: compile its columns once, then read whole batches.
+"""Decode the rows of one table: compile its columns once, then decode whole batches.
 
-Rule: nothing here looks at a type twice or at a row alone. Neighbouring fixed columns are one NumPy
-view of the rows; each variable column is one walk over the sizes in the records' headers; a column
-that is NULL in every row is not decoded at all.
+Rule: types are compiled once, and rows are processed in batches. Adjacent fixed columns are one NumPy
+view of the rows; each variable column is one pass over the sizes in the records' headers; a column that
+is NULL in every row is not decoded at all.
 
     payload := fixed columns back to back, then variable columns back to back   (TABSCHEMA order)
 """
@@ -36,7 +36,7 @@ _PART_BYTES = 128  # of all rows of a batch it stays in the cache of a core
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Payloads:
-    """Where the rows of a batch lie: one entry per row; `sizes` has one column per variable column."""
+    """The positions of the rows of a batch; `sizes` has one column per variable column."""
 
     data: bytes
     starts: Integers
@@ -46,11 +46,11 @@ class Payloads:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypedColumn:
-    """A column and how it is read.
+    """A column and its decoder.
 
     Attributes:
-        type_key: columns with one key, of whatever table, are read in one way.
-        begin: where it begins in a row; of a variable column, which of these it is.
+        type_key: columns with the same key, of any table, are decoded in the same way.
+        begin: its offset in a row; for a variable column, its index among these.
     """
 
     name: str
@@ -61,7 +61,7 @@ class TypedColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FixedColumns:
-    """Neighbouring fixed columns, read at once from each row."""
+    """Adjacent fixed columns, which are read together."""
 
     begin: int
     layout: np.dtype
@@ -74,10 +74,10 @@ class TableDecoder:
     Args:
         columns: the column list text of a TABSCHEMA record.
         table: the table's name, for error texts.
-        rules: what columns become where there is a choice.
+        rules: the decoding options.
 
     Raises:
-        UnsupportedColumn: a column's type cannot be carried.
+        UnsupportedColumn: a column's type is not supported.
     """
 
     def __init__(self, columns: str, table: str = "?", rules: DecodeRules = DecodeRules()) -> None:  # noqa: B008 - frozen
@@ -100,7 +100,7 @@ class TableDecoder:
 
     @property
     def variable_count(self) -> int:
-        """How many variable columns there are."""
+        """The number of variable columns."""
         return len(self._variable)
 
     def decode(self, rows: Payloads, where: Callable[[int], str] = "row {}".format) -> pa.RecordBatch:
@@ -122,10 +122,10 @@ class TableDecoder:
         rows: Payloads,
         where: Callable[[int], str] = "row {}".format,
     ) -> list[pa.Array]:
-        """Decode some columns of rows, in the order of these names; the others are not read.
+        """Decode some columns of rows, in the order of `names`; other columns are not read.
 
         Raises:
-            ProtocolViolation: as `decode`, for what is read.
+            ProtocolViolation: as `decode`, for these columns.
         """
         places = self._check_bounds(rows, where)
         by_name = {column.name: column for column in self.columns}
@@ -148,7 +148,7 @@ class TableDecoder:
     def _check_bounds(
         self, rows: Payloads, where: Callable[[int], str]
     ) -> list[tuple[Integers, Integers]]:
-        """Return where each variable value begins, counted from the row's start, and its size."""
+        """Return the offset of each variable value from the row's start, and its size."""
         used = np.full(len(rows.starts), self.fixed_bytes)
         places: list[tuple[Integers, Integers]] = []
         # Column by column: a sum along the short axis takes ten times as long.
@@ -162,15 +162,15 @@ class TableDecoder:
         return places
 
     def wrong_length(self, where: str, length: int, used: int) -> ProtocolViolation:
-        """Return the refusal of a row whose columns do not add up to it."""
+        """Return the error for a row whose size differs from the sum of its columns."""
         return ProtocolViolation(
-            f"a row of {self.table} at {where} has {length} bytes, but its columns take {used}.",
-            "The table's layout is not the one announced; was the table altered?",
+            f"a row of {self.table} at {where} has {length} bytes, but its columns need {used}.",
+            "The row's layout is not the announced one: check whether the table was altered.",
             table=self.table,
         )
 
     def bad_value(self, column: str, where: str, bad: BadValue) -> ProtocolViolation:
-        """Return the refusal of a value, by the column's name and the row's place."""
+        """Return the error for a value, with the column's name and the row's place."""
         return bad_value(self.table, column, where, bad)
 
     def _decode_fixed(self, rows: Payloads, where: Callable[[int], str]) -> list[pa.Array]:
@@ -216,17 +216,17 @@ class TableDecoder:
 
 
 def bad_value(table: str, column: str, where: str, bad: BadValue) -> ProtocolViolation:
-    """Return the refusal of a value."""
+    """Return the error for a value."""
     return ProtocolViolation(
         f"a value of {table}.{column} at {where} {bad.what}.",
-        bad.remedy or "It cannot be delivered exactly; report it with the table's definition.",
+        bad.remedy or "The value cannot be delivered exactly: report it with the table's definition.",
         table=table,
         column=column,
     )
 
 
 def _typed(columns: Sequence[Column], kinds: Sequence[ColumnType]) -> Iterator[TypedColumn]:
-    """Yield columns with their places; the size of a variable one is in the record, not in its type."""
+    """Yield columns with their offsets; the size of a variable column is in the record."""
     offset = number = 0
     for column, kind in zip(columns, kinds, strict=True):
         if isinstance(kind, FixedType):
@@ -255,7 +255,7 @@ def _fixed_part(begin: int, columns: list[tuple[str, FixedType]]) -> _FixedColum
 
 
 def _are_all(values: NDArray[Any], pattern: bytes) -> bool:
-    """Return whether every value has these bytes; mostly the first value decides."""
+    """Return whether every value has these bytes; usually the first value decides."""
     if values[:1].tobytes() != pattern:
         return False
     raw = values.view(f"V{len(pattern)}")
@@ -274,14 +274,14 @@ def decode_payloads(
     Args:
         tabschema: the column list text of a TABSCHEMA record.
         rows: for each row the sizes of its variable columns (from the record's header) and its bytes.
-        rules: the code set, and what columns become where there is a choice.
+        rules: the code set, and other decoding options.
 
     Returns:
         One batch, columns in TABSCHEMA order.
 
     Raises:
-        UnsupportedColumn: a column's type cannot be carried.
-        ProtocolViolation: a row is not what the column list says.
+        UnsupportedColumn: a column's type is not supported.
+        ProtocolViolation: a row does not match the column list.
     """
     decoder = TableDecoder(tabschema, rules=rules)
     lengths = np.array([len(payload) for _, payload in rows], np.int64)

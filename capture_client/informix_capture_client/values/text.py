@@ -1,8 +1,8 @@
-"""Decode character columns: from bytes in the database's code set to UTF-8.
+"""Decode character columns from the database's code set to UTF-8.
 
-Rule: the cheapest way that is exact, and no per-row Python for ASCII and UTF-8. ASCII means itself in
-every code set of a database; UTF-8 is checked and kept; a code set of single bytes is read at one go;
-in any other each distinct value is read once.
+Rule: the cheapest exact conversion, without per-row Python for ASCII and UTF-8. ASCII is the same in
+every database code set; UTF-8 is checked and kept; a single-byte code set is decoded in one call; in
+any other code set each distinct value is decoded once.
 
     CHAR, NCHAR         n bytes, blank padded; NULL is 00 and then blanks, or 00 alone
     VARCHAR, NVARCHAR   length u8, bytes; NULL is 01 00
@@ -38,7 +38,7 @@ _SECOND_BYTES = (b"A", b"\xa1", b"\xfe")  # of characters in the code sets of se
 
 
 def decode_char(raw: NDArray[Any], code_set: CodeSet, keep_blanks: bool = False) -> pa.Array:
-    """Decode CHAR(n); trailing blanks are cut unless they are to be kept."""
+    """Decode CHAR(n); trailing blanks are removed unless they are kept by option."""
     width = raw.dtype.itemsize
     sheet = raw.copy().view(np.uint8).reshape(-1, width)
     nulls = sheet[:, 0] == 0
@@ -83,17 +83,17 @@ def decode_lvarchar(data: Bytes, starts: Integers, sizes: Integers, code_set: Co
 def decode_content(
     data: Bytes, starts: Integers, lengths: Integers, nulls: Bits, code_set: CodeSet
 ) -> pa.Array:
-    """Decode texts of which only the content is given; a NULL has the length 0."""
+    """Decode texts without a prefix; a NULL has the length 0."""
     return code_set.to_text(byte_strings(data, starts, lengths, nulls), nulls)
 
 
 @dataclass(frozen=True)
 class CodeSet:
-    """Reads the text of one database.
+    """Decodes the text of one database.
 
     Args:
         codec: the Python codec.
-        bad_characters: what happens to bytes that are not valid in it.
+        bad_characters: how to handle bytes that are not valid in it.
     """
 
     codec: str
@@ -103,7 +103,7 @@ class CodeSet:
         """Return byte strings as text; NULLs are empty byte strings.
 
         Raises:
-            BadValue: bytes are not valid in the code set and are not to be replaced.
+            BadValue: bytes are not valid in the code set and must not be replaced.
         """
         offsets = np.frombuffer(values.buffers()[1], np.int32)[: len(values) + 1]
         content = np.frombuffer(values.buffers()[2] or b"", np.uint8)[: offsets[-1]]
@@ -120,7 +120,7 @@ class CodeSet:
 
     @cached_property
     def _utf8_sizes(self) -> NDArray[np.int64] | None:
-        """How many bytes of UTF-8 each byte becomes, if each byte is a character."""
+        """The size in UTF-8 of each byte, if each byte is a character."""
         pairs = (bytes([high]) + low for high in _HIGH_BYTES for low in _SECOND_BYTES)
         if any(len(pair.decode(self.codec, "replace")) != 2 for pair in pairs):
             return None
@@ -154,7 +154,7 @@ class CodeSet:
                 return BadValue(
                     row,
                     what,
-                    "If dbLocale is right, option badCharacters=replace reads them as U+FFFD.",
+                    "If dbLocale is correct, set badCharacters=replace to read them as U+FFFD.",
                 )
         return BadValue(0, f"has bytes that are not {self.codec}")
 
@@ -162,5 +162,5 @@ class CodeSet:
 def text_of_code_set(
     data: Bytes, starts: Integers, lengths: Integers, nulls: Bits, rules: DecodeRules
 ) -> pa.Array:
-    """Decode texts that come by other ways than in a row, by the code set of the rules."""
+    """Decode texts from sources other than the log, with the code set of the rules."""
     return decode_content(data, starts, lengths, nulls, CodeSet(rules.codec, rules.bad_characters))

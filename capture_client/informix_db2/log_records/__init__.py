@@ -1,7 +1,7 @@
-"""Log records of Db2 for Linux, UNIX and Windows, as db2ReadLog hands them out.
+"""Decode log records of Db2 for Linux, UNIX and Windows, as returned by db2ReadLog.
 
-Rule: containers, headers, rows, large objects: each file knows one layout; `transactions.py` puts them
-in order, `log_reader.py` joins all.
+Rule: each file implements one layout: containers, headers, rows, large objects. `transactions.py` puts
+them in order, `log_reader.py` combines all.
 """
 
 from __future__ import annotations

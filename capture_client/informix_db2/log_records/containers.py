@@ -1,9 +1,9 @@
-"""Where log records lie in a file: db2ReadLog gives a buffer, and programs write it in several ways.
+"""Find log records in a file: programs write the buffers of db2ReadLog in several container formats.
 
-Rule: a record says its own length first; what cannot be a record ends its value, since nothing says
-where the next one would begin.
+Rule: a record starts with its length. An invalid record ends its value, because the start of the next
+record is unknown.
 
-    records   nothing between them
+    records   without separators
     filter    56 bytes in front: two LRIs, length, SQLCODE (db2ReadLogFilterData; filter on)
     lri48     48 bytes in front: two LRIs (IBM's C++ sample; filter off)
     lri24     24 bytes: one LRI            lri8   8 bytes (IBM's C sample)
@@ -32,7 +32,7 @@ _SQLCODE_AT = 52
 
 
 def orders_that_fit(data: bytes, start: int, end: int, container: str) -> list[Order]:
-    """Return the byte orders in which a value can begin with a record."""
+    """Return the byte orders in which a value can start with a record."""
     at = start + PREFIXES[container]
     if end - at < SHORTEST:
         return []
@@ -45,7 +45,7 @@ def orders_that_fit(data: bytes, start: int, end: int, container: str) -> list[O
 
 
 class CutBytes(NamedTuple):
-    """Bytes that are no record: from here to the end of their value."""
+    """Bytes that are not a record, up to the end of their value."""
 
     start: int
     end: int
@@ -61,11 +61,11 @@ RecordRun = tuple[
 def records_of(
     values: ColumnValues, value: int, order: Order, container: str, most: int
 ) -> Iterator[RecordRun | CutBytes]:
-    """Yield where records of a value begin, so many at a time, and at last what is cut."""
+    """Yield the positions of a value's records in batches, and finally the truncated bytes."""
     at, end = int(values.bounds[value]), int(values.bounds[value + 1])
     prefix, data, number = PREFIXES[container], values.data, 0
     length_of, last = struct.Struct(MARKS[order] + "I").unpack_from, end - SHORTEST
-    cut = "no log record begins here, or it is cut: its length is not that of one"
+    cut = "not a log record, or a truncated one: its length is not valid"
     while at < end:
         starts = list[int]()
         first = at + prefix
@@ -89,7 +89,7 @@ def records_of(
 
 
 def sqlcodes_of(data: bytes, starts: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
-    """Return what stands in front of records of the container `filter`; 0 is no error."""
+    """Return the SQLCODEs before records of the container `filter`; 0 means no error."""
     at = starts - PREFIXES["filter"] + _SQLCODE_AT
     fields = fields_of(np.frombuffer(data, np.uint8), at, 4)
     return numbers_of(fields, "i4", order).astype(np.int64)

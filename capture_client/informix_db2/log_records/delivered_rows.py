@@ -1,7 +1,7 @@
-"""Row changes of ended transactions to columns.
+"""Convert row changes of ended transactions to columns.
 
-Rule: rows of one table are decoded together, old ones and new ones apart; a change that cannot be
-decoded leaves nothing behind but its record.
+Rule: rows of one table are decoded together, old and new rows separately; a change that cannot be
+decoded produces only its error.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _Images = tuple[list[Image], list[Image]]
 
 @dataclass
 class Decoded:
-    """Rows before and after changes, and what else is known of some changes."""
+    """Rows before and after changes, and further facts of some changes."""
 
     images: _Images = field(default_factory=lambda: ([], []))
     notes: Notes = field(default_factory=Notes)
@@ -84,7 +84,7 @@ def decoded(logged: LoggedChanges, readers: Readers) -> Decoded:
 
 
 def _add(all_notes: Notes, notes: Notes, places: IntArray, is_reported: np.ndarray) -> None:
-    """Add what is known of the rows of one table and side, by the places of their changes."""
+    """Add the notes on the rows of one table and side, by the places of their changes."""
     for row, reason in notes.wrong.items():
         all_notes.wrong.setdefault(int(places[row]), reason)
     for row, columns in notes.not_in_log.items():
@@ -102,7 +102,7 @@ def _lobs_of(logged: LoggedChanges, places: IntArray) -> Mapping[int, Any]:
 
 
 def delivered(logged: LoggedChanges, found: Decoded, names: Mapping[int, str]) -> Db2Changes | None:
-    """Return changes but those that are wrong; `names` are those of declared tables, by code."""
+    """Return changes without invalid ones; `names` are those of declared tables, by code."""
     stays = np.ones(len(logged.changes), bool)
     stays[list(found.notes.wrong)] = False
     kept = np.flatnonzero(stays)
@@ -132,7 +132,7 @@ def _about(logged: LoggedChanges, names: Mapping[int, str]) -> dict[str, pa.Arra
 
 
 def _lists_of(logged: LoggedChanges, notes: Notes, kept: IntArray) -> dict[str, pa.Array]:
-    """Return what few changes have any of, at the places that were kept."""
+    """Return the facts that only few changes have, at the remaining places."""
     changes = logged.changes
     lobs, warnings = dict[int, list[dict[str, object]]](), dict[int, list[str]]()
     for place in np.flatnonzero(changes["object"] >= 0).tolist():
@@ -161,7 +161,7 @@ def _tables(changes: Structs, names: Mapping[int, str]) -> pa.Array:
 
 
 def _about_transactions(logged: LoggedChanges) -> dict[str, pa.Array]:
-    """Return what the rows of a transaction have in common: made once for each transaction."""
+    """Return the values shared by the rows of a transaction, created once per transaction."""
     used, which = np.unique(logged.changes["transaction"], return_inverse=True)
     ones, number = logged.transactions[used], pa.array(which)
     times = pa.array(ones["microseconds"].copy(), pa.int64(), mask=~ones["has_time"])
@@ -175,7 +175,7 @@ def _about_transactions(logged: LoggedChanges) -> dict[str, pa.Array]:
 
 
 def _hex(fields: np.ndarray, width: int, valid: np.ndarray) -> pa.Array:
-    """Return fields of so many bytes as hexadecimal digits."""
+    """Return fields as hexadecimal digits."""
     data = np.ascontiguousarray(fields).view(np.uint8).reshape(len(fields), width)
     return hexadecimal_of(data, valid)
 

@@ -1,4 +1,4 @@
-"""What stands in front of every log record, and what a transaction's end says.
+"""The header of log records, and the fields of a transaction's end.
 
 Rule: offsets are counted from the record's first byte; integers are in the server's byte order.
 
@@ -30,7 +30,7 @@ LATEST_SECOND = 1 << 33  # in the year 2242; more is a time in four bytes, and s
 
 
 class Header(NamedTuple):
-    """The fields that decide what a record is."""
+    """The fields that determine the kind of a record."""
 
     length: int
     type: int
@@ -48,7 +48,7 @@ HEADER_OF = {endian: struct.Struct(endian + "IHHQQQ6sH") for endian in "<>"}
 def commit_microseconds(payload: bytes, endian: str) -> int | None:
     """Return when a transaction was committed, in microseconds since 1970, UTC.
 
-    Manuals give the second in 8 bytes, IBM's samples read 4.
+    Manuals document 8 bytes for the seconds, IBM's samples read 4.
     """
     if len(payload) < 4:
         return None

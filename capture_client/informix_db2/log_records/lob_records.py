@@ -1,7 +1,7 @@
-"""Records of the LOB manager, and the structure of strings that do not fit into their row.
+"""Decode records of the LOB manager, and the structure of strings that do not fit in their row.
 
-Rule: pieces of one value are put end to end in the order of the log; their offset is a place in the
-storage object, not in the value, as far as the page's words go, and decides nothing.
+Rule: pieces of a value are concatenated in the order of the log. Their offset is a position in the
+storage object, not in the value, as far as documented, and is not used.
 
      0 u8 component 5        8 u16 parent object     24 1  internal
      1 u8 operation         10 2   internal          25 u8 original operation
@@ -37,7 +37,7 @@ OffsetOrder = Literal["little", "big"]
 
 
 class LobRecord(NamedTuple):
-    """One record; `data` is None where the record has none."""
+    """A record; `data` is None if it has none."""
 
     operation: int
     parent: tuple[int, int]
@@ -52,14 +52,14 @@ def read_lob_record(payload: bytes, endian: str) -> LobRecord:
     """Read a record of the LOB manager.
 
     Raises:
-        BadValue: it is none, or its data is cut.
+        BadValue: it is not valid, or its data is truncated.
     """
     if len(payload) < _HEADER:
         raise BadDb2Value("a LOB manager record ends inside its header")
     operation = payload[1]
     parent = struct.unpack_from(endian + "HH", payload, 6)
     if operation not in OPERATIONS:
-        raise BadDb2Value(f"LOB manager operation {operation} is none of 64 to 67")
+        raise BadDb2Value(f"LOB manager operation {operation} is not 64 to 67")
     if operation == NOT_UPDATED or (operation == DELETE_DATA and len(payload) < _BODY):
         # The page gives no body of 67, and of 66 the original operation and the column only.
         original = 2 if operation == DELETE_DATA else 4
@@ -68,7 +68,7 @@ def read_lob_record(payload: bytes, endian: str) -> LobRecord:
         raise BadDb2Value("a LOB manager record ends inside its body")
     length, offset, original, column = struct.unpack_from(endian + "IQxBH", payload, _HEADER)
     if original not in ORIGINAL:
-        raise BadDb2Value(f"original operation {original} is none of 1, 2, 4 and 8")
+        raise BadDb2Value(f"original operation {original} is not 1, 2, 4 or 8")
     if operation == ADD_DATA and _BODY + length > len(payload):
         raise BadDb2Value("a LOB manager record ends inside its data")
     has_data = operation in (ADD_DATA, DELETE_DATA) and _BODY + length <= len(payload)
@@ -80,8 +80,8 @@ def read_lob_record(payload: bytes, endian: str) -> LobRecord:
 class LobValue:
     """Pieces of one value: same column, operation and original operation.
 
-    `status` is complete, appended (data is what was put behind the old value), not_logged (its length
-    is known), unchanged, or old (what a delete or an update took away).
+    `status` is complete, appended (data was appended to the old value), not_logged (its length is
+    known), unchanged, or old (the value that a delete or update removed).
     """
 
     column: int
@@ -92,7 +92,7 @@ class LobValue:
 
     @property
     def status(self) -> str:
-        """How much of the value the log has."""
+        """The number of bytes of the value in the log."""
         if self.operation == ADD_AMOUNT:
             return "not_logged"
         if self.operation == NOT_UPDATED:
@@ -103,7 +103,7 @@ class LobValue:
 
     @property
     def data(self) -> bytes | None:
-        """The bytes, where the log has them all."""
+        """The bytes, if the log has all of them."""
         if self.operation == NOT_UPDATED or any(piece is None for piece in self.pieces):
             return None
         return b"".join([piece for piece in self.pieces if piece is not None])
@@ -114,7 +114,7 @@ LobValues = dict[tuple[int, int, int], LobValue]
 
 
 def add_piece(values: LobValues, record: LobRecord) -> None:
-    """Put a record behind the others of its value."""
+    """Append a record to the others of its value."""
     key = (record.column, record.operation, record.original)
     if (value := values.get(key)) is None:
         value = values[key] = LobValue(*key, 0, [])
@@ -123,19 +123,19 @@ def add_piece(values: LobValues, record: LobRecord) -> None:
 
 
 def strings_of(structure: bytes, columns: int, orders: Sequence[OffsetOrder]) -> list[bytes]:
-    """Return the string of each column; empty where the row itself has it.
+    """Return the string of each column; empty if the row contains it.
 
     Args:
         structure: the value of column 65535.
         columns: how many columns the table had.
-        orders: byte orders of the offsets that may be; exactly one must fit.
+        orders: possible byte orders of the offsets; exactly one must fit.
 
     Raises:
-        BadValue: none fits, or two do and differ.
+        BadValue: none fits, or two fit and differ.
     """
     size = int.from_bytes(structure[1:4], "big")
     if len(structure) < 4 or structure[0] != _EYE_CATCHER or size != len(structure):
-        raise BadDb2Value("column 65535 does not begin with 0x12 and its own size")
+        raise BadDb2Value("column 65535 does not start with 0x12 and its size")
     base = 4 + 4 * (columns + 1)
     if base > size:
         raise BadDb2Value(f"column 65535 has no offsets for {columns} columns")
@@ -150,7 +150,5 @@ def strings_of(structure: bytes, columns: int, orders: Sequence[OffsetOrder]) ->
                 found.append(strings)
     if len(found) != 1:
         fit = "none" if not found else "both"
-        raise BadDb2Value(
-            f"column 65535: of the byte orders of its offsets {fit} fit {columns} columns"
-        )
+        raise BadDb2Value(f"column 65535: {fit} byte orders of its offsets match {columns} columns")
     return found[0]

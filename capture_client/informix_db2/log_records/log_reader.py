@@ -1,8 +1,8 @@
-"""Values with log records to changes: containers, transactions, rows of declared tables.
+"""Decode values with log records into changes: containers, transactions, rows of declared tables.
 
-Rule: rows are decoded where a transaction ends, many at a time. What is open where a value ends comes
-as `incomplete`, so that nothing is missing without a word; values that follow on each other are read as
-one.
+Rule: rows are decoded when their transaction ends, many at a time. Transactions that are open at the
+end of a value are delivered as `incomplete`, so that nothing is silently missing; consecutive values
+are read as one.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ TOGETHER_ROWS = 32_768
 
 @dataclass(frozen=True)
 class LogSettings:
-    """What log records look like.
+    """Settings for reading log records.
 
     Attributes:
         byte_order: the server's, or auto.
-        container: how records lie in a value: containers.py.
+        container: the container format of a value: containers.py.
         ids: of each declared table its table space and table, "4.5" (SYSCAT.TABLES).
         encoding: code page of CHAR and VARCHAR.
         graphic_encoding: code page of GRAPHIC and DBCLOB.
-        other_tables: whether rows of tables that are not declared are bad, or skipped.
-        across_values: whether a transaction goes on in the next value.
-        max_transaction_bytes: a transaction with more bytes of log records is refused.
-        max_open_bytes: so are transactions that have more together and go on where a value ends, or
-            are put together record by record.
-        max_value_bytes: a value with more bytes is refused.
+        other_tables: whether rows of undeclared tables are errors, or skipped.
+        across_values: whether a transaction continues in the next value.
+        max_transaction_bytes: the maximum bytes of log records of a transaction.
+        max_open_bytes: the maximum total bytes of transactions that are open at the end of a value, or
+            are assembled record by record.
+        max_value_bytes: the maximum bytes of a value.
     """
 
     byte_order: Literal["auto", "little", "big"] = "auto"
@@ -81,7 +81,7 @@ class LogSettings:
 
     @property
     def is_one_log(self) -> bool:
-        """Whether values follow on each other as one log; of one record each they must."""
+        """Whether values are consecutive parts of one log; always true for single-record values."""
         return self.across_values or self.container == "message"
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class LogSettings:
         }
         for option, values in known.items():
             if (given := getattr(self, option)) not in values:
-                raise BadOption(f"{option}: {given!r} is none of {', '.join(values)}.")
+                raise BadOption(f"{option}: {given!r} is not one of {', '.join(values)}.")
 
     @cached_property
     def code_pages(self) -> tuple[CodePage, CodePage]:
@@ -101,7 +101,7 @@ class LogSettings:
 
 
 class LogReader:
-    """Makes changes of log records. One reader is for one sequence of values."""
+    """Decodes log records into changes; use one reader per sequence of values."""
 
     def __init__(self, settings: LogSettings, tables: tuple[DeclaredTable, ...]) -> None:
         self._settings = settings
@@ -119,11 +119,11 @@ class LogReader:
         self._assembler: Assembler | None = None
 
     def changes(self, values: ColumnValues, refusals: Refusals) -> Iterator[Db2Changes | None]:
-        """Yield the changes of values, in order of commit in each; None where bytes were refused only.
+        """Yield the changes of values, in commit order within each; None if bytes were only rejected.
 
         Raises:
-            ProtocolViolation: a record is bad, and bad ones are not to come as rows.
-            BadOption: a transaction has more bytes than may be held, or all that are open have.
+            ProtocolViolation: a record is invalid, and invalid ones are not delivered as rows.
+            BadOption: a transaction, or all open ones, exceed their limit of bytes.
         """
         waiting = _Waiting()
         for value in range(len(values.names)):
@@ -131,7 +131,7 @@ class LogReader:
             if start == end:
                 continue
             if (order := self._order_of(values, start, end)) is None:
-                reason = "no byte order makes a log record of the first bytes, or both do"
+                reason = "the byte order of the first bytes is ambiguous, or they are not a log record"
                 refusals.refuse(start, end, reason, 0)
                 yield None
                 continue
@@ -145,7 +145,7 @@ class LogReader:
             yield from self._of_rest(values, waiting, self._order, refusals, None)
 
     def finish(self, refusals: Refusals) -> Iterator[Db2Changes | None]:
-        """Yield what is open where all values end, if they were read as one."""
+        """Yield the transactions open at the end of all values, if these are one log."""
         if self._assembler is not None and self._order is not None:
             ended = [Ended(each, 0, -1) for each in self._assembler.unfinished()]
             yield from self._delivered(of_transactions(ended), self._order, refusals)
@@ -169,7 +169,7 @@ class LogReader:
     def _of_records(
         self, values: ColumnValues, waiting: _Waiting, order: Order, refusals: Refusals
     ) -> Iterator[Db2Changes | None]:
-        """Yield the changes of records that wait; those of open transactions go on waiting."""
+        """Yield the changes of waiting records; those of open transactions keep waiting."""
         assembler = self._assembler_of(order)
         places = self._not_refused(values, waiting.taken(), order, refusals)
         if not len(places.starts):
@@ -191,7 +191,7 @@ class LogReader:
         refusals: Refusals,
         value: int | None,
     ) -> Iterator[Db2Changes | None]:
-        """Yield what is left when values end; one value that ends alone leaves nothing open."""
+        """Yield the remaining changes at the end of values; a separate value leaves nothing open."""
         yield from self._of_records(values, waiting, order, refusals)
         assembler = self._assembler_of(order)
         ended = list(_ended(values, waiting.taken(), assembler, refusals))
@@ -244,7 +244,7 @@ class LogReader:
 
 
 class _Waiting:
-    """Records found and not yet read, and where values were cut."""
+    """Records that were found but not read yet, and truncated bytes."""
 
     def __init__(self) -> None:
         self.cuts: list[CutBytes] = []
@@ -252,9 +252,9 @@ class _Waiting:
         self._count, self._held = 0, 0
 
     def add(self, found: RecordRun | CutBytes) -> bool:
-        """Take what was found; return whether there is enough to be read.
+        """Add records; return whether there are enough to process.
 
-        Records of open transactions are looked at again each time: so there must be as many new ones.
+        Records of open transactions are processed again each time, so there must be as many new ones.
         """
         if isinstance(found, CutBytes):
             self.cuts.append(found)
@@ -270,7 +270,7 @@ class _Waiting:
         self._count = self._held = len(places.starts)
 
     def taken(self) -> Places:
-        """Return all that waits, and forget it."""
+        """Return and remove all waiting records."""
         starts = [np.empty(0, np.int64), *(places.starts for places in self._places)]
         numbers = [np.empty(0, np.int64), *(places.numbers for places in self._places)]
         self._places, self._count = [], 0
@@ -284,7 +284,7 @@ def _end_of(values: ColumnValues, start: int, order: Order) -> int:
 def _ended(
     values: ColumnValues, places: Places, assembler: Assembler, refusals: Refusals
 ) -> Iterator[Ended]:
-    """Yield transactions that end, of records that are taken one by one."""
+    """Yield ended transactions, processing records one by one."""
     which = values.which(places.starts).tolist()
     places_of = zip(places.starts.tolist(), places.numbers.tolist(), which, strict=True)
     for start, number, value in places_of:
@@ -317,7 +317,7 @@ def _numbers(tables: Sequence[DeclaredTable], ids: Mapping[str, str]) -> dict[in
         if other != number:
             raise BadOption(
                 f"ids: tables {tables[other].name} and {table.name} have the same numbers.",
-                "A number is one table; declare a table once.",
+                "A number identifies one table: declare each table once.",
             )
     return found
 
@@ -327,7 +327,7 @@ def _code_of(table: DeclaredTable, ids: Mapping[str, str]) -> int:
     found = re.fullmatch(r"(\d{1,5})\.(\d{1,5})", given)
     if found is None or max(int(found[1]), int(found[2])) >= 1 << 16:
         raise BadOption(
-            f"ids: of table {table.name} no table space and table number is known.",
-            "Give ids={'NAME': '4.5'}: TBSPACEID and TABLEID of SYSCAT.TABLES, up to 65535 each.",
+            f"ids: the table space and table number of table {table.name} are missing.",
+            "Set ids={'NAME': '4.5'} with TBSPACEID and TABLEID of SYSCAT.TABLES, up to 65535 each.",
         )
     return table_code(int(found[1]), int(found[2]))

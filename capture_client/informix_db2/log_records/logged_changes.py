@@ -1,7 +1,7 @@
-"""Changes of ended transactions, column by column: what `delivered_rows.py` delivers.
+"""Changes of ended transactions as columns, which `delivered_rows.py` delivers.
 
-Rule: one entry a change and one a transaction, in the order of commit. Rows lie in one buffer, and an
-entry says where; only changes that were put together record by record have an object besides.
+Rule: one entry per change and one per transaction, in commit order. Rows are in one buffer, and an
+entry has their positions; only changes that were assembled record by record also have an object.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def table_code(space: int, table: int) -> int:
 
 @dataclass(frozen=True)
 class Ended:
-    """A transaction put together record by record; `order` is the place of its last record."""
+    """A transaction assembled record by record; `order` is the place of its last record."""
 
     transaction: Db2Transaction
     order: int
@@ -69,7 +69,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class LoggedChanges:
-    """Changes and their transactions; `objects` holds what is known of some changes besides."""
+    """Changes and their transactions; `objects` has further facts of some changes."""
 
     data: RecordBytes
     changes: Structs
@@ -77,7 +77,7 @@ class LoggedChanges:
     objects: Sequence[RowChange] = ()
 
     def parts(self, most: int) -> Iterator[LoggedChanges]:
-        """Yield the changes, so many at a time."""
+        """Yield the changes in batches."""
         for first in range(0, len(self.changes), most):
             yield replace(self, changes=self.changes[first : first + most])
 
@@ -92,7 +92,7 @@ def nothing_of() -> LoggedChanges:
 
 
 def of_transactions(ended: Sequence[Ended]) -> LoggedChanges:
-    """Return the changes of transactions; what was undone and the server's own rows are none."""
+    """Return the changes of transactions, without undone changes and internal rows."""
     images, objects, rows, at = list[bytes](), list[RowChange](), list[Any](), 0
     for number, each in enumerate(ended):
         for change in each.transaction.changes:
@@ -134,7 +134,7 @@ def _transaction(each: Ended) -> tuple[Any, ...]:
 
 
 def merged(usual: LoggedChanges, others: LoggedChanges) -> LoggedChanges:
-    """Return changes of both in the order of commit, numbered in their transactions."""
+    """Merge changes in commit order, numbered within their transactions."""
     if not len(others.transactions):
         return _numbered(usual)
     if len(usual.changes):
@@ -151,7 +151,7 @@ def merged(usual: LoggedChanges, others: LoggedChanges) -> LoggedChanges:
 
 
 def _compact(logged: LoggedChanges) -> LoggedChanges:
-    """Return the changes with no more bytes than their rows have."""
+    """Return the changes with a buffer that contains only their rows."""
     changes, pieces, at = logged.changes.copy(), list[RecordBytes](), 0
     for side in _SIDES:
         sizes = np.maximum(changes[side][:, 1], 0)

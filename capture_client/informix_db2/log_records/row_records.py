@@ -1,7 +1,7 @@
-"""Records of the data manager: rows inserted, deleted and updated, and undone.
+"""Decode records of the data manager: inserted, deleted and updated rows, and undos.
 
-Rule: offsets are counted from behind the log manager's header. What the layout of is not public is
-refused by its number: a row that is passed over would be missing without a word.
+Rule: offsets start after the log manager's header. Records with an undocumented layout are rejected by
+number: a skipped row would be silently missing.
 
      0 u8 component 1    1 u8 function    2 u16 table space    4 u16 table
      6 u16 flags, 0x8000 half of an update in two    12 6 row identifier
@@ -47,14 +47,14 @@ NAMED = {*KINDS, *UNDONE, *_UNKNOWN, OUT_OF_ROW, UNDO_OUT_OF_ROW}
 
 
 class UserData(NamedTuple):
-    """A row's user data, and how many bytes of it the row's header says are its fixed part."""
+    """A row's user data, and the size of its fixed part according to the row's header."""
 
     data: bytes
     fixed_bytes: int
 
 
 class RowRecord(NamedTuple):
-    """A row record; `old` and `new` are None where there is no row."""
+    """A row record; `old` and `new` are None if there is no such row."""
 
     kind: str
     space: int
@@ -66,7 +66,7 @@ class RowRecord(NamedTuple):
 
 
 class UndoRecord(NamedTuple):
-    """Takes a row change of the same row back."""
+    """Undoes a change of the same row."""
 
     kind: str
     space: int
@@ -84,14 +84,14 @@ def read_row_record(payload: bytes, endian: str) -> RowRecord | UndoRecord | Fun
     """Read a record of the data manager.
 
     Raises:
-        BadValue: it is none, or one whose layout is not public.
+        BadValue: it is not valid, or its layout is undocumented.
     """
     if len(payload) < 6:
         raise BadDb2Value("a data manager record ends inside its header")
     function = payload[1]
     if function in _UNKNOWN:
         raise BadDb2Value(
-            f"function {function}, {_UNKNOWN[function]}, has rows in a layout that is not public"
+            f"function {function}, {_UNKNOWN[function]}, has rows in an undocumented layout"
         )
     if function not in KINDS and function not in UNDONE:
         return Function(function)
@@ -114,19 +114,19 @@ def read_row_record(payload: bytes, endian: str) -> RowRecord | UndoRecord | Fun
             row if kind == INSERT else None,
         )
     if payload[end : end + 2] != bytes([COMPONENT, function]):
-        raise BadDb2Value("an update has no second record behind the old row")
+        raise BadDb2Value("an update has no second record after the old row")
     return RowRecord(kind, space, table, rid, is_half, row, _row(payload, end + ROW_AT, endian)[0])
 
 
 def _row(payload: bytes, at: int, endian: str) -> tuple[UserData | None, int]:
-    """Return a row's user data, None for what is the server's own, and where the row ends."""
+    """Return a row's user data, or None for an internal row, and the end of the row."""
     if at + 8 > len(payload):
         raise BadDb2Value("a row ends inside its header")
     kind, length, form, fixed_bytes = _ROW[endian](payload, at)
     if not 8 <= length <= len(payload) - at:
-        raise BadDb2Value("a row's length is not that of its record")
+        raise BadDb2Value("a row's length differs from its record's length")
     if form != USER_DATA:
         return None, at + length
     if kind not in NORMAL_ROWS:
-        raise BadDb2Value(f"a row of kind {kind:#04x} is not one of user data")
+        raise BadDb2Value(f"a row of kind {kind:#04x} does not contain user data")
     return UserData(payload[at + 8 : at + length], fixed_bytes), at + length

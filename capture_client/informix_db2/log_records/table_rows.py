@@ -1,8 +1,8 @@
-"""User data of a row to the columns of a declared table.
+"""Decode the user data of rows into the columns of a declared table.
 
-Rule: the layout is that of a table without VALUE COMPRESSION: a column after the other in the fixed
-part, a null byte behind each nullable one, and for a string its place and its length. Every place is
-checked before a byte is read there.
+Rule: the layout is that of a table without VALUE COMPRESSION: consecutive columns in the fixed part, a
+null byte after each nullable one, and for a string its offset and length. Every offset is checked
+before bytes are read.
 
     CHAR, numbers, dates   their bytes
     string                 u16 place in the user data, u16 length
@@ -62,7 +62,7 @@ Elsewhere = dict[int, bool | None]
 def misfits_of(
     lobs: LobValues, columns: Sequence[Db2Column], elsewhere: Elsewhere, is_old: bool
 ) -> list[str]:
-    """Return a sentence for each value that is not one of the row as declared."""
+    """Yield an error for each value that does not match the declared row."""
     found: list[str] = []
     for value in lobs.values():
         if value.column == STRINGS_COLUMN:
@@ -96,12 +96,12 @@ def _of_strings(data: bytes, columns: Sequence[Db2Column], elsewhere: Elsewhere)
     for number, string in enumerate(strings):
         if string and (columns[number].kind in LOBS or not elsewhere.get(number)):
             size, name = len(string), columns[number].name
-            yield f"column 65535 has {size} bytes of column {name}, of which the row says otherwise"
+            yield f"column 65535 has {size} bytes of column {name}, which contradicts the row"
 
 
 _STRINGS = {"VARCHAR", "VARGRAPHIC", "VARBINARY"} | LOBS
 _NOT_READ = {
-    **dict.fromkeys(("DECFLOAT", "XML"), "its layout in the log is not public"),
+    **dict.fromkeys(("DECFLOAT", "XML"), "its layout in the log is not documented"),
     **dict.fromkeys(LONG, "its values are in records of the long field manager, which are not read"),
 }
 _INLINE, _EMPTY = b"\x69\x00\x00\x00", 0x80
@@ -112,12 +112,12 @@ _Wrong = dict[int, str]
 
 @dataclass
 class Notes:
-    """What else is known of rows, by their place; columns are numbered from 0.
+    """Further facts of rows, by their place; columns are numbered from 0.
 
     Attributes:
         wrong: why a row cannot be delivered.
-        not_in_log: large objects that a row has, and of which neither it nor the log has the value.
-        warnings: records that do not fit a row that is delivered.
+        not_in_log: large objects whose value is neither in the row nor in the log.
+        warnings: records that do not match a delivered row.
     """
 
     wrong: _Wrong = field(default_factory=dict)
@@ -127,10 +127,10 @@ class Notes:
 
 @dataclass(frozen=True)
 class LocatedRows:
-    """Where user data of rows of one table lies, and what else the log says of some rows.
+    """The positions of user data of one table's rows, and further facts of some rows.
 
     Attributes:
-        fixed_sizes: what each row says of its fixed part.
+        fixed_sizes: the size of the fixed part stated by each row.
     """
 
     data: NDArray[np.uint8]
@@ -142,10 +142,10 @@ class LocatedRows:
 
 
 class LoggedRowReader:
-    """Reads rows of one declared table.
+    """Decodes rows of one declared table.
 
     Raises:
-        UnsupportedColumn: the values of a type are not whole in the log, or in no public layout.
+        UnsupportedColumn: values of a type are incomplete in the log, or have an undocumented layout.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class LoggedRowReader:
                 raise UnsupportedColumn(
                     f"tables: column {column.name} of {table.name} is {column.kind};"
                     f" {_NOT_READ[column.kind]}.",
-                    "Leave the table undeclared: then its rows come as bytes.",
+                    "Do not declare the table: its rows are then delivered as bytes.",
                 )
         self._widths = [self._width(column) for column in table.columns]
         self._fixed = sum(self._widths) + sum(column.is_nullable for column in table.columns)
@@ -173,7 +173,7 @@ class LoggedRowReader:
         return 2 * column.length if column.kind == "GRAPHIC" else width_of(column)
 
     def read(self, rows: LocatedRows) -> tuple[pa.Array, Notes]:
-        """Return rows, and what else is known of them."""
+        """Return rows, and further facts of them."""
         notes = Notes()
         wrong, elsewhere = notes.wrong, {row: Elsewhere() for row in rows.lobs}
         good = (rows.fixed_sizes == self._fixed) & (rows.sizes >= self._fixed)
@@ -199,17 +199,17 @@ class LoggedRowReader:
         return pa.StructArray.from_arrays(columns, fields=list(self.table.type)), notes
 
     def _other_layout(self, size: int, fixed_size: int) -> str:
-        """Return why a row is not one of the columns as they are declared."""
+        """Return why a row does not match the declared columns."""
         if fixed_size == self._fixed:
-            return f"a row of {size} bytes; its columns take {self._fixed}"
+            return f"a row of {size} bytes, but its columns need {self._fixed}"
         ends = np.cumsum(
             [w + c.is_nullable for w, c in zip(self._widths, self.table.columns, strict=True)]
         )
-        wherefore = "columns, lengths or NOT NULL are declared in another way than the row has them"
+        wherefore = "the declared columns, lengths or NOT NULL do not match the row"
         if fixed_size in ends:
             count = int(np.flatnonzero(ends == fixed_size)[0]) + 1
             wherefore = f"it may have {count} of the {len(ends)}, from before ALTER TABLE ADD COLUMN"
-        return f"its fixed part has {fixed_size} bytes, the columns take {self._fixed}: {wherefore}"
+        return f"its fixed part has {fixed_size} bytes, but the columns need {self._fixed}: {wherefore}"
 
     @staticmethod
     def _fields(rows: LocatedRows, good: Bools, at: int, width: int) -> NDArray[np.uint8]:
@@ -231,7 +231,7 @@ class LoggedRowReader:
         )
         values, bad = reader(fields, valid)
         for place in bad:
-            wrong.setdefault(place, f"column {column.name} is no {column.kind} as declared")
+            wrong.setdefault(place, f"column {column.name} is not a {column.kind} as declared")
         return values
 
     def _text(self, column: Db2Column, raw: pa.Array, wrong: _Wrong) -> pa.Array:
@@ -280,7 +280,7 @@ class LoggedRowReader:
     @staticmethod
     def _piece(rows: LocatedRows, row: int, begin: int, size: int) -> bytes:
         if begin + size > rows.sizes[row]:
-            raise BadDb2Value("its place is outside of the row")
+            raise BadDb2Value("its position is outside of the row")
         start = int(rows.starts[row]) + begin
         return rows.data[start : start + size].tobytes()
 
@@ -298,7 +298,7 @@ class LoggedRowReader:
                 return strings_of(value.data, len(self.table.columns), ("little", "big"))[number]
         if any(v.status == "unchanged" or (rows.is_old and v.status == "old") for v in all_strings):
             return None
-        raise BadDb2Value("it is outside of the row, and the log has no record of it")
+        raise BadDb2Value("it is stored outside of the row, and the log has no record of it")
 
     def _lob(
         self, rows: LocatedRows, row: int, number: int, begin: int, size: int, notes: Notes

@@ -1,8 +1,8 @@
-"""Log records to whole transactions: rows with their large objects, what was undone taken back.
+"""Assemble log records into whole transactions: rows with their large objects, without undone changes.
 
-Rule: records of a transaction come in its order, those of several interleaved; a transaction is known
-by log stream and identifier. LOB records stand in front of the row they belong to, but what a delete
-takes away stands behind it, so nothing is handed on before the transaction ends.
+Rule: records of a transaction are in order, records of several are interleaved; a transaction is
+identified by log stream and identifier. LOB records precede their row, but values that a delete removes
+follow it, so nothing is returned before the transaction ends.
 
     211  LOB* row        an insert or update with out-of-row data: the row closes the group
     161  LOB(66, 2)*     a delete: the old strings follow
@@ -39,17 +39,17 @@ from informix_db2.log_records.lob_records import LobRecord, LobValues
 from informix_db2.log_records.row_records import RowRecord, UndoRecord
 from informix_db2.refused_bytes import BadDb2Value, RecordOrigin
 
-_NOT_THE_TABLE = "large objects name another table as theirs than the row they stand in front of"
-_NOT_READ = "a record of {} that is marked as propagated is not read: it may hold values of a row"
+_NOT_THE_TABLE = "large objects belong to another table than the row that follows them"
+_NOT_READ = "a record of {} that is marked as propagated is not read: it may contain values of a row"
 _LONG_FIELDS = 3
 # The pages give these components and no other; those of the data object manager are about objects.
 HAS_NO_VALUES = 4
-_HALF = "one half of an update that the server made of a delete and an insert"
+_HALF = "half of an update that the server executed as a delete and an insert"
 NO_ROW = "lobs_without_row"
 
 
 class Taken(NamedTuple):
-    """A record as it came: its bytes, where they began, and the how-many-th of its value it is."""
+    """A record: its bytes, their position, and its number within its value."""
 
     data: bytes
     where: RecordOrigin
@@ -58,7 +58,7 @@ class Taken(NamedTuple):
 
 @dataclass(slots=True)
 class RowChange:
-    """A change of one row; `row` is None for large objects whose row did not come."""
+    """A change of one row; `row` is None for large objects whose row is missing."""
 
     place: _Place
     row: RowRecord | None
@@ -69,7 +69,7 @@ class RowChange:
 
     @property
     def kind(self) -> str:
-        """What happened to the row."""
+        """The kind of the change."""
         return self.row.kind if self.row else NO_ROW
 
 
@@ -103,13 +103,13 @@ class Db2Transaction:
     commit_microseconds: int | None = None
 
     def end_group(self) -> None:
-        """Add large objects whose row did not come."""
+        """Add large objects whose row is missing."""
         if (group := self.group) and group.lobs:
             self.changes.append(RowChange(group.place, None, group.record, group.lobs))
         self.group = None
 
     def close(self) -> None:
-        """Add what is left at the end of the transaction: large objects, and warnings without a row."""
+        """Add the remaining large objects and warnings at the end of the transaction."""
         self.end_group()
         if (unread := self.unread) is None:
             return
@@ -122,7 +122,7 @@ class Db2Transaction:
 
 
 class Assembler:
-    """Takes records in the order of the log, and gives transactions when they are committed."""
+    """Assembles records in the order of the log, and returns committed transactions."""
 
     def __init__(self, endian: str, most_bytes: int, most_open_bytes: int) -> None:
         self.order: Order = "little" if endian == "<" else "big"
@@ -134,16 +134,16 @@ class Assembler:
         self._open: dict[tuple[int, bytes], Db2Transaction] = {}
 
     def known(self) -> NDArray[np.uint64]:
-        """Return the transactions that are open, as the eight bytes that headers have of them."""
+        """Return the open transactions, as the eight bytes that identify them in headers."""
         head = [tid + struct.pack(self._endian + "H", stream) for stream, tid in self._open]
         return np.frombuffer(b"".join(head), self._endian + "u8")
 
     def take(self, record: Taken) -> Db2Transaction | None:
-        """Take a record; return its transaction if this commits it and it changed rows.
+        """Process a record; return its transaction if this commits it and it changed rows.
 
         Raises:
-            BadValue: it cannot be read, or takes back what is not there.
-            BadOption: its transaction has more bytes than may be held, or all that are open have.
+            BadValue: it cannot be decoded, or undoes a change that does not exist.
+            BadOption: its transaction, or all open ones, exceed their limit of bytes.
         """
         data = record.data
         fields = self._header_of(data)
@@ -176,7 +176,7 @@ class Assembler:
         return transaction
 
     def unfinished(self) -> Iterator[Db2Transaction]:
-        """Yield what is open at the end, in the order of its beginning, and forget it."""
+        """Yield and remove the transactions open at the end, in the order of their beginning."""
         for transaction in list(self._open.values()):
             transaction.close()
             if transaction.changes:
@@ -209,8 +209,8 @@ class Assembler:
             raise BadOption(
                 f"{_called(transaction)} has more than max_transaction_bytes={self._most_bytes} bytes"
                 " of log records.",
-                "Give max_transaction_bytes a larger number, and workers the memory: a transaction is"
-                " held whole until it ends.",
+                "Raise max_transaction_bytes, and give workers the memory: a transaction is"
+                " kept in memory until it ends.",
             )
         if self._open_bytes > self._most_open_bytes:
             largest = max(self._open.values(), key=lambda each: each.size_bytes)
@@ -218,8 +218,8 @@ class Assembler:
                 f"{len(self._open)} open transactions have more than"
                 f" max_open_bytes={self._most_open_bytes} bytes of log records; the largest,"
                 f" {_called(largest)}, has {largest.size_bytes}.",
-                "Give max_open_bytes a larger number, and workers the memory: transactions are held"
-                " until they end. Those that the log does not end are held to the end of all values.",
+                "Raise max_open_bytes, and give workers the memory: transactions are kept in memory"
+                " until they end, or until the end of all values if the log does not end them.",
             )
 
     def _of(self, fields: _Fields) -> Db2Transaction:
@@ -292,9 +292,7 @@ def _take_back(transaction: Db2Transaction, undo: UndoRecord) -> None:
                 transaction.of_rows.setdefault(_key(change.row), []).append(change)
     changes = transaction.of_rows.get(_key(undo))
     if not changes:
-        raise BadDb2Value(
-            f"an undo of {undo.kind} of a row that was not changed since these bytes begin"
-        )
+        raise BadDb2Value(f"an undo of {undo.kind} for a row without an earlier change in these bytes")
     changes.pop().is_undone = True
 
 

@@ -1,8 +1,8 @@
-"""Transactions of nothing but rows, many at a time: no Python for a record.
+"""Assemble transactions that contain only rows, in bulk, without Python code per record.
 
 Rule: a transaction is usual if every change in it is a row in the normal layout, and its beginning and
-its commit are both here. It is found by sorting records by transaction and read by columns; any other
-one is left to `transactions.py`, which takes it record by record and refuses what is bad in it.
+its commit are in the same data. Such transactions are found by sorting records and decoded by columns;
+others are left to `transactions.py`, which processes them record by record and rejects invalid records.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ for _function, (_kind, _at) in row_records.KINDS.items():
 
 
 class Places(NamedTuple):
-    """Where records begin, and the how-many-th of its value each is."""
+    """The positions of records, and the number of each within its value."""
 
     starts: IntArray
     numbers: IntArray

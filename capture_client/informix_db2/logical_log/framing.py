@@ -56,8 +56,8 @@ def _records(
     while at < end:
         length, rest = _descriptor_of(data, at) if end - at >= _DESCRIPTOR else (0, 0)
         if rest or not _DESCRIPTOR < length <= end - at:
-            what = "part of a spanned record" if rest else "no record begins here, or it is cut"
-            refusals.refuse(at, end, f"{what}: the record descriptor word is not that of VB", number)
+            what = "part of a spanned record" if rest else "not a record, or a truncated one"
+            refusals.refuse(at, end, f"{what}: the record descriptor word is not valid for VB", number)
             return number + 1
         yield Body(at, at + _DESCRIPTOR, at + length, number)
         at, number = at + length, number + 1
@@ -67,18 +67,18 @@ def _records(
 def _of_blocks(data: bytes, start: int, end: int, refusals: Refusals) -> Iterator[Body]:
     itself, without = (blocks_of(data, start, end, more) for more in (0, _DESCRIPTOR))
     if itself.filled == without.filled and itself.contents_up_to(end) != without.contents_up_to(end):
-        reason = "blocks whose length counts itself, or does not: neither fits"
+        reason = "block lengths match neither with nor without the descriptor word"
         refusals.refuse(start, end, reason, 0)
         return
     blocks, number = max(itself, without, key=lambda each: each.filled), 0
     for first, last in blocks.contents:
         if last > end:
-            reason = f"the block is cut: {end - first} bytes of {last - first} are there"
+            reason = f"the block is truncated: {end - first} of {last - first} bytes"
             refusals.refuse(first - _DESCRIPTOR, first, reason, number)
         number = yield from _records(data, first, min(last, end), number, refusals)
     if blocks.end < end:
         reason = (
-            "no sound block begins here: a block descriptor word is not that of VB, or not its length"
+            "not a valid block: its block descriptor word is not valid for VB, or its length is wrong"
         )
         refusals.refuse(blocks.end, end, reason, number)
 

@@ -147,7 +147,7 @@ class LogicalLogReader:
         is_update = np.asarray(pc.equal(known.kinds, UPDATE))[rows]
         ways = readings_that_fit(records.data, records.starts[rows], records.sizes[rows], is_update)
         way = ways[0] if len(ways) == 1 else self._way_of_rows(records, known, ways)
-        return way, f"of the ways to read the lengths of images {' and '.join(ways) or 'none'} fit"
+        return way, f"matching values of image_length: {' and '.join(ways) or 'none'}"
 
     def _way_of_rows(self, records: Records, known: _Known, ways: list[str]) -> str | None:
         """Return the way in which most rows can be decoded; several, if they give the same rows."""
@@ -208,16 +208,14 @@ class LogicalLogReader:
     ) -> None:
         for place in np.flatnonzero(np.asarray(pc.equal(known.kinds, _UNKNOWN))).tolist():
             code = header.field("CHANGETYPE")[place]
-            wrong.setdefault(place, f"change type {code} is none that is known")
+            wrong.setdefault(place, f"change type {code} is unknown")
         for name in _TAKEN_BACK if self._settings.rolled_back == "skip" else ():
             codes = pc.fill_null(header.field(name), "")
             is_known = pc.equal(codes, _COMMITTED)
             # What belongs to no unit of recovery, such as a command, has no disposition.
             is_known = pc.or_(is_known, pc.and_(pc.equal(codes, ""), pa.array(~known.is_row)))
             for place in np.flatnonzero(~np.asarray(is_known) & ~known.is_skipped).tolist():
-                wrong.setdefault(
-                    place, f"disposition {name} {codes[place].as_py()!r} is none that is known"
-                )
+                wrong.setdefault(place, f"disposition {name} {codes[place].as_py()!r} is unknown")
         if self._tables:
             for place in known.rows[known.tables[known.rows] < 0].tolist():
                 wrong.setdefault(place, f"table {names[place]} is not declared")
@@ -256,7 +254,7 @@ class LogicalLogReader:
             records.data, records.starts[rows], records.sizes[rows], is_update, READINGS[way]
         )
         bad = {
-            int(place): f"the lengths of its images do not end where the record ends ({way})"
+            int(place): f"the lengths of its images do not match the record ({way})"
             for place in rows[~found.fits]
         }
         second = is_update.astype(np.int64)
@@ -292,7 +290,7 @@ class LogicalLogReader:
                 continue
             texts, bad = self._page.texts_and_bad(pa.array(names, pa.binary()))
             if bad:
-                wrong.setdefault(place, "an exchange's names are no texts")
+                wrong.setdefault(place, "an exchange's names are not text")
                 continue
             found[place] = dict(zip(("owner", "name"), texts.to_pylist(), strict=True))
         return pa.array(found, _EXCHANGE)
@@ -334,7 +332,9 @@ def _names(headers: RecordHeaders) -> pa.Array:
 def _known_as(name: str, ids: Mapping[str, str]) -> str:
     given = ids.get(name, name)
     if name in ids and re.fullmatch(r"\d{1,5}\.\d{1,5}\.\d{1,5}", given) is None:
-        raise BadOption(f"ids: {given!r} of {name} is not DBID.PSID.TBOBID, such as 256.2.3.")
+        raise BadOption(
+            f"ids: {given!r} of {name} is not of the form DBID.PSID.TBOBID, such as 256.2.3."
+        )
     return given
 
 

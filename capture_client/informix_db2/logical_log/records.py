@@ -62,7 +62,7 @@ def joined(parts: Iterable[RecordPart], data: bytes) -> tuple[list[Whole], list[
             continue
         pieces = [_payload(part, data) for part in in_order]
         if any(piece is None for piece in pieces):
-            refused.append(Refusal(bodies, "SEGLEN is none of the lengths that a segment has"))
+            refused.append(Refusal(bodies, "SEGLEN is not a valid length of a segment"))
             continue
         whole.append(
             Whole(bodies[-1], b"".join(piece for piece in pieces if piece is not None), bodies)
@@ -74,12 +74,12 @@ def _fault_of(parts: list[RecordPart]) -> str:
     total, first = parts[0].total, parts[0].number
     numbers = [part.number for part in parts]
     if len({part.total for part in parts}) > 1:
-        return "segments of one record name different totals"
+        return "segments of one record have different totals"
     if first in (0, 1) and numbers == list(range(first, first + total)):
         return ""
     if len(set(numbers)) < len(numbers):
-        return "a segment came twice"
-    return f"{len(numbers)} of {total} segments came"
+        return "a segment occurs twice"
+    return f"{len(numbers)} of {total} segments found"
 
 
 def _payload(part: RecordPart, data: bytes) -> bytes | None:
@@ -136,7 +136,7 @@ class RecordReader:
         sizes = self._header_sizes(data, starts, ends)
         is_good = (least <= sizes) & (sizes <= ends - starts)
         for place in np.flatnonzero(~is_good).tolist():
-            body, known = bodies[place], f"where {least} are known, or more than the record has"
+            body, known = bodies[place], f"fewer than {least}, or more than the record has"
             reason = f"a header of {sizes[place]} bytes, {known}"
             refusals.refuse(body.first, body.end, reason, body.number)
         if not is_good.any():

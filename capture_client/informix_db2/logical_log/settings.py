@@ -20,7 +20,7 @@ from informix_db2.logical_log.images import READINGS
 from informix_db2.logical_log.table_rows import ValueForm
 from informix_db2.refused_bytes import BadDb2Value, ColumnValues, Refusals
 
-_REMEDY = "Give the control file that was written with the data file, in the same framing."
+_REMEDY = "Use the control file that was written with the data file, in the same framing."
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _placed(positions: dict[str, tuple[int, int]]) -> dict[str, Field]:
         at, width = positions[name]
         if width != field.width or at < base:
             raise BadOption(
-                f"control: field {name} has {width} bytes, where {field.width} are known.", ""
+                f"control: field {name} has {width} bytes instead of {field.width}.", _REMEDY
             )
         layout[name] = Field(at - base, width, field.kind)
     return layout
@@ -69,7 +69,7 @@ def _placed(positions: dict[str, tuple[int, int]]) -> dict[str, Field]:
 
 def _text(record: bytes, first: int, end: int, page: CodePage) -> str:
     if len(record) < end:
-        raise BadOption(f"control: a record of {len(record)} bytes is cut.", _REMEDY)
+        raise BadOption(f"control: a record of {len(record)} bytes is truncated.", _REMEDY)
     try:
         return page.decode(record[first:end]).strip()
     except BadDb2Value as bad:
@@ -79,7 +79,9 @@ def _text(record: bytes, first: int, end: int, page: CodePage) -> str:
 def _number(record: bytes, at: int, page: CodePage) -> int:
     text = _text(record, at, at + 5, page)
     if not (text.isdecimal() and text.isascii()):
-        raise BadOption("control: an XHDF record has a length or position that is no number.", _REMEDY)
+        raise BadOption(
+            "control: an XHDF record has a length or position that is not a number.", _REMEDY
+        )
     return int(text)
 
 
@@ -125,13 +127,13 @@ class LogicalLogSettings:
         }
         for option, values in known.items():
             if (given := getattr(self, option)) not in values:
-                raise BadOption(f"{option}: {given!r} is none of {', '.join(values)}.")
+                raise BadOption(f"{option}: {given!r} is not one of {', '.join(values)}.")
         if self.framing == "message" and self.image_length == "auto":
             # What fits is found over a whole file. A message is too little, and those that come
             # together are others with each batch.
             raise BadOption(
-                "image_length: auto looks at a whole file, and framing is message.",
-                f"Name the way: {', '.join(READINGS)}.",
+                "image_length=auto requires a whole file, but framing is message.",
+                f"Set image_length to one of {', '.join(READINGS)}.",
             )
 
     @cached_property
@@ -162,9 +164,9 @@ class LogicalLogSettings:
         for table in tables:
             if found := next((column for column in table.columns if column.kind in GRAPHIC), None):
                 raise BadOption(
-                    f"graphic_encoding: column {found.name} of {table.name} is {found.kind}, and its"
-                    f" code page does not follow from encoding {self.encoding}.",
-                    "Name it, such as utf-16-be of a Unicode table, or a CCSID.",
+                    f"graphic_encoding: column {found.name} of {table.name} is {found.kind}, but its"
+                    f" code page cannot be derived from encoding {self.encoding}.",
+                    "Set graphic_encoding, such as utf-16-be for a Unicode table, or a CCSID.",
                 )
 
     @property

@@ -100,14 +100,14 @@ class ImageReader:
         for column in table.columns:
             if column.kind in _ELSEWHERE:
                 raise UnsupportedColumn(
-                    f"tables: column {column.name} of {table.name} is {column.kind}: its value is not"
-                    " in the row, or has no public layout.",
-                    "Leave the table undeclared: then its images come as bytes.",
+                    f"tables: column {column.name} of {table.name} is {column.kind}, whose value is not"
+                    " in the row or has an undocumented layout.",
+                    "Do not declare the table: its images are then delivered as bytes.",
                 )
             if form.is_expanded and column.kind in _STRINGS and not column.is_length_given:
                 raise BadOption(
-                    f"tables: column {column.name} of {table.name} has no length; expanded strings"
-                    " have all the room that is declared.",
+                    f"tables: column {column.name} of {table.name} has no length, but expanded strings"
+                    " are padded to the declared length.",
                     "Declare it as VARCHAR(n).",
                 )
 
@@ -119,7 +119,7 @@ class ImageReader:
         columns = [self._column(column, cursor) for column in self.table.columns]
         for place in np.flatnonzero(cursor.good & (cursor.at != cursor.ends)).tolist():
             left = int(cursor.ends[place] - cursor.at[place])
-            cursor.wrong.setdefault(place, f"{left} bytes are left behind the last column")
+            cursor.wrong.setdefault(place, f"{left} bytes remain after the last column")
         return pa.StructArray.from_arrays(columns, fields=list(self.table.type)), cursor.wrong
 
     def _column(self, column: Db2Column, cursor: _Cursor) -> pa.Array:
@@ -185,4 +185,4 @@ class ImageReader:
     @staticmethod
     def _add_reason(column: Db2Column, bad: list[int], cursor: _Cursor) -> None:
         for place in bad:
-            cursor.wrong.setdefault(place, f"column {column.name} is no {column.kind} as declared")
+            cursor.wrong.setdefault(place, f"column {column.name} is not a {column.kind} as declared")

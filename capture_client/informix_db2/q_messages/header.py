@@ -145,19 +145,19 @@ def _kinds(operations: pa.Array, wrong: dict[int, str]) -> pa.Array:
     kinds = pa.array(list(_OPERATIONS.values()), pa.string()).take(
         pc.index_in(operations, value_set=known)
     )
-    _add_reason(kinds.is_valid(), wrong, "header field 7, operation, is none of ISRT, REPL and DLET")
+    _add_reason(kinds.is_valid(), wrong, "header field 7, operation, is not ISRT, REPL or DLET")
     return kinds
 
 
 def _types(texts: pa.Array, wrong: dict[int, str]) -> pa.Array:
     is_right = pc.match_substring_regex(texts, "^[0-9]{1,9}$")
-    _add_reason(is_right, wrong, "header field 1, type, is no integer")
+    _add_reason(is_right, wrong, "header field 1, type, is not an integer")
     return pc.if_else(pc.fill_null(is_right, False), texts, None).cast(pa.int32())
 
 
 def _identifier(texts: pa.Array, invalid: pa.Array, wrong: dict[int, str]) -> pa.Array:
     is_right = pc.or_(pc.invert(pc.starts_with(texts, "IBM-INVALID")), invalid.is_valid())
-    _add_reason(is_right, wrong, "header field 2, identifier, tells of invalid data in an unknown form")
+    _add_reason(is_right, wrong, "header field 2, identifier, reports invalid data in an unknown form")
     return texts
 
 

@@ -214,11 +214,11 @@ class MessageReader:
     def _reason(self, data: bytes) -> str:
         """Say what is wrong with a record; quotation marks of print look right, and are named."""
         if any(mark in data for mark in self._marks_of_print):
-            return "a field is quoted with a typographic quotation mark, which is no string delimiter"
+            return "a field is quoted with a typographic quotation mark instead of the string delimiter"
         string, end = bytes([self._delimiters.string]), bytes([self._delimiters.record])
         if data.count(string) % 2 or not data.endswith(end):
-            return "its delimiter did not come, or a field has a string delimiter in its middle"
-        return "a field is quoted in part only, or has a string delimiter in its middle"
+            return "its delimiter is missing, or a field has a string delimiter in its middle"
+        return "a field is only partly quoted, or has a string delimiter in its middle"
 
     def _read(self, window: _Window, progress: _Progress, refusals: Refusals) -> Db2Changes | None:
         tokens, counts = window.tokens, np.diff(window.tokens.first_fields)[: len(window.starts)]
@@ -264,7 +264,7 @@ class MessageReader:
         is_insert, is_delete = (_is(headers.kinds, kind) for kind in (INSERT, DELETE))
         half, is_odd = counts // 2, counts % 2 == 1
         is_cut = is_odd & ~self._ends_in_nothing(window.tokens, fields + counts - 1, is_odd)
-        window.add_reason(chosen[is_cut], "before and after values are not as many")
+        window.add_reason(chosen[is_cut], "the numbers of before and after values differ")
         filled = np.concatenate([[0], np.cumsum(np.asarray(window.tokens.values.is_valid()))])
         has_before = filled[fields + half] > filled[fields]
         has_after = filled[fields + 2 * half] > filled[fields + half]
@@ -313,7 +313,7 @@ class MessageReader:
             width, is_mine = len(reader.table.columns), tables == number
             others = np.flatnonzero(is_mine & (half != width))
             window.add_reasons(
-                chosen, {int(p): f"{half[p]} columns, where {width} are declared" for p in others}
+                chosen, {int(p): f"{half[p]} columns instead of {width}" for p in others}
             )
             is_mine &= half == width
             for images, side, first in ((befores, has[0], fields), (afters, has[1], fields + width)):

@@ -24,7 +24,7 @@ from informix_db2.declared_tables import (
 from informix_db2.refused_bytes import BadDb2Value
 from informix_db2.text_values import read_what_can_be, reader_of
 
-NO_DIGITS = "is no even number of hexadecimal digits"
+NO_DIGITS = "is not an even number of hexadecimal digits"
 _NO_NIBBLE = 255
 _NIBBLES = np.full(256, _NO_NIBBLE, np.uint8)
 for _digits in ("0123456789abcdef", "0123456789ABCDEF"):
@@ -105,7 +105,7 @@ class MessageRows:
             places = fields + number
             raw = values.take(pa.array(places))
             for place in self._wrongly_quoted(column, raw, is_quoted[places]):
-                wrong.setdefault(place, _reason(column, "is quoted as its type is not"))
+                wrong.setdefault(place, _reason(column, "is quoted unlike its type"))
             columns.append(self._column(column, raw, is_hex, wrong))
         rows = pa.StructArray.from_arrays(columns, fields=list(self.table.type))
         return rows, wrong
@@ -133,7 +133,7 @@ class MessageRows:
             texts = pc.replace_substring(texts, ".", _OTHER_POINT)
             texts = pc.replace_substring(texts, self._decimal_point, ".")
         values, bad = read_what_can_be(texts, self._readers[column.name], column.type)
-        _add(wrong, bad, _reason(column, f"is no {column.kind} as declared"))
+        _add(wrong, bad, _reason(column, f"is not a {column.kind} as declared"))
         return values
 
 

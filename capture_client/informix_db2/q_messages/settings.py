@@ -51,14 +51,14 @@ class QMessageSettings:
     def __post_init__(self) -> None:
         if self.other_tables not in OTHER_TABLES:
             raise BadOption(
-                f"other_tables: {self.other_tables!r} is neither of {' and '.join(OTHER_TABLES)}.", ""
+                f"other_tables is {self.other_tables!r}.", f"Use {' or '.join(OTHER_TABLES)}."
             )
         found = self.delimiters
         point = self._byte("decimal_point", self.decimal_point)
         if len({found.column, found.record, found.string, point}) != 4:
             raise BadOption(
-                "column_delimiter, record_delimiter, string_delimiter, decimal_point: two are equal.",
-                "Name the four that the publishing queue map has: they all differ.",
+                "Two of column_delimiter, record_delimiter, string_delimiter, decimal_point are equal.",
+                "Set them to the four different values of the publishing queue map.",
             )
 
     @cached_property
@@ -114,8 +114,7 @@ class QMessageSettings:
             byte, character = b"", ""
         if len(byte) != 1 or (character.isalnum() and character.isascii()):
             raise BadOption(
-                f"{name}: {given!r} cannot be a delimiter.",
-                "It is one character of one byte, no letter and no digit in the code page; or its byte,"
-                " such as 0x25.",
+                f"{name}: {given!r} is not a valid delimiter.",
+                "Use a single-byte character that is not a letter or digit, or its byte, such as 0x25.",
             )
         return byte[0]

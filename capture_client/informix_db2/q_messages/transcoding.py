@@ -47,7 +47,7 @@ class TranscodedReader:
             text = self._page.decode(data)
             if self._page.encode(text) == data:
                 return text.encode("utf-8")
-            reason = f"the text is not {self._page.name} in its usual form"
+            reason = f"the text is not {self._page.name} in its canonical form"
         except (BadDb2Value, UnicodeError) as bad:
             reason = getattr(bad, "reason", "bad text")
         refusals.refuse(start, end, reason, 0)

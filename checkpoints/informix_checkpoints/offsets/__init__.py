@@ -1,6 +1,6 @@
-"""Offsets as Spark keeps them, and the checkpoint folder that it keeps them in.
+"""Spark's offsets of a stream, and the checkpoint folder that contains them.
 
-Rule: it reads what Spark wrote, and writes nothing.
+Rule: reads what Spark wrote, and writes nothing.
 """
 
 from __future__ import annotations

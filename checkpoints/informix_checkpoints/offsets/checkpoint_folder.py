@@ -1,7 +1,7 @@
 """The files of a Spark checkpoint, local or under a URL.
 
-Rule: it lists and reads; what a file means is the business of `spark_checkpoint.py`. An error names
-the place without what a URL may hold of secrets.
+Rule: lists and reads files; `spark_checkpoint.py` interprets them. An error names the location without
+the secrets of a URL.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CheckpointFolder:
         place: a local path, or a URL of `pyarrow.fs` in Spark's or its own spelling.
 
     Raises:
-        BadOption: the URL is of no file system that we can read.
+        BadOption: the URL's file system is not supported.
     """
 
     def __init__(self, place: str) -> None:
@@ -47,10 +47,10 @@ class CheckpointFolder:
         return self._shown.rstrip("/")
 
     def is_there(self) -> bool:
-        """Tell whether there is a folder at all.
+        """Return whether the folder exists.
 
         Raises:
-            AccessRefused: that cannot be seen.
+            AccessRefused: this cannot be determined.
         """
         from pyarrow import fs
 
@@ -58,7 +58,7 @@ class CheckpointFolder:
             return bool(self._system.get_file_info(self._path).type == fs.FileType.Directory)
 
     def path_of(self, kind: str, number: int) -> str:
-        """Return a file's name for messages."""
+        """Return a file's path for messages."""
         return f"{self}/{kind}/{number}"
 
     def batches(self, kind: str) -> list[int]:
@@ -78,7 +78,7 @@ class CheckpointFolder:
         """Return the text of a batch's file.
 
         Raises:
-            BadOption: the file is missing, or is no text.
+            BadOption: the file is missing, or is not text.
             AccessRefused: it cannot be read.
         """
         path = self.path_of(kind, number)
@@ -91,7 +91,7 @@ class CheckpointFolder:
             raise BadOption(f"{path} is not text.", remedy) from None
 
     def metadata(self) -> str:
-        """Return the text of the file that says which query the checkpoint is of; empty without one.
+        """Return the text of the file `metadata`, which has the query's id; empty if it does not exist.
 
         Raises:
             AccessRefused: it cannot be read.
@@ -114,13 +114,13 @@ class CheckpointFolder:
             raise
         except pa.ArrowInvalid as reason:
             raise BadOption(
-                f"the checkpoint {self} is at no place that we can read: {self._described(reason)}.",
-                "Give a local path, or a URL such as s3://bucket/path or hdfs://host:port/path.",
+                f"the location of checkpoint {self} is not supported: {self._described(reason)}.",
+                "Use a local path, or a URL such as s3://bucket/path or hdfs://host:port/path.",
             ) from None
         except (OSError, pa.ArrowException) as reason:
             raise AccessRefused(
                 f"the checkpoint {self} cannot be read: {self._described(reason)}.",
-                "Check the place and your rights there.",
+                "Check the location and your permissions.",
             ) from None
 
     def _described(self, reason: Exception) -> str:

@@ -1,11 +1,11 @@
-"""Spark's offsets: a position of the stream as JSON with a fixed order of keys.
+"""Spark's offsets: a position of the stream as JSON with keys in a fixed order.
 
 Rule: Spark compares offsets as text, so equal positions give equal text. "Not started" is a constant:
-Spark never logs the start of its first batch, so that start must not mean "now". Keys that came later
-may be missing: a checkpoint of an earlier version goes on. One that is not known was written by a later
-version, and means something: it is refused.
+Spark never logs the start of its first batch, so that start must not mean "now". Keys of later versions
+may be missing: a checkpoint of an earlier version still works. An unknown key was written by a later
+version and may be essential: it is rejected.
 
-Version 1 has one digest for server, database and the list of tables; version 2 has one for server and
+Version 1 has one digest for server, database and the list of tables. Version 2 has one for server and
 database, and a digest for each table, so that tables may join and leave (decision 0071).
 """
 
@@ -38,17 +38,17 @@ _Numbers = TypeVar("_Numbers", LogEnd, DeliveredCommit, SettlingRestart)
 
 @dataclass(frozen=True, slots=True)
 class StreamOffset:
-    """A position, and the stream and source that it belongs to.
+    """A position with the stream and source that it belongs to.
 
     Attributes:
-        logged: where the log ended when the stream began there: full row logging is known to hold
-            from here on, and the captured tables to exist. None where it began in the past.
-        row_form: the options that decide which rows a change becomes, as text; empty if not known.
-        lost: the loss that was reported here, if one was; the stream does not go on by itself.
-        left: the tables that have left the stream and not come back, and at which commit.
-        settling: a restart position that the next process may take, once it has read so far.
-        tables: what is captured, by owner.table; None in an offset of version 1, whose `source` is a
-            digest of the list of tables too.
+        logged: the end of the log when the stream started there: full row logging is known to be on
+            from here on, and the captured tables exist. None if the stream started in the past.
+        row_form: the options that decide which rows a change produces, as text; empty if unknown.
+        lost: the data loss that was reported here, if any; the stream then does not continue.
+        left: the tables that have left the stream and not rejoined, with the commit.
+        settling: a restart position that becomes valid once the next process has read so far.
+        tables: the captured tables, by owner.table; None in an offset of version 1, whose `source` is a
+            digest that includes the list of tables.
     """
 
     stream: str
@@ -65,18 +65,18 @@ class StreamOffset:
         """Return the dictionary that Spark writes into its checkpoint.
 
         Raises:
-            ProtocolViolation: it would have more transaction ids than `from_json` takes.
+            ProtocolViolation: it would have more transaction ids than `from_json` accepts.
         """
         if (count := len(self.position.unseen)) > MOST_IDS:
             raise ProtocolViolation(
-                f"The server reports {count:,} transactions that were open when the stream began; a"
-                f" checkpoint holds at most {MOST_IDS:,}.",
-                "Start the query when fewer are open; if there are none, report the server's version.",
+                f"The server reports {count:,} transactions that were open when the stream started; a"
+                f" checkpoint can store at most {MOST_IDS:,}.",
+                "Start the query when fewer are open. If none are open, report the server's version.",
             )
         return {key: value for key, value in self._facts().items() if value is not None}
 
     def _facts(self) -> dict[str, object]:
-        """Return all keys there are; what is not known is None."""
+        """Return all keys; unknown values are None."""
         last_delivered = self.position.last_delivered
         return {
             "version": _WITHOUT_TABLES if self.tables is None else VERSION,
@@ -105,7 +105,7 @@ class StreamOffset:
 
         Args:
             given: the dictionary of a checkpoint.
-            most_ids: how many transaction ids it may have, a run of them counted as what it stands for.
+            most_ids: the maximum number of transaction ids, with ranges expanded.
 
         Raises:
             BadOption: the checkpoint is not of this source, or of a later version.
@@ -135,20 +135,20 @@ class StreamOffset:
             )
         except (KeyError, ValueError) as reason:
             raise BadOption(
-                f"the checkpoint holds an offset that is not of this source: {reason}.",
-                "Use a checkpoint folder of its own for every query, and this version or a later one.",
+                f"the checkpoint contains an offset that is not from this source: {reason}.",
+                "Use a separate checkpoint for each query, and this version or a later one.",
             ) from None
 
     @property
     def is_started(self) -> bool:
-        """Tell a real position from the constant that stands before the first batch."""
+        """Return whether this is a real position, not the constant before the first batch."""
         return self.stream != ""
 
     def not_before(self, start: StreamOffset) -> StreamOffset:
-        """Return the offset with a restart position no lower than that of the one before it.
+        """Return the offset with a restart position that is not below that of the earlier `start`.
 
-        What commits above this offset commits above `start` too, so that its restart is valid for both;
-        but not for a table that has joined in between. A process that died may have known a later one.
+        Commits above this offset are also above `start`, so that the restart position is valid for
+        both, except for a table that joined in between. A crashed process may have known a later one.
         """
         restart = start.position.restart
         is_same = self.stream == start.stream and listed(self.tables or {}) == listed(
@@ -159,7 +159,7 @@ class StreamOffset:
         return replace(self, position=replace(self.position, restart=restart))
 
     def lost_by(self, loss: DataLoss) -> StreamOffset:
-        """Return the offset that tells whoever starts the query again that something is lost here."""
+        """Return the offset with a recorded data loss, which is reported again at the next start."""
         return replace(self, lost=ReportedLoss.of(loss))
 
 
@@ -168,7 +168,7 @@ _HAS_TABLES = {_WITHOUT_TABLES: False, VERSION: True}
 
 
 def in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
-    """Yield ids in their order, three or more in a row as "first-last": thousands may be open."""
+    """Yield sorted ids, with three or more consecutive ones as "first-last": there may be thousands."""
     first = 0
     for end, transaction_id in enumerate(ids, 1):
         if end < len(ids) and ids[end] == transaction_id + 1:
@@ -181,7 +181,7 @@ def in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
 
 
 def _ids(value: object, most: int) -> Iterator[int]:
-    """Yield the ids of a list with runs; all runs together stand for no more than a list could hold."""
+    """Yield the ids of a list with ranges, at most `most` in total."""
     if not isinstance(value, list):
         raise ValueError(f"{value!r} is not a list of transaction ids")
     left = most
@@ -190,20 +190,20 @@ def _ids(value: object, most: int) -> Iterator[int]:
         first, last = (int(run[1]), int(run[2])) if run is not None else (item, item)
         count = number(last) - number(first) + 1
         if not 0 < count <= left:
-            raise ValueError(f"{item!r} is not a run of transaction ids, or one too many")
+            raise ValueError(f"{item!r} is not a range of transaction ids, or there are too many")
         left -= count
         yield from range(number(first), number(last) + 1)
 
 
 def _require_known(given: Mapping[str, object], has_tables: bool) -> None:
-    """Refuse keys of a later version: what they say would be lost with the next offset written."""
+    """Reject keys of a later version: the next written offset would lose them."""
     known = replace(NOT_STARTED, tables={} if has_tables else None)
     unknown = sorted(given.keys() - known._facts().keys())
     if unknown:
         raise BadOption(
-            f"the checkpoint holds an offset with {', '.join(map(repr, unknown))}, which this version"
-            f"{_installed()} does not know: a later version of informix-cdc wrote it.",
-            "Go on with the version that wrote it, or a later one; nothing was changed.",
+            f"the checkpoint contains an offset with {', '.join(map(repr, unknown))}, which this"
+            f" version{_installed()} does not know: a later version of informix-cdc wrote it.",
+            "Use the version that wrote it, or a later one. The checkpoint was not changed.",
         )
 
 

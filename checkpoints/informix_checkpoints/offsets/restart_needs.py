@@ -1,6 +1,6 @@
-"""What a query needs to go on where its checkpoint stands.
+"""Determine what a query needs to resume from its checkpoint.
 
-Rule: pure; the checkpoint's offsets and the spool's manifest come in as values, and the decisions are
+Rule: no I/O; the checkpoint's offsets and the spool's manifest are passed as values. The decisions are
 those of `Spool` and `InformixStreamReader` in a new process.
 """
 
@@ -16,10 +16,10 @@ from informix_checkpoints.spool import Manifest
 
 @dataclass(frozen=True, slots=True)
 class BatchAgain:
-    """A planned batch that the sink may not have: its number, and the commits that it holds.
+    """A planned batch that the sink may not have: its number and its range of commits.
 
     Attributes:
-        is_empty: whether it has no rows: nothing is captured for it.
+        is_empty: whether it has no rows, so that nothing is captured for it.
     """
 
     number: int
@@ -31,12 +31,12 @@ class BatchAgain:
 
 @dataclass(frozen=True, slots=True)
 class RestartNeeds:
-    """Where a new capture session begins, and what is run again first.
+    """The start of a new capture session, and the batch that is run again first.
 
     Attributes:
-        restart: the log must reach back to here.
+        restart: the position that the log must reach back to.
         batch: the planned batch that is run again, if any.
-        is_spool_used: whether the spool that was looked at is taken over.
+        is_spool_used: whether the existing spool is used.
     """
 
     restart: int
@@ -45,7 +45,7 @@ class RestartNeeds:
 
     @property
     def oldest_log(self) -> int:
-        """The logical log that must still be there, and all after it."""
+        """The oldest logical log that must still exist, with all later ones."""
         return log_number(self.restart)
 
 
@@ -53,7 +53,7 @@ def restart_needs_of(progress: SourceProgress, spool: Manifest | None) -> Restar
     """Return what a restart of one source needs.
 
     Args:
-        progress: what the checkpoint says.
+        progress: the source's progress in the checkpoint.
         spool: the manifest of the stream's folder under spoolPath, None if there is none.
     """
     start, planned = _captured_from(progress), progress.planned[1]
@@ -75,14 +75,14 @@ def _batch_again(progress: SourceProgress, is_in_spool: bool) -> BatchAgain | No
 
 
 def _captured_from(progress: SourceProgress) -> StreamOffset:
-    """Return where the capture begins: before a batch with rows that is run again, else after it."""
+    """Return the capture's start: before a batch with rows that is run again, otherwise after it."""
     planned, begins = progress.planned[1], _range_begins(progress)
     has_rows = begins is not None and begins.position.place < planned.position.place
     return begins if begins and has_rows and progress.is_run_again else planned
 
 
 def _range_begins(progress: SourceProgress) -> StreamOffset | None:
-    """Return where the planned batch begins; None for one that leads to the begin of a stream."""
+    """Return the start offset of the planned batch; None for the first batch of a stream."""
     begins = progress.begins
     return begins if begins is not None and begins.stream == progress.planned[1].stream else None
 

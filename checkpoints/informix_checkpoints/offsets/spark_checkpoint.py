@@ -1,13 +1,13 @@
-"""Read how far a query is: the folders `offsets` and `commits` of its Spark checkpoint.
+"""Read a query's progress from the folders `offsets` and `commits` of its Spark checkpoint.
 
-Rule: it reads and never writes. What it does not understand is refused, with the file and a remedy.
+Rule: reads and never writes. Unknown content is rejected, with the file and a remedy.
 
     offsets/N := v1 | metadata | one line for each source: its offset, `-` for none
                  v2 | metadata | the same lines with `name:` in front
-    commits/N := v1 | metadata      there once the sink has batch N; v2 and v3 have other metadata
+    commits/N := v1 | metadata      exists once the sink has batch N; v2 and v3 have other metadata
 
-Source: Spark 4.3, OffsetSeqLog and CommitLog. Files whose names are no numbers are not batches:
-checksums (`.7.crc`) and files that were being written.
+Source: Spark 4.3, OffsetSeqLog and CommitLog. Files whose names are not numbers are not batches: they
+are checksums (`.7.crc`) or partly written files.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from informix_checkpoints.offsets.checkpoint_folder import CheckpointFolder
 from informix_checkpoints.offsets.offsets import MOST_IDS, StreamOffset
 
 _RESTORE = f"Restore it from a copy of the checkpoint, or {NEW_STREAM}."
-_RUN_AGAIN = "Remove it and its checksum: Spark then runs that batch again."
-_NEWER = "Use the release of this command that the query's Spark and package belong to."
+_RUN_AGAIN = "Remove the file and its checksum file: Spark then runs the batch again."
+_NEWER = "Use the release of informix-cdc that the query uses."
 _VERSION = re.compile(r"v([0-9]{1,9})")
 _OUR_KEYS = {"version", "stream", "source"}
 _SHOWN_TEXT = 60  # characters of another source's offset
@@ -41,25 +41,25 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBatch:
-    """A micro-batch that Spark has planned: where each source ends."""
+    """A micro-batch that Spark has planned, with the end offset of each source."""
 
     number: int
     lines: tuple[SourceLine, ...]
 
     def offset(self, name: str) -> StreamOffset | None:
-        """Return where one source ends; None if the batch does not say."""
+        """Return the end offset of a source; None if the batch has none."""
         return next((line.offset for line in self.lines if line.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """How far one source of ours is.
+    """The progress of one source of this package.
 
     Attributes:
         name: its place among the query's sources, or its name if Spark gave it one.
-        committed: the batch that the sink has, and where it ends; None before the first.
-        planned: the last batch that Spark has planned, and where it ends: a stream that has begun.
-        begins: where that batch begins; None for the first.
+        committed: the last batch that the sink has, and its end offset; None before the first.
+        planned: the last batch that Spark has planned, and its end offset, of a started stream.
+        begins: the start offset of that batch; None for the first.
     """
 
     name: str
@@ -69,14 +69,14 @@ class SourceProgress:
 
     @property
     def is_run_again(self) -> bool:
-        """Whether a restart runs the planned batch again."""
+        """Return whether a restart runs the planned batch again."""
         return self.committed is None or self.committed[0] < self.planned[0]
 
     @property
     def delivered(self) -> StreamOffset:
         """The position up to which the sink has everything.
 
-        The first batch of a stream is empty (docs/design.md, section 5): its end will do.
+        The first batch of a stream is empty (docs/design.md, section 5), so its end can be used.
         """
         is_begun = self.committed is not None and self.committed[1].is_started
         return self.committed[1] if self.committed and is_begun else self.planned[1]
@@ -84,7 +84,7 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What a checkpoint says of its sources: ours, and the lines of others."""
+    """The sources in a checkpoint: of this package, and the lines of others."""
 
     place: str
     sources: tuple[SourceProgress, ...]
@@ -98,7 +98,7 @@ def read_checkpoint(place: str) -> Checkpoint:
         place: the query's checkpointLocation: a local path, or a URL of `pyarrow.fs`.
 
     Raises:
-        BadOption: it is no checkpoint, holds no batch, is corrupt, of a newer version, or has no source
+        BadOption: it is not a checkpoint, has no batch, is corrupt or newer, or has no source
             of this package.
         AccessRefused: it cannot be read.
     """
@@ -106,13 +106,13 @@ def read_checkpoint(place: str) -> Checkpoint:
     planned = folder.batches("offsets")
     if not planned and not folder.is_there():
         raise BadOption(
-            f"there is no folder {folder}.",
-            "Name the folder that the query has as checkpointLocation, after its first batch.",
+            f"the folder {folder} does not exist.",
+            "Name the query's checkpointLocation, after its first batch.",
         )
     if not planned:
         raise BadOption(
-            f"{folder} is not the checkpoint of a query that has begun: folder offsets has no batch.",
-            "Name the folder that the query has as checkpointLocation, after its first batch.",
+            f"{folder} is not the checkpoint of a started query: its folder offsets has no batch.",
+            "Name the query's checkpointLocation, after its first batch.",
         )
     committed = folder.batches("commits")
     last = _batch(folder, planned[-1])
@@ -121,7 +121,7 @@ def read_checkpoint(place: str) -> Checkpoint:
 
 
 def planned_offset(place: str, batch: int) -> StreamOffset:
-    """Return where a planned batch of a query ends whose one source is of this package.
+    """Return the end offset of a planned batch of a query whose only source is of this package.
 
     Raises:
         BadOption: the checkpoint has no such batch, or it is of other sources.
@@ -131,14 +131,14 @@ def planned_offset(place: str, batch: int) -> StreamOffset:
     offsets = [line.offset for line in _batch(folder, batch).lines]
     if len(offsets) != 1 or offsets[0] is None:
         raise BadOption(
-            f"{folder.path_of('offsets', batch)} is not of a query with one source, informix-cdc.",
-            "Give each query a checkpoint of its own.",
+            f"{folder.path_of('offsets', batch)} has other sources than one informix-cdc source.",
+            "Use a separate checkpoint for each query.",
         )
     return offsets[0]
 
 
 def query_id(place: str) -> str:
-    """Return the id of a query, which stays the same for as long as its checkpoint is there.
+    """Return the id of a query, which does not change while its checkpoint exists.
 
     Raises:
         BadOption: the checkpoint has none.
@@ -147,7 +147,7 @@ def query_id(place: str) -> str:
     folder = CheckpointFolder(place)
     known = _json(folder.metadata())
     if not isinstance(known, Mapping) or not isinstance(known.get("id"), str):
-        raise BadOption(f"{folder}/metadata does not say which query it is of.", _RESTORE)
+        raise BadOption(f"{folder}/metadata has no query id.", _RESTORE)
     return str(known["id"])
 
 
@@ -156,7 +156,7 @@ def _committed(
 ) -> PlannedBatch | None:
     if not numbers and before is not None:
         raise BadOption(
-            f"{folder} is not whole: batch {last.number} is planned, and folder commits is empty.",
+            f"{folder} is incomplete: batch {last.number} is planned, but its folder commits is empty.",
             _RESTORE,
         )
     if not numbers:
@@ -175,9 +175,9 @@ def _checkpoint(
     foreign = tuple(line for line in last.lines if line.offset is None)
     if waiting := [line.name for line in last.lines if line.offset and not line.offset.is_started]:
         raise BadOption(
-            f"{folder.path_of('offsets', last.number)}: source {waiting[0]} has no position, since its"
-            " stream has not begun.",
-            "Try again when its query has run a batch; until then there is nothing to lose.",
+            f"{folder.path_of('offsets', last.number)}: source {waiting[0]} has no position: its"
+            " stream has not started.",
+            "Try again after the query has run a batch; until then no changes can be lost.",
         )
     sources = tuple(
         SourceProgress(
@@ -208,26 +208,30 @@ def _batch(folder: CheckpointFolder, number: int) -> PlannedBatch:
     version, *rest = text.splitlines() or [""]
     split = _LINES_OF_VERSION.get(_version(version, path, _RESTORE))
     if split is None:
-        raise BadOption(f"{path} is an offset log of version {version!r}, newer than we know.", _NEWER)
+        raise BadOption(
+            f"{path} is an offset log of version {version!r}, which is not supported.", _NEWER
+        )
     if len(rest) < 2 or _json(rest[0]) is None:
-        raise BadOption(f"{path} is cut off: it has no source.", _RESTORE)
+        raise BadOption(f"{path} is truncated: it has no source.", _RESTORE)
     lines = [split(place, line, path) for place, line in enumerate(rest[1:])]
     return PlannedBatch(number, tuple(_source_lines(lines, path)))
 
 
 def _require_commit(folder: CheckpointFolder, number: int) -> None:
-    """Refuse a last commit that Spark could not read either."""
+    """Reject a last commit that Spark could not read either."""
     path = folder.path_of("commits", number)
     version, *rest = folder.text("commits", number, _RUN_AGAIN).splitlines() or [""]
     if _version(version, path, _RUN_AGAIN) > _LATEST_COMMIT_LOG:
-        raise BadOption(f"{path} is a commit log of version {version!r}, newer than we know.", _NEWER)
+        raise BadOption(
+            f"{path} is a commit log of version {version!r}, which is not supported.", _NEWER
+        )
     if not rest or _json(rest[0]) is None:
-        raise BadOption(f"{path} is cut off.", _RUN_AGAIN)
+        raise BadOption(f"{path} is truncated.", _RUN_AGAIN)
 
 
 def _version(text: str, path: str, remedy: str) -> int:
     if (found := _VERSION.fullmatch(text.strip())) is None:
-        raise BadOption(f"{path} does not begin with a version of Spark's logs.", remedy)
+        raise BadOption(f"{path} does not start with a version of Spark's logs.", remedy)
     return int(found[1])
 
 
@@ -238,7 +242,9 @@ def _unnamed(place: int, line: str, _path: str) -> tuple[str, str]:
 def _named(_place: int, line: str, path: str) -> tuple[str, str]:
     name, colon, text = line.partition(":")
     if not colon:
-        raise BadOption(f"{path} has the line {line[:_SHOWN_TEXT]!r}, which names no source.", _RESTORE)
+        raise BadOption(
+            f"{path} has the line {line[:_SHOWN_TEXT]!r} without the name of a source.", _RESTORE
+        )
     return name, text
 
 
@@ -246,7 +252,7 @@ _LINES_OF_VERSION: dict[int, Callable[[int, str, str], tuple[str, str]]] = {1: _
 
 
 def _source_lines(lines: list[tuple[str, str]], path: str) -> Iterator[SourceLine]:
-    """Read all lines: a few bytes stand for many ids, so that the file has one limit of ids for all."""
+    """Read all lines, with one limit of ids for the file: a few bytes can encode many ids."""
     most_ids = MOST_IDS
     for name, text in lines:
         line = _source_line(name, text, path, most_ids)
@@ -255,12 +261,12 @@ def _source_lines(lines: list[tuple[str, str]], path: str) -> Iterator[SourceLin
 
 
 def _source_line(name: str, text: str, path: str, most_ids: int) -> SourceLine:
-    """Read one line; whose it is, its keys say."""
+    """Read one line; its keys tell whether it is from this package."""
     content = _json(text)
     shown = text if len(text) <= _SHOWN_TEXT else text[:_SHOWN_TEXT] + "…"
     if not isinstance(content, Mapping) or not content.keys() >= _OUR_KEYS:
         if content is None and '"stream"' in text:
-            raise BadOption(f"{path} is cut off at source {name}: {shown!r}.", _RESTORE)
+            raise BadOption(f"{path} is truncated at source {name}: {shown!r}.", _RESTORE)
         return SourceLine(name, shown, None)
     try:
         return SourceLine(name, shown, StreamOffset.from_json(content, most_ids))
@@ -269,7 +275,7 @@ def _source_line(name: str, text: str, path: str, most_ids: int) -> SourceLine:
 
 
 def _json(text: str) -> object:
-    """Return what a line of JSON says, None if it is none."""
+    """Return the value of a line of JSON; None if it is not JSON."""
     try:
         parsed: object = json.loads(text)
     except (ValueError, RecursionError):

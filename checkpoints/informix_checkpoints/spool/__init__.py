@@ -1,6 +1,6 @@
 """The folder of captured rows: segments, and a manifest whose replacement is the commit point.
 
-Rule: a crash leaves the old content or the new one; only this room syncs files.
+Rule: a crash leaves the old content or the new one; only this package calls fsync.
 """
 
 from __future__ import annotations

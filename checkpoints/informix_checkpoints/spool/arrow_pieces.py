@@ -1,7 +1,7 @@
-"""Make delivered rows of groups in shape=arrow: each holds changes of one table as an Arrow stream.
+"""Build the delivered rows of groups in shape=arrow: each has changes of one table as an Arrow stream.
 
-Rule: a table's changes keep their order, and a TRUNCATE begins a row. What a table looks like, and its
-definition, is in the schema of its stream. `shapes/arrow_shape.py` of the client draws the columns.
+Rule: a table's changes keep their order, and a TRUNCATE starts a new row. The table's columns and its
+definition are in the schema of its stream. `shapes/arrow_shape.py` of the client describes the columns.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MOST_CHANGES = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
-    """Some changes of one table, in their order."""
+    """Some changes of one table, in order."""
 
     table: str
     changes: pa.RecordBatch
 
     def delivered(self) -> dict[str, object]:
-        """Return the row that readers get, by column."""
+        """Return the delivered row, by column."""
         first, last = self.changes.slice(0, 1), self.changes.slice(len(self.changes) - 1)
         return {
             "_table": self.table,
@@ -45,7 +45,7 @@ class _Piece:
 
 
 def arrow_pieces(group: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield a group as delivered, a table at a time.
+    """Yield the delivered rows of a group, table by table.
 
     Args:
         group: as stored.
@@ -68,7 +68,7 @@ def arrow_pieces(group: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.Record
 def _changes(
     group: OpenedGroup, place: int, columns: dict[str, pa.Array], mine: Int64Array
 ) -> pa.RecordBatch:
-    """Return the changes of a table: what is known of each, and its row."""
+    """Return the changes of a table: metadata and row of each."""
     is_all = len(mine) == len(group.transactions)
     known = [
         columns[name] if is_all else without_idle_bitmap(columns[name].take(pa.array(mine)))
@@ -94,7 +94,7 @@ def _changes(
 
 
 def _bounds(changes: pa.RecordBatch) -> Sequence[int]:
-    """Return where pieces begin and end: none has more than so many changes, or a TRUNCATE inside."""
+    """Return the bounds of pieces: with a maximum number of changes, and TRUNCATE only at the start."""
     kinds = changes[_KIND].to_numpy(zero_copy_only=False)
     begins = {*range(0, len(changes), _MOST_CHANGES), *np.flatnonzero(kinds == _TRUNCATE).tolist()}
     return [*sorted(begins), len(changes)]

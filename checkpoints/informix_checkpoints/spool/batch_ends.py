@@ -1,11 +1,11 @@
-"""How much of the spool one micro-batch takes.
+"""Determine where a micro-batch ends in the spool.
 
-Rule: a batch ends between two transactions; the limit reached first ends it, and a transaction that is
-larger than a limit goes alone. A batch may end within a segment. The pair that is valid there is made
+Rule: a batch ends between two transactions. The first limit that is reached ends it; a transaction that
+is larger than a limit is a batch alone. A batch may end within a segment. The position there consists
 of the commit reached and the restart position of an earlier pair: {C, R} valid makes {C', R} valid for
 every C' above C, since what commits above C' also commits above C (docs/design.md, section 5). A chunk
-is taken whole or not; and a batch ends where tables join or leave, so that none is over two lists of
-them (decision 0072).
+is never split. A batch also ends where tables join or leave, so that no batch has two lists of them
+(decision 0072).
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def end_of_batch(
     limits: BatchLimits,
     transactions_of: Callable[[Segment], TransactionRows],
 ) -> Position:
-    """Return a position up to which a batch may go that begins at `start`; `start` if nothing is new.
+    """Return the end position of a batch that begins at `start`; `start` if there is nothing new.
 
     Args:
-        manifest: what the spool holds.
-        start: the end of the batch before.
-        limits: the most that the batch may take.
-        transactions_of: looks into a segment; asked only for one that is not taken as a whole.
+        manifest: of the spool.
+        start: the end of the previous batch.
+        limits: of the batch.
+        transactions_of: reads the transactions of a segment; called only if a batch ends within it.
     """
     room, reached = _Room.of(limits), start
     change = next((epoch for epoch in manifest.changes if epoch.position.place > start.place), None)
@@ -96,7 +96,7 @@ def end_of_batch(
 
 
 def _last_commit(segment: Segment, after: int, room: _Room, committed: TransactionRows) -> int | None:
-    """Take the transactions of a segment that fit; return the commit of the last of them."""
+    """Return the commit of the last transaction of a segment that fits."""
     begin = int(np.searchsorted(committed.commits, after, side="right"))
     counts = committed.counts[begin:]
     if not len(counts):  # the last of its transactions has no rows: a TRUNCATE that is ignored

@@ -1,10 +1,10 @@
-"""Copies of a stream's segments under a URL, for executors that do not see the spool's folder.
+"""Copies of a stream's segments under a URL, for executors without access to the spool's folder.
 
-Rule: never the truth. The manifest, the lock and the commit point are in the spool's folder; a copy is
-put here before the manifest names its segment, is never changed, and goes when its segment goes. Its
-name says which segment it is of, since a stream that is captured again numbers its segments anew. It
-holds the segment's batches, compressed (decision 0062): which bytes that makes, the manifest knows and
-every range says, so that a copy is believed on the driver's word and not on its own.
+Rule: copies are never authoritative. Manifest, lock and commit point are in the spool's folder. A copy
+is written before the manifest names its segment, is never changed, and is removed with its segment. Its
+name has the segment's checksum, because a stream that is captured again reuses segment numbers. It
+contains the segment's batches, compressed (decision 0062). Size and checksum of the copy are in the
+manifest and in every range, so that executors can verify it.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _CAN_MOVE = {"local", "hdfs"}
 
 
 class Copies(Protocol):
-    """Where a spool puts its segments besides its own folder."""
+    """Where a spool puts copies of its segments."""
 
     def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        """Make the copies those of these segments; return these with the facts of their copies."""
+        """Make the copies match these segments; return them with size and checksum of the copies."""
         ...
 
     def put(self, path: Path, segment: Segment) -> Segment:
-        """Copy a segment's file, before anything refers to the segment; return it with the facts."""
+        """Copy a segment's file; return the segment with size and checksum of the copy."""
         ...
 
     def remove(self, segments: Iterable[Segment]) -> None:
-        """Let go of copies; what cannot be removed now goes when the spool is opened again."""
+        """Remove copies; any that cannot be removed are removed when the spool is next opened."""
 
 
 class NoCopies:
-    """For a spool whose folder every executor sees, or whose rows travel in another way."""
+    """No copies: executors can read the spool's folder, or get rows in another way."""
 
     def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """Do nothing."""
@@ -72,10 +72,10 @@ class NoCopies:
 
 @dataclass(frozen=True, slots=True)
 class SegmentCopies:
-    """Copies of one stream's segments in a folder of its own; a value that may travel.
+    """Copies of one stream's segments in a separate folder; can be pickled.
 
     Args:
-        url: of a folder, as `pyarrow.fs` takes it; rights come from the environment of each host.
+        url: of a folder, for `pyarrow.fs`; credentials come from the environment of each host.
         stream: the id of the stream.
     """
 
@@ -83,13 +83,13 @@ class SegmentCopies:
     stream: str
 
     def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        """Make the copies those of these segments: add what is missing, remove what is too much.
+        """Make the copies match these segments: add missing copies, and remove others.
 
-        A copy of which the manifest does not say what it holds is made again: one of an earlier
-        version, or of a process that died before the manifest named it.
+        A copy without a checksum in the manifest is written again: it is from an earlier version, or
+        from a process that crashed before the manifest named it.
 
         Raises:
-            AccessRefused: the place cannot be reached or written, or a segment is damaged.
+            AccessRefused: the location cannot be reached or written, or a segment is corrupt.
         """
         with self._named_errors():
             self._system.create_dir(self._folder, recursive=True)
@@ -107,10 +107,10 @@ class SegmentCopies:
         )
 
     def put(self, path: Path, segment: Segment) -> Segment:
-        """Copy a segment's file; return the segment with the facts of its copy.
+        """Copy a segment's file; return the segment with size and checksum of its copy.
 
         Raises:
-            AccessRefused: the place cannot be reached or written, or the segment is damaged.
+            AccessRefused: the location cannot be reached or written, or the segment is corrupt.
         """
         target = f"{self._folder}/{_copy_name(segment)}"
         draft = f"{target}.draft" if self._system.type_name in _CAN_MOVE else target
@@ -122,26 +122,26 @@ class SegmentCopies:
         return copied
 
     def remove(self, segments: Iterable[Segment]) -> None:
-        """Let go of copies; what cannot be removed now goes when the spool is opened again."""
+        """Remove copies; any that cannot be removed are removed when the spool is next opened."""
         self._delete({_copy_name(segment) for segment in segments})
 
     def stored_range(self, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-        """Return the rows of a range as they are stored; asking again gives them again.
+        """Return the stored rows of a range; can be called again.
 
-        Every byte of the copy is compared by checksum, once in a process: it is read twice the first
-        time. That finds damage, and no malice: who may write there is the place's matter (SECURITY.md).
+        The copy's checksum is verified once per process: it is read twice the first time. That detects
+        corruption, not tampering: see SECURITY.md on who may write there.
 
         Raises:
-            AccessRefused: the copy is not there, or is not the one that was written.
+            AccessRefused: the copy does not exist, or differs from what was written.
         """
         name = _copy_name(wanted)
         with self._named_errors():
             if not _is_whole(self, name, wanted.copy_bytes, wanted.copy_checksum):
-                raise AccessRefused(f"{name} under {self.url} has other bytes than were written.")
+                raise AccessRefused(f"{name} under {self.url} differs from what was written.")
             return rows_in(self.open(name), wanted)
 
     def open(self, name: str) -> pa.NativeFile:
-        """Open a copy for reading anywhere in it."""
+        """Open a copy for random access."""
         return self._system.open_input_file(f"{self._folder}/{name}")
 
     @property
@@ -158,7 +158,7 @@ class SegmentCopies:
         return list(self._system.get_file_info(fs.FileSelector(self._folder)))
 
     def _is_torn(self, segment: Segment) -> bool:
-        """Tell whether a copy lost its content with the power: none is synced before it is moved."""
+        """Return whether a copy lost content in a power failure; copies are moved without a sync."""
         if self._system.type_name not in _CAN_MOVE:
             return False
         with self.open(_copy_name(segment)) as file:
@@ -182,14 +182,14 @@ class SegmentCopies:
             yield
         except (OSError, pa.ArrowException) as reason:
             raise AccessRefused(
-                f"the copies of segments under {self.url}: {reason}.",
-                "Mend option segmentCopies or the rights there, or leave the option out.",
+                f"the copies of segments under {self.url} cannot be written: {reason}.",
+                "Correct option segmentCopies or the permissions there, or omit the option.",
                 is_temporary=not isinstance(reason, _PERMANENT),
             ) from None
 
 
 def copies_for(url: str, stream: str) -> Copies:
-    """Return where a stream's spool puts copies of its segments: nowhere if `url` is empty."""
+    """Return the copies of a stream's segments under `url`; no copies if it is empty."""
     return SegmentCopies(url, stream) if url else NoCopies()
 
 
@@ -210,6 +210,6 @@ def _opened(url: str) -> tuple[fs.FileSystem, str]:
 
 @functools.lru_cache(maxsize=1024)
 def _is_whole(copies: SegmentCopies, name: str, size_bytes: int, checksum: int) -> bool:
-    """Tell whether a copy holds the bytes that were written; it never changes: once is enough."""
+    """Return whether a copy has the written bytes; cached, because copies never change."""
     with copies.open(name) as file:
         return file.size() == size_bytes and checksum_of(file) == checksum

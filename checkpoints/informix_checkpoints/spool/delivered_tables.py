@@ -1,8 +1,8 @@
-"""Make delivered rows of groups: one struct column per table, NULL but for the change's own.
+"""Build the delivered rows of groups: one struct column per table, NULL except the change's own.
 
-Rule: a table without rows costs a delivered batch one look at a column of NULLs made before, and all
-of these are one buffer of zeros. So few rows at a time are delivered that what leaves for Spark, which
-gets each NULL written out, stays a few MiB.
+Rule: a table without rows costs a delivered batch one reference to a shared column of NULLs, and all of
+these share one buffer of zeros. Only a few rows are delivered at a time, so that a batch for Spark,
+which gets each NULL written out, stays within a few MiB.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_ROWS = 8192
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenedGroup:
-    """A group, and what is the same for all pieces of it."""
+    """A group, with values shared by all its pieces."""
 
     batch: pa.RecordBatch
     known: GroupSchema
@@ -55,7 +55,7 @@ class DeliveredTables:
     """Delivers groups of one stream.
 
     Args:
-        schema: that of delivered rows, all tables named.
+        schema: of delivered rows, with all tables.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -65,7 +65,7 @@ class DeliveredTables:
         self._null_rows = 0
 
     def pieces(self, group: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a group, few at a time."""
+        """Yield the rows of a group in small batches."""
         opened, count = OpenedGroup.of(group), changes_in(group)
         for first, end in pairwise([*range(0, count, self._step), count]):
             yield self._piece(opened, first, end)
@@ -87,7 +87,7 @@ class DeliveredTables:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _image(self, group: OpenedGroup, name: str, first: int, end: int) -> pa.StructArray:
-        """Return a column of one struct per table, NULL for changes that have no such image."""
+        """Return a column of one struct per table, NULL for changes without this image."""
         columns, has = self._tables(group, name, first, end)
         mask = None if has.all() else pa.array(~has)
         return pa.StructArray.from_arrays(
@@ -97,7 +97,7 @@ class DeliveredTables:
     def _tables(
         self, group: OpenedGroup, name: str, first: int, end: int
     ) -> tuple[list[pa.Array], np.ndarray]:
-        """Return each table's rows of one image, and which changes have that image."""
+        """Return each table's rows of one image, and which changes have the image."""
         images, length = group.images, end - first
         chosen = np.arange(*images.bounds[[first, end]])
         chosen = chosen[images.columns[chosen] == images.names.index(name)]
@@ -114,7 +114,7 @@ class DeliveredTables:
         return columns, has
 
     def _of_nulls(self, name: str, length: int) -> list[pa.Array]:
-        """Return a column of NULLs for each table; `name` is where they are delivered."""
+        """Return a column of NULLs for each table; `name` is the delivered column."""
         if length > self._null_rows:
             self._null_rows, self._nulls = max(length, self._step), {}
         if name not in self._nulls:
@@ -125,7 +125,7 @@ class DeliveredTables:
 
 
 def _table_fields(schema: pa.Schema, name: str) -> list[pa.Field]:
-    """Return the fields of the tables: those of a column, or, for "", the structs that come first."""
+    """Return the fields of the tables: those of a column, or the leading structs for ""."""
     if name:
         return list(schema.field(name).type)
     kinds = [pa.types.is_struct(field.type) for field in schema]
@@ -133,12 +133,12 @@ def _table_fields(schema: pa.Schema, name: str) -> list[pa.Field]:
 
 
 def _column_of(group: OpenedGroup, place: int, fields: Sequence[pa.Field]) -> int:
-    """Return which delivered column a group's table has now: tables may have joined and left since.
+    """Return the current delivered column of a group's table; tables may have joined or left since.
 
-    A table that shares its name with one that joined later is delivered with its owner in front.
+    A table that shares its name with one that joined later is delivered with its owner as prefix.
 
     Raises:
-        DataLoss: its rows are not delivered any more.
+        DataLoss: its rows are no longer delivered.
     """
     owner, _, table = group.known.table_names[place].partition(":")[2].rpartition(".")
     names = [field.name for field in fields]
@@ -146,13 +146,13 @@ def _column_of(group: OpenedGroup, place: int, fields: Sequence[pa.Field]) -> in
         if name in names:
             return names.index(name)
     raise DataLoss(
-        f"the spool holds rows of {group.known.table_names[place]}, which option table does not name.",
-        "Run the query once with the former options, then change them.",
+        f"the spool has rows of {group.known.table_names[place]}, which option table does not name.",
+        "Run the query once with the previous options, then change them.",
     )
 
 
 def in_layout(rows: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
-    """Return a table's rows with the columns that it has now: those that came later are NULL."""
+    """Return a table's rows with its current columns: later columns are NULL."""
     if rows.type == wanted:
         return rows
     missing = [pa.nulls(len(rows), field.type) for field in wanted]
@@ -165,7 +165,7 @@ def in_layout(rows: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
 
 
 def about(group: OpenedGroup, first: int, end: int) -> dict[str, pa.Array]:
-    """Return what is known of some changes, by delivered column."""
+    """Return the metadata of some changes, by delivered column."""
     known, transactions = group.known, listed(group.batch, 0)
     changes = changes_of(group.batch).slice(first, end - first)
     columns = {
@@ -183,7 +183,7 @@ def about(group: OpenedGroup, first: int, end: int) -> dict[str, pa.Array]:
 
 
 def _by_table(tables: Int64Array, chosen: Int64Array) -> Iterator[tuple[int, Int64Array]]:
-    """Yield the numbers of tables, each with its images, which keep their order."""
+    """Yield table numbers, each with its images in order."""
     order = np.argsort(tables, kind="stable")
     begins = np.flatnonzero(np.diff(tables[order], prepend=-1, append=-1))
     for begin, end in pairwise(begins.tolist()):
@@ -206,14 +206,14 @@ def _texts(codes: pa.Array, texts: list[str] | tuple[str, ...]) -> pa.Array:
 
 
 def without_codes(column: pa.Array) -> pa.Array:
-    """Return the values of a dictionary; any other column as it is."""
+    """Return the values of a dictionary column; any other column unchanged."""
     if not pa.types.is_dictionary(column.type):
         return column
     return without_idle_bitmap(column.dictionary_decode())
 
 
 def without_idle_bitmap(values: pa.Array) -> pa.Array:
-    """Return values without the bitmap that Arrow adds where there is no NULL."""
+    """Return values without the validity bitmap if there is no NULL."""
     if values.null_count:
         return values
     _, *buffers = values.buffers()

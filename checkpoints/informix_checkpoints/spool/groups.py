@@ -1,8 +1,8 @@
-"""Groups: stored batches of several tables, whose one row is a list of changes.
+"""Groups: stored batches of several tables, with one row that contains a list of changes.
 
-Rule: a group knows what it holds by its schema's metadata, and nothing of tables that it does not
-hold. A part of a group is a group. `capture_client/informix_capture_client/shapes/grouped_form.py`
-writes them and draws their columns.
+Rule: a group is described by its schema's metadata, which names only the tables that occur in it. A
+part of a group is a group. `capture_client/informix_capture_client/shapes/grouped_form.py` writes
+groups and describes their columns.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _FIRST_TABLE = 2  # columns before the first table's: transactions and changes
 
 @dataclass(frozen=True, slots=True)
 class GroupSchema:
-    """What the metadata of a group's schema says.
+    """The metadata of a group's schema.
 
     Attributes:
-        delivered: the delivered columns; None stands for all tables' own.
-        codes: the texts of columns that hold small numbers.
-        kind: the column whose code says which images a change has.
-        images: for each code the delivered columns that its rows belong to, "" for a table's own.
-        tables: the number of each table column's table among those that are delivered.
+        delivered: the delivered columns; None stands for the columns of all tables.
+        codes: the texts of columns that store small numbers.
+        kind: the column whose code determines which images a change has.
+        images: for each code the delivered columns of its rows, "" for the columns of a table.
+        tables: for each table column the number of its table among the delivered tables.
         table_names: the names of these tables.
         named: the delivered column that gets the name of a change's table, if there is one.
         definitions: of these tables, as text for readers of shape=arrow; may be empty.
@@ -54,29 +54,29 @@ class GroupSchema:
 
 
 def is_group(batch: pa.RecordBatch) -> bool:
-    """Tell whether a stored batch is a group.
+    """Return whether a stored batch is a group.
 
     Raises:
-        DataLoss: it is stored in a form that this version does not know.
+        DataLoss: it is stored in a format that this version does not know.
     """
     metadata = batch.schema.metadata or {}
     form = metadata.get(_FORM)
     if form is not None and (form, metadata.get(_VERSION)) not in _KNOWN_FORMS:
         raise DataLoss(
-            f"a segment is stored in form {form.decode(errors='replace')[:40]!r}, which this version"
-            " does not read.",
+            f"a segment is stored in format {form.decode(errors='replace')[:40]!r}, which this version"
+            " cannot read.",
             "Use the version that wrote it, or a later one.",
         )
     return form is not None
 
 
 def is_delivered_as_arrow(batch: pa.RecordBatch) -> bool:
-    """Tell whether readers get a group as Arrow streams, one of each table."""
+    """Return whether a group is delivered as Arrow streams, one per table."""
     return bool(batch.schema.metadata[_FORM] == b"arrow")
 
 
 def schema_of(batch: pa.RecordBatch) -> GroupSchema:
-    """Return what a group's metadata says."""
+    """Return a group's metadata."""
     metadata = batch.schema.metadata
     keys = (_DELIVERED, _CODES, _IMAGES, _TABLES)
     return _group_schema(*(metadata[key] for key in keys))
@@ -98,19 +98,19 @@ def _group_schema(delivered: bytes, codes: bytes, images: bytes, tables: bytes) 
 
 
 def changes_in(batch: pa.RecordBatch) -> int:
-    """Return how many changes a group holds."""
+    """Return the number of changes in a group."""
     return len(changes_of(batch))
 
 
 def transactions_of_group(batch: pa.RecordBatch) -> tuple[Int64Array, Int64Array]:
-    """Return the commits of a group's transactions, and how many changes each has here."""
+    """Return the commits of a group's transactions, and the number of changes of each."""
     transactions = listed(batch, 0)
     counts = transactions.field(_COUNT).to_numpy().astype(np.int64)
     return transactions.field(_COMMIT).to_numpy(), counts
 
 
 def changes_of(batch: pa.RecordBatch) -> pa.StructArray:
-    """Return what is known of each change."""
+    """Return the metadata of each change."""
     return listed(batch, 1)
 
 
@@ -131,20 +131,20 @@ def table_column(batch: pa.RecordBatch, place: int) -> str:
 
 
 def listed(batch: pa.RecordBatch, column: int) -> pa.StructArray:
-    """Return the values of a column's one list; its fields are cut as it is."""
+    """Return the values of the single list of a column, with fields sliced like the list."""
     return batch.column(column).flatten()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupImages:
-    """The images of a group's changes, in their order; one entry per image in each array but `bounds`.
+    """The images of a group's changes, in order; one entry per image in each array except `bounds`.
 
     Attributes:
-        bounds: where each change's images begin, and, at the end, how many there are.
+        bounds: the start of each change's images, and the total number at the end.
         changes: the change of each.
-        columns: its delivered column, as a place in `names`.
+        columns: its delivered column, as an index into `names`.
         tables: the number of its table.
-        places: the place of its row among the rows of its table.
+        places: the index of its row among the rows of its table.
     """
 
     bounds: Int64Array
@@ -156,7 +156,7 @@ class GroupImages:
 
 
 def images_of(batch: pa.RecordBatch) -> GroupImages:
-    """Return where the rows of a group's changes lie."""
+    """Return the positions of the rows of a group's changes."""
     known = schema_of(batch)
     names = tuple(dict.fromkeys(name for columns in known.images for name in columns))
     kinds = changes_of(batch).field(known.kind).to_numpy().astype(np.int64)
@@ -182,7 +182,7 @@ def _numbered(tables: Int64Array) -> Int64Array:
 
 
 def part_of_group(batch: pa.RecordBatch, first: int, end: int) -> pa.RecordBatch:
-    """Return some of a group's changes with their rows, as a group."""
+    """Return some changes of a group with their rows, as a group."""
     images = images_of(batch)
     known = schema_of(batch)
     begin, stop = images.bounds[[first, end]].tolist()
@@ -199,7 +199,7 @@ def part_of_group(batch: pa.RecordBatch, first: int, end: int) -> pa.RecordBatch
 
 
 def _transactions(batch: pa.RecordBatch, first: int, end: int) -> pa.StructArray:
-    """Return the transactions of some changes, with as many changes as are left of each."""
+    """Return the transactions of some changes, with the remaining number of changes of each."""
     transactions = listed(batch, 0)
     ends = np.cumsum(transactions.field(_COUNT).to_numpy().astype(np.int64))
     begun, done = np.searchsorted(ends, [first, end - 1], side="right").tolist()

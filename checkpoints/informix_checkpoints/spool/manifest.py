@@ -1,12 +1,12 @@
 """The list of segments and positions of one stream; replacing its file is the commit point.
 
-Rule: a manifest is a value. What it does not list does not exist: a segment file beside it that it
-does not name was written by someone who died before the commit point.
+Rule: a manifest is a value. A segment that it does not list does not exist: an unlisted segment file
+was written by a process that crashed before the commit point.
 
-    start -> segment -> segment -> ... -> end, and `high_watermark`: a pair valid after the end
+    start -> segment -> segment -> ... -> end, and `high_watermark`: a position after the end
 
-A chunk of a snapshot, with rows or without, and tables that join or leave begin a new epoch of the
-stream. Each has a number of its own, and says what is known of tables from there on.
+A snapshot chunk, with or without rows, and tables that join or leave start a new epoch of the stream.
+Each has a number, and the states of its tables from there on.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ FILE_NAME = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What begins in the stream without a transaction: `position` is valid behind a chunk or a change.
+    """A step of the stream that is not a transaction; `position` is after a chunk or a table change.
 
     Attributes:
-        tables: what is known from there on of the tables that it concerns.
-        ends_batch: whether tables join or leave here, so that no batch goes over it.
+        tables: the new states of the affected tables.
+        ends_batch: whether tables join or leave here, so that a batch must end here.
     """
 
     position: Position
@@ -55,17 +55,17 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Everything that committed above `start` and up to `end` is in `segments`.
+    """The content of a spool: all commits above `start` and up to `end` are in `segments`.
 
-    `rows` is a digest of what decides how rows look; `fence` is the number of the writer that wrote
-    this: each new one has a higher number.
+    `rows` is a digest of the options that determine the rows; `fence` is the number of the writer that
+    wrote the manifest: each new writer has a higher number.
 
     Attributes:
-        tables: what is known of tables at `start`; empty if nobody said so.
-        left: which tables had left the stream at `start`, and at which commit.
-        epochs: that began behind `start`; on the disk they are `turns`.
-        chunk_commit, chunk_rows: of the last chunk with rows, the version of its rows and how many the
-            chunks have under it.
+        tables: the states of the tables at `start`; empty if unknown.
+        left: the tables that had left the stream at `start`, with the commit.
+        epochs: those after `start`; in the file their key is `turns`.
+        chunk_commit, chunk_rows: of the last chunk with rows, the version of its rows, and the number
+            of rows that chunks have with this version.
     """
 
     stream: str
@@ -84,42 +84,42 @@ class Manifest:
 
     @property
     def end(self) -> Position:
-        """The position of the last rows, or of the change of tables behind them."""
+        """The position of the last rows, or of a later table change."""
         ends = [self.start, *(s.position for s in self.segments[-1:])]
         return max([*ends, *(epoch.position for epoch in self.changes[-1:])], key=_place)
 
     @property
     def reached(self) -> Position:
-        """The position of the last rows or of the last epoch: a chunk without rows begins one too."""
+        """The position of the last rows or of the last epoch; a chunk without rows starts one too."""
         return max([self.end, *(epoch.position for epoch in self.epochs[-1:])], key=_place)
 
     @property
     def changes(self) -> tuple[Epoch, ...]:
-        """Where tables join or leave."""
+        """The epochs in which tables join or leave."""
         return tuple(epoch for epoch in self.epochs if epoch.ends_batch)
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes the segments take."""
+        """The total bytes of the segments."""
         return sum(segment.size_bytes for segment in self.segments)
 
     @property
     def row_count(self) -> int:
-        """How many rows are held; `rows` says how they look."""
+        """The number of rows in all segments."""
         return sum(segment.rows for segment in self.segments)
 
     @property
     def present_tables(self) -> Tables:
-        """What is known of tables once everything held is delivered."""
+        """The states of the tables once all segments are delivered."""
         return self.tables_at(self.high_watermark)
 
     @property
     def present_left(self) -> Mapping[str, int]:
-        """Which tables have left the stream and not come back, and at which commit."""
+        """The tables that have left the stream and not rejoined, with the commit."""
         return self.left_at(self.high_watermark)
 
     def tables_at(self, position: Position) -> Tables:
-        """Return what is known of tables at a position."""
+        """Return the states of the tables at a position."""
         tables = self.tables
         for epoch in self.epochs:
             if epoch.position.chunk <= position.chunk:
@@ -127,7 +127,7 @@ class Manifest:
         return tables
 
     def left_at(self, position: Position) -> dict[str, int]:
-        """Return which tables have left the stream, and not come back, at a position; and where."""
+        """Return the tables that have left and not rejoined at a position, with the commit."""
         left = dict(self.left)
         for epoch in self.epochs:
             if epoch.position.chunk <= position.chunk:
@@ -138,9 +138,9 @@ class Manifest:
         return left
 
     def before_leaving(self, start: Position, captured: Collection[str]) -> Manifest:
-        """Return the manifest up to where a captured table has left the stream behind `start`.
+        """Return the manifest up to where a captured table left the stream after `start`.
 
-        A checkpoint at `start` still has the table. What was captured without it is captured again.
+        A checkpoint at `start` still has the table; changes captured without it are captured again.
         """
         for number, epoch in enumerate(self.epochs):
             leaving = {name for name, state in epoch.tables.items() if state is None}
@@ -154,18 +154,18 @@ class Manifest:
         return self
 
     def in_stream(self, position: Position) -> Position:
-        """Return a position of the log as one of the stream, which may have passed chunks there.
+        """Convert a position of the log into one of the stream, which may have passed chunks there.
 
-        A chunk's version lies above every commit before it; where it was passed, {C, R} that is valid
-        is so with that version for C.
+        A chunk's version is above every commit before it; after the chunk, {C, R} is also valid with
+        that version as C.
         """
         commit = max(position.commit, self.high_watermark.commit)
         return replace(position, commit=commit, chunk=self.high_watermark.chunk)
 
     def next_chunk(self) -> tuple[Position, int]:
-        """Return the position behind a chunk put here, and how many rows its version has already.
+        """Return the position after the next chunk, and how many rows already have its version.
 
-        The version is above the last commit, and below the next: records are longer than a byte. A
+        The version is above the last commit and below the next: records are longer than a byte. A
         second chunk at the same place has the same one.
         """
         is_same = self.high_watermark.commit == self.chunk_commit
@@ -193,7 +193,7 @@ class Manifest:
         )
 
     def beginning(self, count: int) -> Manifest:
-        """Return the manifest with its first `count` segments."""
+        """Return the manifest with only its first `count` segments."""
         if count == len(self.segments):
             return self
         segments = self.segments[:count]
@@ -231,7 +231,7 @@ def _checksum(content: dict[str, Any]) -> int:
 
 
 def _plain(value: Manifest | Segment | Position | Epoch) -> dict[str, Any]:
-    """Return a value's fields; `asdict` copies deeply, which costs 6 ms at a thousand segments."""
+    """Return a value's fields; `asdict` copies deeply, which costs 6 ms for a thousand segments."""
     return {
         _KEYS.get(name, name): _PLAIN.get(name, _same)(getattr(value, name)) for name in value.__slots__
     }
@@ -257,7 +257,7 @@ def load_manifest(folder: Path) -> Manifest | None:
     """Return the manifest of a folder, or None if there is none.
 
     Raises:
-        DataLoss: the file is not a manifest of a version that we know.
+        DataLoss: the file is not a manifest of a known version.
         AccessRefused: it is a link.
     """
     path = folder / FILE_NAME
@@ -268,15 +268,15 @@ def load_manifest(folder: Path) -> Manifest | None:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as reason:
         raise DataLoss(
             f"{path} is not a spool manifest of version {VERSION}: {reason!r}.",
-            "Move the folder away: what the log still holds is captured again.",
+            "Move the folder away: changes that the server's log still has are captured again.",
         ) from None
 
 
 def _migrated(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the content of a manifest in the present version."""
+    """Return the content of a manifest in the current version."""
     version, checksum = content.pop("version"), content.pop("checksum", None)
     if version >= _FIRST_WITH_CHECKSUM and checksum != _checksum(content):
-        raise ValueError(f"its checksum is {checksum!r}, its content makes {_checksum(content)}")
+        raise ValueError(f"its checksum is {checksum!r} instead of {_checksum(content)}")
     while version in _MIGRATIONS:
         content = _MIGRATIONS[version](content, folder)
         version += 1
@@ -286,7 +286,7 @@ def _migrated(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _from_1(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Version 2 counts transactions and numbers its writers."""
+    """Migrate version 1: version 2 counts transactions and numbers its writers."""
     segments = [
         {**segment, "transactions": _count(folder, Segment(**segment, transactions=0))}
         for segment in content["segments"]
@@ -357,7 +357,7 @@ def _position(content: dict[str, Any]) -> Position:
 
 
 def _checked(content: dict[str, Any], kind: type[Manifest | Segment]) -> dict[str, Any]:
-    """Refuse values of another type than the fields declare."""
+    """Reject values of another type than the fields declare."""
     types = {"int": int, "str": str}
     for declared in fields(kind):
         wanted, value = types.get(str(declared.type)), content.get(declared.name)

@@ -1,9 +1,9 @@
-"""Losses that were reported while a planned batch was asked for again, kept in a file for each stream.
+"""Data losses that were reported while a planned batch was requested again, one file per stream.
 
-Rule: a loss that was reported is not forgotten, although nothing may show it any more: full row logging
-is switched on again by the next stream of the table. Where Spark asks for a next offset the loss goes
-into the checkpoint (`StreamOffset.lost`); a batch that was planned before has its offset already, so
-that a file must do. It lies beside the spools where they are kept, else in the user's state folder.
+Rule: a reported loss is recorded, because it may not be detectable later: full row logging is switched
+on again by the next stream of the table. When Spark requests the next offset, the loss goes into the
+checkpoint (`StreamOffset.lost`). A batch that was planned before already has its offset, so a file is
+used. It is in the spoolPath if set, otherwise in the user's state folder.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SOON_UNSEEN = {Gap.ROW_LOGGING_OFF}  # others go by positions, which no one men
 
 
 class ReportedLoss(NamedTuple):
-    """A loss of data that was reported: why the stream cannot go on, and the sentence that said so.
+    """A reported data loss: the reason that the stream cannot continue, and the error's message.
 
-    `table` is the one that it is of, `database:owner.table`; empty where an earlier version kept it.
+    `table` is the affected table, `database:owner.table`; empty if an earlier version recorded it.
     """
 
     gap: Gap
@@ -35,17 +35,17 @@ class ReportedLoss(NamedTuple):
 
     @classmethod
     def of(cls, loss: DataLoss) -> ReportedLoss | None:
-        """Return what to remember of a loss; None for one that shows again as long as it is one."""
+        """Return the record of a loss; None for a loss that is detected again at each start."""
         return cls(loss.gap, loss.message, loss.table) if loss.gap in _SOON_UNSEEN else None
 
     def error(self) -> DataLoss:
         """Return the error to raise when the query is started again."""
         return DataLoss(
             f"a loss was reported before: {self.message}",
-            f"To load the tables again, {NEW_STREAM}; or go on without what was lost, which mends no"
-            " copy: set failOnDataLoss=false. If informix-cdc release --receipt switched row logging"
-            " off, nothing is lost: run informix-cdc acquire with that receipt, and start the query"
-            " with option schemaChange.",
+            f"To read the tables again, {NEW_STREAM}. To continue without the lost changes, set"
+            " failOnDataLoss=false; copies then stay incomplete. If informix-cdc release --receipt"
+            " switched row logging off, nothing is lost: run informix-cdc acquire with that receipt,"
+            " and start the query with option schemaChange.",
             gap=self.gap,
             table=self.table,
         )
@@ -53,16 +53,16 @@ class ReportedLoss(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportedLosses:
-    """The marks of streams: kept in the first of some folders, looked for in all.
+    """The recorded losses of streams: written to the first of several folders, searched in all.
 
-    A query may keep its spool in one run and not in another.
+    A query may use a spoolPath in one run and not in another.
     """
 
     folders: tuple[Path, ...]
 
     @classmethod
     def beside(cls, spool_path: str) -> ReportedLosses:
-        """Return the marks beside the spools, if they are kept, and in the user's state folder."""
+        """Return the losses recorded in the spool path, if set, and in the user's state folder."""
         folders = [Path(spool_path)] if spool_path else []
         with contextlib.suppress(RuntimeError):  # a user without a home
             state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
@@ -70,45 +70,45 @@ class ReportedLosses:
         return cls(tuple(folders))
 
     def record(self, stream: str, source: str, loss: DataLoss) -> None:
-        """Keep a loss of a stream.
+        """Record a loss of a stream.
 
         Raises:
-            OSError: there is no folder for it, or the file cannot be written.
+            OSError: no folder is known, or the file cannot be written.
         """
         if (reported := ReportedLoss.of(loss)) is None:
             return
         if not self.folders:
-            raise FileNotFoundError("no spoolPath, no XDG_STATE_HOME and no home of this user")
+            raise FileNotFoundError("no spoolPath, no XDG_STATE_HOME and no home directory")
         known = {"source": source, **reported._asdict(), "gap": reported.gap.name}
         make_folder(self.folders[0], durable=True)
         path = self.folders[0] / f"{stream}{_SUFFIX}"
         replace_file(path, json.dumps(known).encode(), durable=True)
 
     def find(self, stream: str) -> ReportedLoss | None:
-        """Return what was reported of a stream; of a file that makes no sense, that it is there.
+        """Return the recorded loss of a stream; a file that cannot be parsed counts as a loss.
 
-        Where no file can be read, none could be kept.
+        If no file can be read, none could be written either.
 
         Raises:
-            AccessRefused: a file of that name is a link or another user's: nobody knows what it says.
+            AccessRefused: the file is a link or belongs to another user, so it is not trusted.
         """
         for path in self._paths(stream):
             try:
                 content, doubt = read_own(path)
             except OSError:
                 continue
-            if doubt:  # an earlier version's under umask 002, or opened by a mount: ours, so a loss
-                return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} says so; what it says {doubt}.")
+            if doubt:  # written by an earlier version under umask 002, or opened by a mount
+                return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} records a loss, but it {doubt}.")
             try:
                 known = json.loads(content)
                 table = str(known.get("table", ""))
                 return ReportedLoss(Gap[known["gap"]], str(known["message"]), table)
             except (ValueError, KeyError, TypeError):
-                return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} says so, and is damaged.")
+                return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} records a loss, but it is corrupt.")
         return None
 
     def remove(self, stream: str) -> None:
-        """Forget a stream that was left for another one."""
+        """Remove the record of a stream that was replaced by a new one."""
         for path in self._paths(stream):
             with contextlib.suppress(OSError):
                 path.unlink()

@@ -1,8 +1,8 @@
-"""One segment: an Arrow IPC file of rows of whole transactions, in commit order.
+"""A segment: an Arrow IPC file with rows of whole transactions, in commit order.
 
-Rule: a segment is written once and never changed. Readers map it into memory; a stretch of its rows
-is named by file and row numbers, which is all that travels to an executor, and by the size and the
-checksum of what was written: a file of that name that is another one is not read.
+Rule: a segment is written once and never changed. Readers map it into memory. A range of its rows is
+described by file and row numbers, which is all that is sent to an executor, and by the size and
+checksum of the written file: another file of that name is rejected.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _BUFFER_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What the manifest knows of a segment; `position` is valid once its rows are delivered.
+    """The manifest's entry of a segment; `position` is valid once its rows are delivered.
 
-    `copy_bytes` and `copy_checksum` are those of its copy for executors, 0 if none was made. `chunk` is
-    the number of the chunk that it holds, 0 if it holds transactions; a chunk is taken whole or not.
+    `copy_bytes` and `copy_checksum` describe its copy for executors, 0 without a copy. `chunk` is the
+    number of its snapshot chunk, 0 if it has transactions; a chunk is never split.
     """
 
     file: str
@@ -72,7 +72,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRange:
-    """Rows `first` to `end` (exclusive) of the `rows` of a segment file; the rest says which file."""
+    """Rows `first` to `end` (exclusive) of a segment file with `rows` rows, and its identity."""
 
     path: str
     first: int
@@ -90,11 +90,11 @@ class SegmentRange:
 
     @property
     def estimated_bytes(self) -> float:
-        """Its part of the file, as if all rows were of one size."""
+        """Its share of the file's bytes, assuming rows of equal size."""
         return self.size_bytes * (self.end - self.first) / self.rows
 
     def part(self, first: int, end: int) -> SegmentRange:
-        """Return other rows of the same segment."""
+        """Return a range of the same segment."""
         return replace(self, first=first, end=end)
 
 
@@ -114,7 +114,7 @@ def write_segment(
     durable: bool,
     chunk: int = 0,
 ) -> Segment:
-    """Write rows into a new file and return its description; nothing refers to it yet."""
+    """Write rows into a new file and return its entry for the manifest."""
     with new_file(path, _BUFFER_BYTES) as file:
         sink = ChecksummedFile(file)
         with _arrow_writer(sink, schema) as writer:
@@ -145,12 +145,12 @@ def _arrow_writer(
 
 
 def write_compressed(path: Path, segment: Segment, file: BinaryIO) -> Segment:
-    """Write the batches of a segment's file into another; return the segment with that one's facts.
+    """Write a compressed copy of a segment; return the segment with size and checksum of the copy.
 
-    Buffers are compressed one by one, so that its rows, too, can be read a batch at a time.
+    Buffers are compressed separately, so that the copy can be read batch by batch.
 
     Raises:
-        AccessRefused: the segment's file is not there, or is not the one that was written.
+        AccessRefused: the segment's file does not exist, or differs from what was written.
     """
     sink = ChecksummedFile(file)
     reader = pa.ipc.open_file(_sound(path, segment))
@@ -176,7 +176,7 @@ def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) 
 
 
 def is_intact(folder: Path, segment: Segment) -> bool:
-    """Tell whether a segment's file is there with the bytes that were written."""
+    """Return whether a segment's file exists with the written bytes."""
     try:
         with open_plain(folder / segment.file, os.O_RDONLY) as file:
             checksum = checksum_of(file)
@@ -190,7 +190,7 @@ class _Readable(Protocol):
 
 
 def checksum_of(file: _Readable) -> int:
-    """Return the checksum of what is left of a file; bounded memory."""
+    """Return the checksum of the rest of a file, with bounded memory."""
     checksum = 0
     while piece := file.read(_BUFFER_BYTES):
         checksum = zlib.crc32(piece, checksum)
@@ -198,11 +198,11 @@ def checksum_of(file: _Readable) -> int:
 
 
 class OtherBytes(AccessRefused):
-    """A segment's file is there, and is not the one that was written."""
+    """A segment's file exists, but differs from what was written."""
 
 
 class _Described(Protocol):
-    """What says which bytes a file must have."""
+    """A description of the bytes that a file must have."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -211,10 +211,10 @@ class _Described(Protocol):
 
 
 def rows_between(folder: Path, segment: Segment, after: int, up_to: int) -> SegmentRange:
-    """Return the rows of a segment with `after` < commit <= `upto`; those of a chunk are all taken.
+    """Return the rows of a segment with `after` < commit <= `up_to`, or all rows of a chunk.
 
     Raises:
-        AccessRefused: the file is not there, or is not the one that was written.
+        AccessRefused: the file does not exist, or differs from what was written.
     """
     first, end = 0, segment.rows
     is_part = after >= segment.first_commit or up_to < segment.last_commit
@@ -237,7 +237,7 @@ def transactions_of(folder: Path, segment: Segment) -> TransactionRows:
     """Return the transactions of a segment with their numbers of rows.
 
     Raises:
-        AccessRefused: the file is not there, or is not the one that was written.
+        AccessRefused: the file does not exist, or differs from what was written.
     """
     return transaction_rows(_batches(folder, segment))
 
@@ -248,38 +248,38 @@ def _batches(folder: Path, segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def stored_range(wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    """Return the rows of a range as they are stored, from the file; asking again gives them again.
+    """Return the stored rows of a range from the file; can be called again.
 
     Raises:
-        AccessRefused: the file is not there, or is not the one that was written.
+        AccessRefused: the file does not exist, or differs from what was written.
     """
     return rows_in(_sound(Path(wanted.path), wanted), wanted)
 
 
 def _sound(path: Path, described: _Described) -> pa.MemoryMappedFile:
-    """Map a file into memory if every byte of it is what was written.
+    """Map a file into memory after verifying its checksum.
 
-    Arrow believes what it maps: a flipped bit is another value, or reads beyond the file. So every byte
-    is compared, once in a process and again after a change, also one by a program that puts the former
-    time back: 0.05 µs of CPU a row of ten columns, beside 0.16 for reading it
-    (decision 0026).
+    Arrow does not check what it maps: a flipped bit is another value, or a read beyond the file. So
+    every byte is checked, once per process and again after a change, even by a program that restores
+    the previous modification time: 0.05 µs of CPU per row of ten columns, compared to 0.16 for reading
+    it (decision 0026).
     """
     try:
         facts = path.lstat()
         if not stat.S_ISREG(facts.st_mode):
-            raise OtherBytes(f"{path} is a link or no file.", _CAPTURED_AGAIN)
+            raise OtherBytes(f"{path} is a link, or not a file.", _CAPTURED_AGAIN)
         if facts.st_size != described.size_bytes:
-            told = f"has {facts.st_size} bytes, not {described.size_bytes}"
+            told = f"has {facts.st_size} bytes instead of {described.size_bytes}"
             raise OtherBytes(f"{path} {told}.", _CAPTURED_AGAIN)
         found = _file_checksum(str(path), facts.st_ino, facts.st_ctime_ns, facts.st_size)
         if found != described.checksum:
-            raise OtherBytes(f"{path} has other bytes than were written.", _CAPTURED_AGAIN)
+            raise OtherBytes(f"{path} differs from what was written.", _CAPTURED_AGAIN)
         return pa.memory_map(str(path))
     except OSError as reason:
         raise AccessRefused(f"{path}: {reason.strerror or reason}.") from None
 
 
-_CAPTURED_AGAIN = "Start the query again: what the server's log still holds is captured again."
+_CAPTURED_AGAIN = "Start the query again: changes that the server's log still has are captured again."
 
 
 @functools.lru_cache(maxsize=1024)
@@ -289,10 +289,10 @@ def _file_checksum(path: str, _inode: int, _changed_ns: int, _size_bytes: int) -
 
 
 def rows_in(source: pa.NativeFile, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    """Return the rows of a range out of its opened segment, as they are stored.
+    """Return the stored rows of a range from its opened segment.
 
     Raises:
-        OtherBytes: Arrow cannot read it: it has changed since it was compared.
+        OtherBytes: Arrow cannot read it: it has changed since it was verified.
     """
     with _arrow_errors(wanted):  # now: another place may still have the rows
         reader = pa.ipc.open_file(source)
@@ -316,4 +316,4 @@ def _arrow_errors(wanted: SegmentRange) -> Iterator[None]:
     try:
         yield
     except pa.ArrowException as reason:
-        raise OtherBytes(f"{wanted.file} is no segment any more: {reason}.", _CAPTURED_AGAIN) from None
+        raise OtherBytes(f"{wanted.file} is not a valid segment: {reason}.", _CAPTURED_AGAIN) from None

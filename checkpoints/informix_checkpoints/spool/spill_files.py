@@ -1,8 +1,8 @@
-"""Bytes put aside in temporary files that nobody else sees.
+"""Spill bytes to unnamed temporary files.
 
-Rule: the files have no name, so that no death of the process leaves one behind; they are never synced,
-since whoever lost them reads the server's log again. A file is closed, and its room free, when nothing
-kept in it is referred to any more.
+Rule: the files have no name, so that a crash does not leave them behind. They are never synced, because
+after a crash the server's log is read again. A file is closed, and its space freed, when no bytes in it
+are referenced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LARGEST_PART = 32
 
 
 class SpillFiles:
-    """Keeps bytes in unnamed files of one folder, which is made when it is first needed."""
+    """Stores bytes in unnamed files of one folder, which is created when first needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -33,11 +33,11 @@ class SpillFiles:
 
     @property
     def size_bytes(self) -> int:
-        """How much room the files take."""
+        """The disk space that the files take."""
         return sum([file.size_bytes for file in self._files])
 
     def keep(self, parts: Sequence[memoryview]) -> SpilledBytes:
-        """Put bytes aside, one part after the other.
+        """Write bytes, one part after the other.
 
         Raises:
             AccessRefused: the folder cannot be written, or its disk is full.
@@ -60,7 +60,7 @@ class SpillFiles:
 
 
 class _SpillFile:
-    """A file that is written at its end and read anywhere."""
+    """An append-only file with random reads."""
 
     def __init__(self, folder: Path) -> None:
         file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - closed by the finalizer
@@ -86,9 +86,9 @@ class _SpillFile:
             at += len(piece)
         if at < end:
             raise AccessRefused(
-                f"rows put aside in {self.folder} cannot be read back: {at - first} of"
-                f" {size_bytes} bytes at {first} are left.",
-                "Look after its disk, or set option spoolPath to another folder.",
+                f"spilled rows in {self.folder} cannot be read back: only {at - first} of"
+                f" {size_bytes} bytes at {first} remain.",
+                "Check its disk, or set option spoolPath to another folder.",
                 folder=str(self.folder),
             )
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -96,17 +96,17 @@ class _SpillFile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpilledBytes:
-    """Some bytes of a file, which stays open as long as they may be asked for."""
+    """Some bytes of a file, which stays open as long as this value exists."""
 
     file: _SpillFile
     first: int
     size_bytes: int
 
     def load(self) -> bytes:
-        """Return them.
+        """Return the bytes.
 
         Raises:
-            AccessRefused: the disk does not give them back.
+            AccessRefused: they cannot be read back.
         """
         with disk_errors(self.file.folder):
             return self.file.read(self.first, self.size_bytes)

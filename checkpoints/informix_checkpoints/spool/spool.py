@@ -1,7 +1,7 @@
-"""The folder of a stream seen as a log: append at the end, read between positions, trim at the front.
+"""The spool of a stream as a log: append at the end, read between positions, trim at the front.
 
-Rule: one writer, the capture thread; readers of the same process ask it for ranges, executors read
-the files. `append` returns after the commit point, so whoever sees the new end finds its rows.
+Rule: one writer, the capture thread. Readers in the same process request ranges; executors read the
+files. `append` returns after the commit point, so a reader that knows the new end finds its rows.
 """
 
 from __future__ import annotations
@@ -44,15 +44,17 @@ class Spool:
     """A stream's rows between two positions, as segment files in one folder.
 
     Args:
-        folder: created if missing; nothing else may live in it.
-        stream, source: what the rows belong to; a folder of another stream is refused.
-        start, tables: all that commits above it will be appended; what is known of tables there.
-        previous_sources: what earlier versions called the source; none of these is another one.
-        captured: the tables whose rows are delivered; what was stored of others too is left. None: all.
-        rows: digests of how rows look, the first of what is stored now; what has none of them is left.
-        durable: whether the folder shall survive a crash of the machine (fsync).
+        folder: created if missing; it must contain nothing else.
+        stream, source: the owner of the rows; a folder of another stream is rejected.
+        start, tables: the position after which all commits will be appended, and the table states
+            there.
+        previous_sources: ids of the same source in earlier versions.
+        captured: the tables whose rows are delivered; stored rows with others are discarded. None: all.
+        rows: accepted digests of the row format, the first for new rows; other stored rows are
+            discarded.
+        durable: whether the folder must survive a crash of the host (fsync).
         lock_wait_seconds: how long to wait for a previous writer to end.
-        copies: where segments go besides the folder, before the manifest names them.
+        copies: of segments, written before the manifest names them.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class Spool:
 
     @property
     def folder(self) -> Path:
-        """Where the segments are."""
+        """The folder of the segments."""
         return self._folder
 
     @property
@@ -101,16 +103,16 @@ class Spool:
 
     @property
     def manifest(self) -> Manifest:
-        """What is held, as a value: read it once where several facts have to fit together."""
+        """The current manifest, as a value: read it once if several facts must be consistent."""
         return self._manifest
 
     def append(
         self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
     ) -> Segment:
-        """Add the rows of whole transactions; they exist once the manifest names them.
+        """Append the rows of whole transactions; they are visible once the manifest names them.
 
         Returns:
-            What was added; a segment without rows is not kept.
+            The new segment; a segment without rows is not stored.
         """
         here = self._manifest.in_stream(position)
         # Without rows: nothing but truncates that the policy ignores, or a table before it joined.
@@ -125,17 +127,17 @@ class Spool:
     def append_chunk(
         self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], tables: ChangedStates
     ) -> Segment:
-        """Put the rows of a chunk here, made for `Manifest.next_chunk`.
+        """Append the rows of a snapshot chunk, encoded for `Manifest.next_chunk`.
 
-        They exist once the manifest names them.
+        They are visible once the manifest names them.
 
         Args:
-            schema: that of the batches.
-            batches: the rows, or nothing where none is left of the chunk.
-            tables: what is known of its table from here on.
+            schema: of the batches.
+            batches: the rows; empty if the chunk has no rows left.
+            tables: the new state of its table.
 
         Returns:
-            What was added; a chunk without rows is only noted.
+            The new segment; a chunk without rows only starts an epoch.
         """
         after, _ = self._manifest.next_chunk()
         return self._append(
@@ -148,11 +150,11 @@ class Spool:
         )
 
     def change_tables(self, tables: ChangedStates, at: Position | None = None) -> None:
-        """Let tables join or leave here; it is on the disk when this returns.
+        """Let tables join or leave here; durable when this returns.
 
         Args:
-            tables: what is known of those that join, None for those that leave.
-            at: a pair that is valid here for all tables from now on; the present one if not given.
+            tables: the states of tables that join, None for those that leave.
+            at: a position that is valid here for all tables; the current one by default.
         """
         with disk_errors(self._folder), self._changing:
             self._make_again()
@@ -191,21 +193,21 @@ class Spool:
         return segment
 
     def advance(self, position: Position) -> None:
-        """Advance the high watermark in memory; it reaches the disk with the next segment."""
+        """Advance the high watermark in memory; it is written with the next segment."""
         with self._changing:
             self._manifest = replace(self._manifest, high_watermark=self._manifest.in_stream(position))
 
     def between(self, after: RecordPlace, up_to: RecordPlace) -> list[SegmentRange]:
-        """Return where the rows lie whose place is above `after`, and at or below `upto`.
+        """Return the ranges of the rows above `after` and at or below `up_to`.
 
         Raises:
-            DataLoss: the spool does not hold the whole range.
-            AccessRefused: a segment is damaged, or was removed.
+            DataLoss: the spool does not contain the whole range.
+            AccessRefused: a segment is corrupt, or was removed.
         """
         manifest = self._manifest
         if after < manifest.start.place or up_to > manifest.high_watermark.place:
             raise DataLoss(
-                f"the spool holds commits above {_shown(manifest.start.place)} up to"
+                f"the spool contains commits above {_shown(manifest.start.place)} up to"
                 f" {_shown(manifest.high_watermark.place)}, not {_shown(after)} to {_shown(up_to)}.",
                 "Restart the query: the range is captured again.",
             )
@@ -216,7 +218,7 @@ class Spool:
         return [wanted for wanted in ranges if wanted.first < wanted.end]
 
     def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
-        """Return how far a batch that begins at `start` may go; `start` itself if nothing is new."""
+        """Return the end of a batch that begins at `start`; `start` itself if there is nothing new."""
         manifest = self._manifest
         if limits.are_none and not manifest.epochs:
             return manifest.end if manifest.end.place > start.place else start
@@ -226,7 +228,7 @@ class Spool:
             )
 
     def bytes_above(self, place: RecordPlace) -> int:
-        """Return the size of the segments that hold something above a place."""
+        """Return the size of the segments with rows above a place."""
         size_bytes = 0
         for segment in reversed(self._manifest.segments):  # what Spark has taken lies in front
             if segment.place <= place:
@@ -235,7 +237,7 @@ class Spool:
         return size_bytes
 
     def trim(self, up_to: RecordPlace) -> None:
-        """Let go of what Spark will not ask for again."""
+        """Remove the segments that Spark does not request again."""
         with self._changing, disk_errors(self._folder):
             kept, gone = self._manifest.trimmed(up_to)
             if kept is self._manifest or self._is_discarded:
@@ -248,11 +250,11 @@ class Spool:
         self._copies.remove(gone)
 
     def close(self) -> None:
-        """Let the next writer in."""
+        """Release the lock of the folder."""
         self._lock.release()
 
     def discard(self) -> None:
-        """Remove the folder and everything in it: nobody will ask for this stream again."""
+        """Remove the folder and its content: the stream is no longer needed."""
         with self._changing:
             self._is_discarded = True
             self._copies.remove(self._manifest.segments)
@@ -260,10 +262,10 @@ class Spool:
         self.close()
 
     def _make_again(self, manifest: Manifest | None = None) -> None:
-        """Take a private folder again that somebody has removed, if no rows went with it.
+        """Create a private folder again that was removed, if no rows were lost with it.
 
-        Cleaners of temporary files do so after some days without a change. A folder under spoolPath is
-        left alone: somebody may have moved it. `manifest` is what is still wanted, if not all.
+        Cleaners of temporary files remove it after some days without a change. A folder under spoolPath
+        is not created again: it may have been moved. `manifest` is the remaining content, if not all.
         """
         if self._durable or self._lock.is_in_place:
             return
@@ -276,17 +278,17 @@ class Spool:
         SPOOL_FOLDER_MADE_AGAIN.log(logger, stream=self.stream, spool=self._folder)
 
     def _require_files(self, segments: Iterable[Segment]) -> None:
-        """Refuse to go on without rows that Spark may ask for.
+        """Check that the rows that Spark may request still exist.
 
         Raises:
-            AccessRefused: files of a private folder are gone; a restart captures them again.
+            AccessRefused: files of a private folder were removed; a restart captures them again.
         """
         if self._durable or all((self._folder / segment.file).exists() for segment in segments):
             return
         self.has_lost_rows = True
         raise AccessRefused(
-            f"the spool {self._folder} was removed, or segments of it, with rows that Spark has not"
-            " taken.",
+            f"the spool {self._folder} or segments of it were removed, with rows that Spark has not"
+            " read.",
             REMOVED,
             is_temporary=True,
             folder=str(self._folder),
@@ -304,7 +306,7 @@ class Spool:
         previous_sources: Collection[str],
         captured: Collection[str] | None,
     ) -> Manifest:
-        """Return what a previous writer left, as far as it serves, or start afresh."""
+        """Return the usable part of a previous writer's manifest, or a new one."""
         previous = load_manifest(self._folder)
         if previous is None:
             return fresh
@@ -314,9 +316,9 @@ class Spool:
             raise DataLoss(
                 f"{self._folder} belongs to stream {previous.stream} of source {previous.source},"
                 f" not to {fresh.stream} of {fresh.source}.",
-                "Give this query a spoolPath of its own.",
+                "Use a separate spoolPath for this query.",
             )
-        # Of a segment that was added last the name may be lost with the power, and not the manifest.
+        # A power failure may lose the name of the last segment but not the manifest.
         intact = takewhile(lambda segment: is_intact(self._folder, segment), previous.segments)
         manifest = previous.beginning(sum(1 for _ in intact)).before_leaving(
             fresh.start, captured or ()
@@ -333,7 +335,7 @@ class Spool:
                 path.unlink()
 
     def _match_copies(self) -> None:
-        """Make copies those of the segments held; what they hold is known before anybody reads them."""
+        """Make the copies match the segments; their checksums are known before they are read."""
         copied = self._copies.match(self._folder, self._manifest.segments)
         if copied != self._manifest.segments:
             self._replace(replace(self._manifest, segments=copied))
@@ -345,7 +347,7 @@ def _shown(place: RecordPlace) -> str:
 
 
 def _has_no_others(manifest: Manifest, start: Position, captured: Collection[str] | None) -> bool:
-    """Tell whether a manifest has nothing above a position of tables that are captured no more."""
+    """Return whether a manifest has only captured tables above a position."""
     later = (epoch.tables for epoch in manifest.epochs if epoch.position.chunk > start.chunk)
     known = set(manifest.tables_at(start)).union(*later)
     return captured is None or known <= set(captured)
@@ -355,8 +357,8 @@ def _with_later_restart(manifest: Manifest, start: Position) -> Manifest:
     """Return a manifest whose high watermark has a restart position at or after that of `start`.
 
     `advance` does not write, so the high watermark on disk may have a restart position in a log file
-    that is gone by now. Every transaction that commits above it commits above `start` too, so the later
-    restart position is valid for both, unless a table has joined in between.
+    that has been overwritten. Every transaction that commits above it commits above `start` too, so the
+    later restart position is valid for both, unless a table has joined in between.
     """
     is_same = listed(manifest.tables_at(start)) == listed(manifest.tables_at(manifest.high_watermark))
     if start.restart <= manifest.high_watermark.restart or not is_same:

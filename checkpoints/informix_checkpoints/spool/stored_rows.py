@@ -1,9 +1,9 @@
-"""Make delivered rows of stored ones.
+"""Convert stored rows into delivered rows.
 
-Rule: generic over shapes: dictionaries are decoded, the runs of the last column are spread into its
-fields, and the schema's metadata says which columns readers get, in which order. Written by
+Rule: independent of shapes: dictionaries are decoded, the runs of the last column are expanded into its
+fields, and the schema's metadata lists the delivered columns in order. Written by
 `capture_client/informix_capture_client/shapes/stored_form.py`; rows of several tables, since version 3
-of the manifest, by `grouped_form.py` beside it. Here both forms are one thing: rows, and parts of them.
+of the manifest, by `grouped_form.py` in the same package. This module handles both formats.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _COMMIT = "_commit_version"
 
 
 def in_row_form(batch: pa.RecordBatch, schema: pa.Schema | None = None) -> pa.RecordBatch:
-    """Return the rows of a stored batch as readers get them, in one batch.
+    """Return the rows of a stored batch as delivered, in one batch.
 
     Args:
-        batch: as stored, or some rows of it.
-        schema: that of delivered rows, which a group, naming only its own tables, does not know; a
-            table may have got columns since the batch was stored.
+        batch: as stored, or a part of it.
+        schema: of delivered rows, which a group does not contain, as it names only its own tables; a
+            table may have more columns than when the batch was stored.
     """
     if is_group(batch):
         return DeliveredTables(_required(schema)).whole(batch)
@@ -57,7 +57,7 @@ def in_row_form(batch: pa.RecordBatch, schema: pa.Schema | None = None) -> pa.Re
 def delivered(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of stored batches as readers get them; those of many tables few at a time."""
+    """Yield the rows of stored batches as delivered; groups in small batches."""
     tables: DeliveredTables | None = None
     for batch in batches:
         if is_group(batch) and is_delivered_as_arrow(batch):
@@ -76,19 +76,19 @@ def _required(schema: pa.Schema | None) -> pa.Schema:
 
 
 def row_count(batch: pa.RecordBatch) -> int:
-    """Return how many rows a stored batch holds."""
+    """Return the number of rows in a stored batch."""
     return changes_in(batch) if is_group(batch) else int(batch.num_rows)
 
 
 def part(batch: pa.RecordBatch, first: int, end: int) -> pa.RecordBatch:
-    """Return some rows of a stored batch, as they are stored."""
+    """Return some rows of a stored batch, in stored form."""
     if not is_group(batch):
         return batch.slice(first, end - first)
     return part_of_group(batch, first, end)
 
 
 class TransactionRows(NamedTuple):
-    """The COMMTX sequence numbers of transactions, and how many rows each has."""
+    """The COMMTX sequence numbers of transactions, and the number of rows of each."""
 
     commits: Int64Array
     counts: Int64Array

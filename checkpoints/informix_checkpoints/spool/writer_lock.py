@@ -1,8 +1,8 @@
-"""One writer for a folder: a lock that the kernel frees when its holder dies, and a number beside it.
+"""Ensure one writer per folder: a lock that the kernel releases with its process, and a number.
 
-Rule: the lock decides. The number is for file systems on which a lock can be lost (network mounts): it
-rises with every writer, stands in the names of segments, and is compared before every commit point, so
-that a writer that was thought dead and comes back writes nothing more.
+Rule: the lock decides. The number is for file systems that can lose a lock (network mounts): it rises
+with every writer, is part of the names of segments, and is checked before every commit point, so that a
+previous writer that resumes cannot write.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ logger = logging.getLogger("informix_cdc.checkpoints.spool")  # a name in logs, 
 
 
 class WriterLock:
-    """Holds a folder for one writer.
+    """Locks a folder for one writer.
 
     Args:
-        folder: made if missing.
-        wait_seconds: how long to wait for a former writer to end.
-        durable: whether folder and number shall survive a crash of the machine.
+        folder: created if missing.
+        wait_seconds: how long to wait for a previous writer to end.
+        durable: whether folder and number must survive a crash of the host.
 
     Raises:
-        AccessRefused: the former writer lives on, or the folder is not this user's own.
+        AccessRefused: the previous writer is still running, or the folder does not belong to this user.
     """
 
     def __init__(self, folder: Path, wait_seconds: float, *, durable: bool = False) -> None:
@@ -50,7 +50,7 @@ class WriterLock:
         self.fence = _number(self._file.read())
 
     def take_number(self, above: int = 0) -> None:
-        """Take the number after the last writer's; `above` is one that is known from elsewhere."""
+        """Use the next higher writer number; `above` is a number known from elsewhere."""
         self.fence = max(self.fence, above) + 1
         self._file.seek(0)
         self._file.write(b"%d" % self.fence)
@@ -61,14 +61,14 @@ class WriterLock:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the locked file is the one that others see."""
+        """Return whether the locked file is still the one in the folder."""
         return _is_still(self._file, self._folder / FILE_NAME)
 
     def require_ours(self) -> None:
-        """Refuse to go on when somebody else has taken the folder.
+        """Check that no other query has taken over the folder.
 
         Raises:
-            AccessRefused: names both numbers.
+            AccessRefused: another query has; the error names both numbers.
         """
         try:
             found = _number(read_plain(self._folder / FILE_NAME))
@@ -76,19 +76,19 @@ class WriterLock:
             found = 0
         if found != self.fence:
             raise AccessRefused(
-                f"the spool {self._folder} has writer number {found} now, and this one is number"
+                f"the spool {self._folder} now has writer number {found}, but this query has number"
                 f" {self.fence}.",
-                "Another query took it over, or the folder was removed: start this one again.",
+                "Another query uses the folder, or the folder was removed: start this query again.",
                 folder=str(self._folder),
             )
 
     def remove_folder(self) -> None:
-        """Remove the folder and let go of it; who waits for it makes it anew."""
+        """Remove the folder and release the lock; a waiting query creates the folder again."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self.release()
 
     def release(self) -> None:
-        """Let the next writer in."""
+        """Release the lock."""
         self._file.close()
 
 
@@ -107,8 +107,8 @@ def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
         if time.monotonic() >= begun + wait_seconds:
             process = f" (process {holder})" if holder else ""
             raise AccessRefused(
-                f"another query writes the spool {folder}{process}.",
-                "Stop it, or give this query a spoolPath of its own.",
+                f"another query is writing to the spool {folder}{process}.",
+                "Stop it, or use a separate spoolPath for this query.",
             )
         if not is_awaited:
             SPOOL_AWAITED.log(logger, spool=folder, process=holder, most_seconds=wait_seconds)
@@ -117,7 +117,7 @@ def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
 
 
 def _holder(file: BinaryIO) -> int | None:
-    """Return the process that holds the lock, if this host's kernel tells: proc_locks(5)."""
+    """Return the process that holds the lock, if known to this host's kernel: proc_locks(5)."""
     facts = os.fstat(file.fileno())
     device = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
     try:
@@ -129,7 +129,7 @@ def _holder(file: BinaryIO) -> int | None:
 
 
 def _make_own(folder: Path, durable: bool) -> None:
-    """Make a folder that is this user's alone, or find it so; a link is neither."""
+    """Create a folder for this user only, or check that it is one; a link is rejected."""
     if not folder.is_symlink():
         make_folder(folder, durable=durable)
     require_own_folder(folder)
@@ -144,7 +144,7 @@ def _is_locked_now(file: BinaryIO) -> bool:
 
 
 def _is_still(file: BinaryIO, path: Path) -> bool:
-    """Tell whether a locked file is the one that others see; the folder may have been removed."""
+    """Return whether a locked file is still in its folder, which may have been removed."""
     try:
         return os.fstat(file.fileno()).st_ino == path.lstat().st_ino
     except FileNotFoundError:

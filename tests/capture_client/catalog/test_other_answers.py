@@ -58,7 +58,7 @@ def test_a_text_in_place_of_a_number_is_named_with_statement_and_column() -> Non
 
 
 def test_a_row_of_another_width_is_named_with_statement_and_both_widths() -> None:
-    with pytest.raises(ProtocolViolation, match=r"SELECT uniqid, used .* with 3 columns where 2 are"):
+    with pytest.raises(ProtocolViolation, match=r"3 columns for .SELECT uniqid, used .* instead of 2"):
         ask("current position", [[("15", "1", "2")]])
 
 

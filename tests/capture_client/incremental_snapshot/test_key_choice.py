@@ -30,7 +30,7 @@ def refusal(keys: TableKeys, rules: KeyRules = PLAIN, named: Columns = ()) -> st
     assert "table stores:informix.orders cannot be read in chunks: " in message
     for remedy in (
         "snapshotKey=informix.orders(column, ...)",
-        "leave the table out of option initialSnapshot",
+        "remove the table from option initialSnapshot",
         "set snapshotWithoutKey=lock",
     ):
         assert remedy in message

@@ -251,7 +251,7 @@ def test_a_descriptor_of_another_size_is_refused(found: bytes) -> None:
     transport.call_routine.return_value = b"\xff\xff\xff\xfe"
     assert SqliObjects(transport).open(b"") == -2
     transport.call_routine.return_value = found
-    with pytest.raises(ProtocolViolation, match=f"returned {len(found)} bytes where 4 are due"):
+    with pytest.raises(ProtocolViolation, match=f"returned {len(found)} bytes instead of 4"):
         SqliObjects(transport).open(b"")
 
 

@@ -302,7 +302,7 @@ def test_a_record_that_swallows_the_next_reads_is_refused_and_not_waited_for() -
     longer[5] ^= 0x10  # a megabyte more of payload
     assert cutter.feed(begin(1, 1, 5, 6) + longer) is not None
     for _ in range(2):
-        with pytest.raises(ProtocolViolation, match="has gone on to another record") as caught:
+        with pytest.raises(ProtocolViolation, match="sent the next record before") as caught:
             cutter.feed(timeout(2))
     assert caught.value.facts["stream_byte"] == 40
 

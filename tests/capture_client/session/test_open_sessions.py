@@ -71,7 +71,7 @@ def test_a_user_who_may_not_see_the_sessions_is_told_who_may_and_by_which_grant(
     server: ListeningServer, connections: ExitStack
 ) -> None:
     server.server.users["joe"], server.server.cdc_users = "in4mix", frozenset({"informix", "joe"})
-    with pytest.raises(AccessRefused, match=r"may not be seen: .*-272") as refused:
+    with pytest.raises(AccessRefused, match=r"cannot be listed: .*-272") as refused:
         read_open_sessions(connect(server, connections, "joe"))
     assert "user informix" in refused.value.remedy
     assert "GRANT SELECT ON syscdcsess" in refused.value.remedy

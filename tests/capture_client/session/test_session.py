@@ -176,11 +176,11 @@ def test_the_statement_that_ends_an_alter_spells_odd_names_as_the_catalog_has_th
 
 
 SPELLINGS = [
-    ("CDC_E_NOSES", AccessRefused, "lacks rights on syscdcv1"),
-    ("CDC_E_NOSESS", AccessRefused, "lacks rights on syscdcv1"),
+    ("CDC_E_NOSES", AccessRefused, "lacks privileges on syscdcv1"),
+    ("CDC_E_NOSESS", AccessRefused, "lacks privileges on syscdcv1"),
     ("CDC_E_DIRECTION", ServerRefused, "start the query again"),
-    ("CDC_E_TABPROPERTIES", ServerRefused, "full row logging is off"),
-    ("CDC_E_TABPROPERT", ServerRefused, "full row logging is off"),
+    ("CDC_E_TABPROPERTIES", ServerRefused, "full row logging is on"),
+    ("CDC_E_TABPROPERT", ServerRefused, "full row logging is on"),
 ]
 
 
@@ -279,7 +279,7 @@ def test_a_table_that_was_not_captured_is_not_ended() -> None:
 def test_a_server_without_a_record_type_is_refused_before_a_session_is_opened(kind: RecordKind) -> None:
     others = [row for row in RECORD_TYPES if row[0] != str(int(kind))]
     transport = ScriptedTransport(tables={statements.RECORD_TYPES: others})
-    with pytest.raises(ProtocolViolation, match=f"does not know CDC_REC_{kind.name}"):
+    with pytest.raises(ProtocolViolation, match=f"does not list CDC_REC_{kind.name}"):
         open_session(transport)
     assert transport.calls == []
 

@@ -263,7 +263,7 @@ HALVES = [
 
 @pytest.mark.parametrize("records", [h[1] for h in HALVES], ids=[h[0] for h in HALVES])
 def test_an_update_without_both_images_is_loss(records: list[bytes]) -> None:
-    with pytest.raises(DataLoss, match="one image only"):
+    with pytest.raises(DataLoss, match="only one row image"):
         delivered(both(), *records, end())
 
 
@@ -312,11 +312,11 @@ ANNOUNCEMENTS = [
     (
         "a column more",
         TableSchema(0, 8, 2, 1, "id integer, x integer, note varchar(20,0)"),
-        "other columns",
+        "columns that differ",
     ),
-    ("a column less", TableSchema(0, 4, 1, 0, "id integer"), "other columns"),
-    ("another type", TableSchema(0, 8, 1, 1, "id bigint, note varchar(20,0)"), "other columns"),
-    ("another name", TableSchema(0, 4, 1, 1, "nr integer, note varchar(20,0)"), "other columns"),
+    ("a column less", TableSchema(0, 4, 1, 0, "id integer"), "columns that differ"),
+    ("another type", TableSchema(0, 8, 1, 1, "id bigint, note varchar(20,0)"), "columns that differ"),
+    ("another name", TableSchema(0, 4, 1, 1, "nr integer, note varchar(20,0)"), "columns that differ"),
     ("another table", TableSchema(5, 4, 1, 1, ANNOUNCED.columns), "table number 5"),
     ("a negative table", TableSchema(-1, 4, 1, 1, ANNOUNCED.columns), "table number -1"),
     ("other fixed bytes", TableSchema(0, 5, 1, 1, ANNOUNCED.columns), "announces 5 fixed bytes"),
@@ -335,7 +335,9 @@ def test_an_announcement_that_is_not_the_catalogs_is_refused(announced: TableSch
 
 def test_a_row_before_its_table_is_described_is_refused() -> None:
     encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules())
-    with pytest.raises(ProtocolViolation, match="orders at 0:0x2 came before the table was described"):
+    with pytest.raises(
+        ProtocolViolation, match="orders at 0:0x2 arrived before the table's description"
+    ):
         delivered(encoder, order(2, 1), end())
 
 
@@ -348,7 +350,7 @@ def test_a_row_of_a_table_not_asked_for_is_refused(table: int, policy: Policy) -
 
 
 def test_a_row_without_room_for_its_sizes_is_refused() -> None:
-    with pytest.raises(ProtocolViolation, match="orders at 0:0x3 has no room for the sizes of 1"):
+    with pytest.raises(ProtocolViolation, match="orders at 0:0x3 is too short for the sizes of its 1"):
         delivered(orders(), order(2, 1), row(3, 1, b"\0\0\0\1"), end())
 
 

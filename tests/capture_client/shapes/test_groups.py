@@ -247,7 +247,7 @@ def test_the_tables_of_transactions_are_known_before_a_row_is_read() -> None:
 def test_a_form_that_this_version_does_not_know_is_refused(form: bytes) -> None:
     metadata = {b"informix_cdc.form": form, b"informix_cdc.form_version": b"2"}
     batch = pa.RecordBatch.from_pydict({"a": [1]}).replace_schema_metadata(metadata)
-    with pytest.raises(DataLoss, match="does not read"):
+    with pytest.raises(DataLoss, match="cannot read"):
         row_count(batch)
 
 

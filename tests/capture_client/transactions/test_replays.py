@@ -50,7 +50,7 @@ def test_a_replay_that_meets_a_later_commit_first_is_loss() -> None:
 
 
 def test_a_replay_that_meets_a_timeout_beyond_its_end_is_loss_at_once() -> None:
-    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the server has nothing beyond 0:0xd"):
+    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the server's log ends at 0:0xd"):
         feed(replay(13), b(11), row(12), timeout(13))
 
 

@@ -118,7 +118,7 @@ def test_an_error_code_of_a_function_is_a_value_and_no_exception(transport: Tran
             {"user": "guest", "database": "syscdcv1"},
             "syscdcv1 on informix cannot be opened by user guest",
         ),
-        ({"server": "other"}, "is not called other"),
+        ({"server": "other"}, "is not named other"),
         ({"database": "nowhere"}, "Database nowhere on informix cannot be opened"),
     ],
     ids=["password", "privilege", "server", "database"],
@@ -153,7 +153,9 @@ def test_a_user_without_a_right_on_the_cdc_database_is_told_so_wherever_it_is_co
     connect: Connect,
 ) -> None:
     guest = connect(user="guest")
-    with pytest.raises(AccessRefused, match="no right on a database that a statement names") as refused:
+    with pytest.raises(
+        AccessRefused, match="may not access a database that a statement names"
+    ) as refused:
         guest.rows(statements.ERROR_CODES)
     assert "GRANT DBA TO guest" in refused.value.remedy
     with pytest.raises(AccessRefused, match="cdc_closesess"):

@@ -39,7 +39,7 @@ def test_a_text_of_sql_nts_that_just_fills_a_piece_is_whole(transport: Transport
 
 @pytest.mark.parametrize("habit", ["negative"])
 def test_any_other_negative_length_is_refused_and_no_byte_is_read(transport: Transport) -> None:
-    with pytest.raises(ServerRefused, match="SQLGetData gave a negative length") as refused:
+    with pytest.raises(ServerRefused, match="SQLGetData returned a negative length") as refused:
         transport.rows("SELECT long")
     assert refused.value.answer is not None
     assert refused.value.answer.native == -77

@@ -256,7 +256,7 @@ def test_the_last_row_is_told_as_it_was_fetched(transport: Transport, answers: A
 def test_a_value_longer_than_its_type_is_refused(transport: Transport, answers: Answers) -> None:
     answers.fetches, answers.column = [rows(b"short", b"far too long")], (13, 9)
     if isinstance(transport, OdbcTransport):  # natively no byte is cut: a length is its own
-        with pytest.raises(ProtocolViolation, match=r"t\.v at row 1 .* 12 bytes where its type has 9"):
+        with pytest.raises(ProtocolViolation, match=r"t\.v at row 1 .* 12 bytes, but its type has 9"):
             list(blocks(transport, TEXTS))
     else:
         assert list(blocks(transport, TEXTS)) == [["short", "far too long"]]
@@ -279,7 +279,7 @@ def test_a_row_that_a_driver_cannot_deliver_ends_the_block(
     transport: Transport, answers: Answers
 ) -> None:
     answers.fetches, answers.column = [rows(b"2024-01-01", b"no date", b"2024-01-03")], (13, 10)
-    why = "Invalid character value" if isinstance(transport, OdbcTransport) else "declared as date"
+    why = "Invalid character value" if isinstance(transport, OdbcTransport) else "has type date"
     with pytest.raises(InformixCdcError, match=why):
         list(blocks(transport, (Column("v", "date"),), most=3))
 
@@ -303,7 +303,7 @@ def _driver_only(kind: str) -> None:
 
 
 def test_a_driver_that_talks_in_another_code_set_is_refused(transport: Transport) -> None:
-    with pytest.raises(BadOption, match="talks in utf-8, and the database's code set is iso8859-1"):
+    with pytest.raises(BadOption, match="uses utf-8, but the database's code set is iso8859-1"):
         block_reader(_odbc(transport), DecodeRules(codec="iso8859-1"), "t")
 
 
@@ -317,7 +317,7 @@ def test_a_length_of_sql_nts_ends_with_its_nul(connect: Connect, answers: Answer
 def test_any_other_negative_length_is_refused(connect: Connect, answers: Answers, kind: str) -> None:
     _driver_only(kind)
     answers.fetches, answers.column = [rows(b"a")], (13, 9)
-    with pytest.raises(ProtocolViolation, match="came with a length of -77"):
+    with pytest.raises(ProtocolViolation, match="has the invalid length -77"):
         list(blocks(connect(port=answers.port, extra="HABIT=negative"), TEXTS))
 
 

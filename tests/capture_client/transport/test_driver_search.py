@@ -209,7 +209,7 @@ def test_a_file_that_is_no_library_is_a_bad_option(kit: Path) -> None:
 
 
 def test_a_library_that_is_no_driver_is_a_bad_option() -> None:
-    with pytest.raises(BadOption, match="no SQLAllocHandle"):
+    with pytest.raises(BadOption, match="no function SQLAllocHandle"):
         OdbcApi(ctypes.CDLL("libc.so.6"), bytes.decode)
 
 
@@ -286,13 +286,13 @@ def test_a_driver_of_another_machine_is_called_so_and_not_a_missing_file(tmp_pat
     other.write_bytes(elf(183 if build_of_this_python().machine != "AArch64" else 62))
     with pytest.raises(BadOption) as caught:
         load_library(str(other))
-    assert f"is built for {build_of(str(other))}, and this Python is" in caught.value.message
-    assert "transport=sqli needs none." in caught.value.remedy
+    assert f"is built for {build_of(str(other))}, but this Python is" in caught.value.message
+    assert "transport=sqli needs no driver." in caught.value.remedy
     assert "LD_LIBRARY_PATH" not in str(caught.value)
 
 
 def test_a_driver_of_32_bits_is_called_so(tmp_path: Path) -> None:
     other = tmp_path / "libthcli.so"
     other.write_bytes(elf(3, 32))
-    with pytest.raises(BadOption, match=r"is built for x86 \(32 bits\), and this Python is"):
+    with pytest.raises(BadOption, match=r"is built for x86 \(32 bits\), but this Python is"):
         load_library(str(other))

@@ -239,7 +239,7 @@ def test_rows_without_an_end_are_given_up(
     for module in ("sqli.transport", "odbc.api"):
         monkeypatch.setattr(f"informix_capture_client.transport.{module}.MOST_RESULT_BYTES", 100_000)
     transport = connect(port=one_answer.port)
-    with pytest.raises(ProtocolViolation, match="bytes of rows in answer to one query"):
+    with pytest.raises(ProtocolViolation, match="bytes of rows for one query"):
         transport.rows("SELECT x")
 
 
@@ -255,7 +255,7 @@ def test_rows_of_many_values_in_few_bytes_are_given_up(
     one_answer.code = _NONE
     one_answer.others = {PREPARE: described + done() + END, FETCH: rows + done(10) + END}
     transport = connect(port=one_answer.port)
-    with pytest.raises(ProtocolViolation, match="bytes of rows in answer to one query"):
+    with pytest.raises(ProtocolViolation, match="bytes of rows for one query"):
         transport.rows("SELECT x")
 
 

@@ -122,7 +122,11 @@ def test_a_general_number_does_not_hide_the_exact_one_behind_it() -> None:
 
 @pytest.mark.parametrize(
     ("native", "advice"),
-    [(-11060, "does not take"), (-11005, "does not take"), (-99999, "finderr")],
+    [
+        (-11060, "rejected the connection string"),
+        (-11005, "rejected the connection string"),
+        (-99999, "finderr"),
+    ],
 )
 def test_a_connection_that_fails_for_no_known_reason_is_no_refused_statement(
     native: int, advice: str

@@ -118,12 +118,12 @@ BAD = [
     (1, ([2, 1], bytes.fromhex("002d2481") + b"\x01a\x00"), r"narrow\.d at row 2 has a DATE"),
     (0, ([3], bytes.fromhex("00000001 00000001") + b"\x03ab"), r"wide\.v at row 2 has a VARCHAR"),
     (1, ([2, 1], bytes.fromhex("00000001") + b"\x01a\x05"), r"narrow\.w at row 2 has a VARCHAR"),
-    (1, ([2, 9], bytes.fromhex("00000001") + b"\x01a\x00"), "narrow at row 2 has 7 bytes.* take 15"),
-    (0, ([3], bytes.fromhex("00000001 00000001") + b"\x02abc"), "wide at row 2 has 12 bytes.* take 11"),
+    (1, ([2, 9], bytes.fromhex("00000001") + b"\x01a\x00"), "narrow at row 2 has 7 bytes.* need 15"),
+    (0, ([3], bytes.fromhex("00000001 00000001") + b"\x02abc"), "wide at row 2 has 12 bytes.* need 11"),
     (
         1,
         ([2], bytes.fromhex("00000001") + b"\x01a\x00"),
-        "narrow at row 2 has no room for the sizes of 2",
+        "narrow at row 2 is too short for the sizes of its 2",
     ),
 ]
 

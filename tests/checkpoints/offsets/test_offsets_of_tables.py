@@ -114,7 +114,7 @@ def test_a_chunk_is_part_of_the_place_and_of_equality() -> None:
     ids=str,
 )
 def test_what_this_version_does_not_know_of_tables_is_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(BadOption, match="not of this source"):
+    with pytest.raises(BadOption, match="not from this source"):
         StreamOffset.from_json({**OFFSET.to_json(), **changes})
 
 
@@ -125,5 +125,5 @@ def test_version_1_has_no_tables_and_version_2_has_them(key: str) -> None:
     with pytest.raises(BadOption, match=f"'{key}', which this version"):
         StreamOffset.from_json({**old, key: OFFSET.to_json()[key]})
     lacking = {name: value for name, value in OFFSET.to_json().items() if name != key}
-    with pytest.raises(BadOption, match="not of this source"):
+    with pytest.raises(BadOption, match="not from this source"):
         StreamOffset.from_json(lacking)

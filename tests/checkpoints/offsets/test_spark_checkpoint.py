@@ -57,7 +57,7 @@ def test_a_folder_that_is_not_there_is_told_from_one_without_a_batch(tmp_path: P
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
     for name in ("nowhere", "file"):
-        with pytest.raises(BadOption, match=f"there is no folder {tmp_path / name}\\."):
+        with pytest.raises(BadOption, match=f"{tmp_path / name} does not exist\\."):
             read_checkpoint(str(tmp_path / name))
     for place in (tmp_path / "empty", (tmp_path / "empty").as_uri()):
         with pytest.raises(BadOption, match="folder offsets has no batch"):
@@ -94,7 +94,7 @@ def test_a_url_and_sparks_spelling_of_it_name_the_same_folder(tmp_path: Path) ->
 
 def test_a_stream_that_has_not_begun_has_no_position_to_tell(tmp_path: Path) -> None:
     plan(tmp_path, 0, NOT_STARTED)
-    assert "has not begun" in str(failure_of(lambda: read_checkpoint(str(tmp_path))))
+    assert "has not started" in str(failure_of(lambda: read_checkpoint(str(tmp_path))))
 
 
 def test_the_batch_that_leads_to_the_begin_of_a_stream_is_empty_so_its_end_is_delivered(
@@ -116,26 +116,26 @@ def test_commits_that_are_gone_are_not_taken_for_delivered_or_for_nothing(tmp_pa
 GOOD = 'v1\n{}\n{"version":1,"stream":"s","source":"d","commit":1,"restart":1,"unseen":[]}'
 SPOILT = {
     "no batch at all": ("offsets/.0.crc", "", "no batch"),
-    "an empty offsets file": ("offsets/1", "", "offsets/1 does not begin"),
-    "no version": ("offsets/1", "hello\n{}\n{}", "offsets/1 does not begin"),
+    "an empty offsets file": ("offsets/1", "", "offsets/1 does not start"),
+    "no version": ("offsets/1", "hello\n{}\n{}", "offsets/1 does not start"),
     "a newer version of Spark's log": ("offsets/1", GOOD.replace("v1", "v3"), "offsets/1 is an offset"),
     "a newer version of our offset": ("offsets/1", GOOD.replace(":1,", ":3,", 1), "its version is 3"),
-    "an offset cut off": ("offsets/1", GOOD[:-20], "offsets/1 is cut off at source 0"),
-    "no source": ("offsets/1", "v1\n{}", "offsets/1 is cut off"),
-    "metadata cut off": ("offsets/1", GOOD.replace("{}", "{"), "offsets/1 is cut off"),
+    "an offset cut off": ("offsets/1", GOOD[:-20], "offsets/1 is truncated at source 0"),
+    "no source": ("offsets/1", "v1\n{}", "offsets/1 is truncated"),
+    "metadata cut off": ("offsets/1", GOOD.replace("{}", "{"), "offsets/1 is truncated"),
     "a negative commit": ("offsets/1", GOOD.replace('commit":1', 'commit":-1'), "offsets/1, source 0"),
     "a key missing": ("offsets/1", GOOD.replace(',"unseen":[]', ""), "offsets/1, source 0"),
     "more ids than one file may stand for": (
         "offsets/1",
         GOOD.replace("[]", '["0-99999"]') + GOOD[GOOD.rindex("\n") :].replace("[]", '["0-99999"]'),
-        "offsets/1, source 1: the checkpoint holds an offset that is not of this source",
+        "offsets/1, source 1: the checkpoint contains an offset that is not from this source",
     ),
-    "a version of 5,000 digits": ("offsets/1", GOOD.replace("v1", "v" + "9" * 5000), "does not begin"),
-    "a commit of such a version": ("commits/1", "v" + "9" * 5000 + "\n{}", "does not begin"),
+    "a version of 5,000 digits": ("offsets/1", GOOD.replace("v1", "v" + "9" * 5000), "does not start"),
+    "a commit of such a version": ("commits/1", "v" + "9" * 5000 + "\n{}", "does not start"),
     "only a foreign source": ("offsets/1", f"v1\n{{}}\n{KAFKA}", "no source of informix-cdc"),
-    "a nameless line in version 2": ("offsets/1", "v2\n{}\n-", "names no source"),
-    "an empty commits file": ("commits/1", "", "commits/1 does not begin"),
-    "a commits file cut off": ("commits/1", "v1\n{", "commits/1 is cut off"),
+    "a nameless line in version 2": ("offsets/1", "v2\n{}\n-", "without the name of a source"),
+    "an empty commits file": ("commits/1", "", "commits/1 does not start"),
+    "a commits file cut off": ("commits/1", "v1\n{", "commits/1 is truncated"),
     "a newer commits file": ("commits/1", "v9\n{}", "commits/1 is a commit log"),
     "a commit without a plan": ("commits/7", 'v1\n{"a":0}', "offsets/7 is missing"),
 }

@@ -73,10 +73,10 @@ def of_a_group(folder: Path) -> None:
 
 
 PREPARED = [
-    (linked, "is a link, which no query makes"),
-    (dangling, "is a link, which no query makes"),
-    (shared, r"may be written by others \(mode 777\)"),
-    (of_a_group, r"may be written by others \(mode 770\)"),
+    (linked, "is a link, which queries do not create"),
+    (dangling, "is a link, which queries do not create"),
+    (shared, r"can be written by other users \(mode 777\)"),
+    (of_a_group, r"can be written by other users \(mode 770\)"),
 ]
 
 
@@ -98,7 +98,7 @@ def test_a_folder_of_another_user_is_refused(
 ) -> None:
     open_spool(tmp_path / "spool").close()
     of_another_user()
-    with pytest.raises(AccessRefused, match=f"belongs to user {os.getuid()}, and this query runs as"):
+    with pytest.raises(AccessRefused, match=f"belongs to user {os.getuid()}, but this query runs as"):
         open_spool(tmp_path / "spool")
 
 
@@ -152,7 +152,7 @@ def test_a_private_folder_made_again_by_somebody_else_is_not_taken(tmp_path: Pat
     (tmp_path / "spool" / "writer.lock").unlink()
     (tmp_path / "spool").rmdir()
     shared(tmp_path / "spool")
-    with pytest.raises(AccessRefused, match="may be written by others"):
+    with pytest.raises(AccessRefused, match="can be written by other users"):
         fill(spool)
     assert list((tmp_path / "spool").iterdir()) == []
 
@@ -160,7 +160,7 @@ def test_a_private_folder_made_again_by_somebody_else_is_not_taken(tmp_path: Pat
 def test_a_lock_that_is_a_link_is_refused_and_its_target_stays(tmp_path: Path, victim: Path) -> None:
     (tmp_path / "spool").mkdir(mode=0o700)
     (tmp_path / "spool" / "writer.lock").symlink_to(victim)
-    with pytest.raises(AccessRefused, match=r"writer\.lock is a link, which no query makes"):
+    with pytest.raises(AccessRefused, match=r"writer\.lock is a link, which queries do not create"):
         WriterLock(tmp_path / "spool", 0)
     assert victim.read_bytes() == b"precious"
 
@@ -194,7 +194,7 @@ def moved_behind_a_link(spool: Spool) -> SegmentRange:
 def test_a_segment_behind_a_link_is_not_delivered(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "spool")
     fill(spool)
-    with pytest.raises(AccessRefused, match="is a link or no file"):
+    with pytest.raises(AccessRefused, match="is a link, or not a file"):
         stored_range(moved_behind_a_link(spool))
 
 
@@ -225,7 +225,9 @@ def test_a_mark_of_this_user_that_others_may_write_stays_a_loss_in_words_of_our_
     found = ReportedLosses.beside(str(tmp_path)).find("s1")
     assert found is not None
     assert found.gap is Gap.ROW_LOGGING_OFF
-    assert found.message == f"{file} says so; what it says may be written by others (mode {mode:o})."
+    assert (
+        found.message == f"{file} records a loss, but it can be written by other users (mode {mode:o})."
+    )
     assert "remove" not in found.error().remedy
 
 
@@ -236,7 +238,7 @@ def test_a_mark_of_another_user_is_refused_by_name(
     of_another_user()
     with pytest.raises(AccessRefused, match=r"s1\.lost\.json belongs to user") as refused:
         ReportedLosses.beside(str(tmp_path)).find("s1")
-    assert "memory of a loss: give it to the user" in refused.value.remedy
+    assert "records a data loss: change its owner to the user" in refused.value.remedy
 
 
 def test_a_mark_is_kept_in_place_of_a_link_and_not_through_it(tmp_path: Path, victim: Path) -> None:

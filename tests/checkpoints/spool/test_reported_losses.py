@@ -40,7 +40,7 @@ def test_a_home_that_is_a_file_or_nowhere_is_no_mark(
         losses.record("s1", "d", LOSS)
     monkeypatch.setattr(Path, "home", homeless)
     assert ReportedLosses.beside("").find("s1") is None
-    with pytest.raises(OSError, match="no home of this user"):
+    with pytest.raises(OSError, match="no home directory"):
         ReportedLosses.beside("").record("s1", "d", LOSS)
 
 

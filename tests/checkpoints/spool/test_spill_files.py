@@ -72,7 +72,9 @@ def test_a_new_file_begins_where_one_is_full_and_there_are_never_many(
 def test_a_file_that_was_cut_is_an_error_that_names_what_is_left(tmp_path: Path) -> None:
     kept = keep(SpillFiles(tmp_path), bytes(100))
     os.ftruncate(kept.file._descriptor, 60)
-    with pytest.raises(AccessRefused, match=f"{tmp_path} cannot be read back: 60 of 100 bytes at 0"):
+    with pytest.raises(
+        AccessRefused, match=f"{tmp_path} cannot be read back: only 60 of 100 bytes at 0"
+    ):
         kept.load()
 
 

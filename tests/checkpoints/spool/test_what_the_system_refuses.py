@@ -20,15 +20,15 @@ from informix_checkpoints.spool.durable_files import disk_errors
 from informix_checkpoints.spool.spool import Spool
 
 REMEDIES = [
-    (errno.ENOSPC, "Make room on its disk"),
+    (errno.ENOSPC, "Free space on its disk"),
     (errno.EDQUOT, "raise the quota"),
     (errno.EROFS, "mounted read-only"),
     (errno.EACCES, "Let the user of this process write there"),
     (errno.EPERM, "Let the user of this process write there"),
-    (errno.EMFILE, "limit of open files (ulimit -n"),
+    (errno.EMFILE, "raise the limit (ulimit -n"),
     (errno.ENFILE, "fs.file-max"),
     (errno.ENOENT, "Start the query again"),
-    (errno.EIO, "Look after its disk"),
+    (errno.EIO, "Check its disk"),
 ]
 
 
@@ -40,7 +40,7 @@ def test_each_refusal_of_the_system_has_its_own_remedy(number: int, remedy: str)
         raise OSError(number, os.strerror(number))
     assert f"the spool /a/spool cannot be written: {os.strerror(number)}." in refused.value.message
     assert remedy in refused.value.remedy
-    assert ("room" in refused.value.remedy) == (number in (errno.ENOSPC, errno.EDQUOT))
+    assert ("Free space" in refused.value.remedy) == (number in (errno.ENOSPC, errno.EDQUOT))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_quiet_private_folder_that_was_cleaned_away_is_made_again_and_told(
         more(spool)
     assert numbers(spool.between((140, 0), (150, 0))) == [6, 7]
     assert "event=spool_folder_made_again stream=s1" in caplog.text
-    with pytest.raises(AccessRefused, match="another query writes"):
+    with pytest.raises(AccessRefused, match="another query is writing to"):
         private(tmp_path / "spool")  # it is locked as before
 
 
@@ -149,7 +149,7 @@ def test_rows_that_were_cleaned_away_are_missed_and_a_restart_is_advised(
         shutil.rmtree(tmp_path / "spool")
     for path in (tmp_path / "spool").glob("*.arrow" if cleaned == "segments" else "*"):
         path.unlink()
-    with pytest.raises(AccessRefused, match="with rows that Spark has not taken") as refused:
+    with pytest.raises(AccessRefused, match="with rows that Spark has not read") as refused:
         use(spool)
     assert refused.value.is_temporary
     assert "captured again" in refused.value.remedy

@@ -76,7 +76,7 @@ def test_a_newcomer_waits_for_the_former_writer_and_then_gets_in(
 
 def test_a_newcomer_is_refused_when_the_former_writer_stays(tmp_path: Path) -> None:
     former = WriterLock(tmp_path, 0)
-    with pytest.raises(AccessRefused, match="another query writes the spool") as refused:
+    with pytest.raises(AccessRefused, match="another query is writing to the spool") as refused:
         WriterLock(tmp_path, 0.2)
     assert (f"(process {HERE})" in refused.value.message) == (HERE is not None)
     former.release()
@@ -126,7 +126,7 @@ def test_a_writer_that_was_thought_dead_writes_nothing_more(tmp_path: Path) -> N
     (tmp_path / "writer.lock").unlink()  # as a server of network locks that forgot
     newcomer = open_spool(tmp_path)
     (tmp_path / "writer.lock").write_bytes(b"2")
-    with pytest.raises(AccessRefused, match="writer number 2 now, and this one is number 1"):
+    with pytest.raises(AccessRefused, match="now has writer number 2, but this query has number 1"):
         sleeper.append(SCHEMA, [batch((6, 150))], Position(150, 145))
     assert newcomer.manifest.end == Position(140, 135)
     assert numbers(open_spool(tmp_path / "other").between((100, 0), (100, 0))) == []
@@ -135,7 +135,7 @@ def test_a_writer_that_was_thought_dead_writes_nothing_more(tmp_path: Path) -> N
 def test_a_writer_whose_folder_is_gone_says_so(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "spool")
     (tmp_path / "spool" / "writer.lock").unlink()
-    with pytest.raises(AccessRefused, match="writer number 0 now"):
+    with pytest.raises(AccessRefused, match="now has writer number 0"):
         fill(spool)
 
 

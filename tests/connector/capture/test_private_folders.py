@@ -192,7 +192,7 @@ def test_rows_that_were_cleaned_away_end_the_query_and_come_with_its_next_start(
             lambda: made.partitions(anchor, end) if is_planned else drained(made, end, last)
         )
     assert isinstance(error, AccessRefused)
-    assert "was removed, or segments of it, with rows that Spark has not taken" in str(error)
+    assert "or segments of it were removed, with rows that Spark has not read" in str(error)
     with reader(listening.port) as again:
         assert numbers(rows_of(again, anchor, end)) == [1]
         assert numbers(drained(again, end, last)[0]) == [2]

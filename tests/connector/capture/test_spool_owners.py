@@ -73,4 +73,4 @@ def test_a_newcomer_refuses_after_the_read_timeout_and_a_margin(
             assert time.monotonic() - begun > 1
         assert former.latestOffset(anchor, LIMIT) == anchor  # it is not disturbed
     assert isinstance(error, AccessRefused)
-    assert "another query writes the spool" in str(error)
+    assert "another query is writing to the spool" in str(error)

@@ -134,13 +134,13 @@ def test_a_table_without_its_owner_is_answered_with_the_tables_of_that_name(
     assert result.exit_code == 1
     (failed,) = [each for each in findings(result) if each["state"] == "failure"]
     assert failed["check"] == "table"
-    assert failed["remedy"] == "Set option table to what is meant: the server has informix.orders."
+    assert failed["remedy"] == "Correct option table: the server has informix.orders."
 
 
 def test_a_misspelt_table_is_answered_with_the_nearest(shop: ListeningServer) -> None:
     result = doctor(shop, "--json", tables="informix.ordres")
     (failed,) = [each for each in findings(result) if each["state"] == "failure"]
-    assert failed["remedy"] == "Set option table to what is meant: the server has informix.orders."
+    assert failed["remedy"] == "Correct option table: the server has informix.orders."
 
 
 def test_a_server_that_is_not_there_fails_once_and_nothing_else_is_checked() -> None:
@@ -181,7 +181,7 @@ def test_who_may_not_see_the_sessions_is_told_the_grant_and_the_rest_is_checked(
     with spoilt(users={"app": "in4mix"}, cdc_users=frozenset({"app"})) as listening:
         found = findings(doctor(listening, "--user=app", "--json"))
     assert of(found, "open sessions")["state"] == "warning"
-    assert "may not be seen" in of(found, "open sessions")["found"]
+    assert "cannot be listed" in of(found, "open sessions")["found"]
     assert "GRANT SELECT ON syscdcsess" in of(found, "open sessions")["remedy"]
     assert of(found, "api version")["state"] == "ok"
 
@@ -430,7 +430,7 @@ def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> No
     without_cdc_database(shop.server)
     lines = doctor(shop, columns=80).stdout.splitlines()
     mends = lines[lines.index("How to fix it:") + 1]
-    assert mends.startswith("  syscdcv1: As user informix")
+    assert mends.startswith("  syscdcv1: Run as user informix")
     assert mends.endswith(MAKES_CDC_DATABASE)
 
 

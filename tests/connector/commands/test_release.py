@@ -81,8 +81,8 @@ def test_a_user_who_may_not_see_who_captures_is_refused_before_anything_is_asked
     server.cdc_users |= {"joe"}
     result = run(listening, "release", "informix.orders", "--no-checkpoint", "--user=joe")
     line = refusal(result)
-    assert "capture sessions may not be seen" in line
-    assert "Ask as user informix" in line
+    assert "capture sessions cannot be listed" in line
+    assert "Connect as user informix" in line
     assert is_logged(server)
 
 

@@ -73,7 +73,7 @@ def test_a_user_who_may_not_see_the_sessions_is_told_the_log_and_the_grant(serve
     assert found["sessions"] is None
     assert found["log"]["logs"] == 1
     text = told(served, "--user=joe")
-    assert "Capture sessions: the server's capture sessions may not be seen" in text
+    assert "Capture sessions: the server's capture sessions cannot be listed" in text
     assert "GRANT SELECT ON syscdcsess" in text
     assert "No capture session is open" not in text
 

@@ -71,8 +71,8 @@ def test_an_option_that_needs_a_driver_is_named_where_there_is_none(
     result = run_plain("status", *without_transport(shop), flag)
     assert result.exit_code == 1, result.output
     assert "No Informix ODBC driver was found" in result.output
-    assert f"and {option} needs one." in result.output
-    assert f"sqli needs none, if {option} is left out." in result.output
+    assert f"and {option} requires one." in result.output
+    assert f"sqli needs no driver, if {option} is not set." in result.output
 
 
 def test_a_port_that_closes_each_connection_is_one_to_check() -> None:
@@ -101,7 +101,7 @@ def test_a_command_that_is_named_a_driver_takes_it(shop: ListeningServer) -> Non
 def test_a_command_that_is_told_odbc_names_the_other_way(shop: ListeningServer) -> None:
     result = run_plain("status", *without_transport(shop), "--transport=odbc")
     assert result.exit_code != 0
-    assert "transport=sqli needs none" in result.output
+    assert "transport=sqli needs no driver" in result.output
 
 
 def test_a_trace_has_each_message_and_no_password(shop: ListeningServer, tmp_path: Path) -> None:

@@ -458,14 +458,14 @@ def test_a_warning_is_not_raised() -> None:
 def test_commands_name_the_owner_and_the_folder_of_the_product() -> None:
     set_up = replace(with_server(has_cdc_database=False), dialect=GBASE_8S)
     (finding,) = [f for f in examine(set_up) if f.check == "syscdcv1"]
-    assert "As user gbasedbt" in finding.remedy
-    assert "cd $GBASEDBTDIR/etc && DB_LOCALE='<the locale of the database" in finding.remedy
+    assert "Run as user gbasedbt" in finding.remedy
+    assert "cd $GBASEDBTDIR/etc && DB_LOCALE='<locale of the captured database" in finding.remedy
 
 
 def test_the_locale_that_syscdcv1_must_have_is_named_where_captures_connect_to_it() -> None:
     set_up = replace(with_server(database_locale="zh_CN.57372"), dialect=GBASE_8S)
     (finding,) = [f for f in examine(set_up) if f.check == "locale of syscdcv1"]
-    assert "has locale en_US.819, and 'stores' has zh_CN.57372" in finding.found
+    assert "has locale en_US.819, but 'stores' has zh_CN.57372" in finding.found
     assert "DROP DATABASE syscdcv1" in finding.remedy
     assert "DB_LOCALE=zh_CN.57372 CLIENT_LOCALE=zh_CN.57372 dbaccess - syscdcv1.sql" in finding.remedy
 

@@ -281,5 +281,5 @@ def test_whoever_reads_a_receipt_while_it_is_completed_has_the_one_or_the_other(
 def test_a_file_that_is_no_receipt_is_refused_by_name(text: str, tmp_path: Path) -> None:
     path = tmp_path / "receipt"
     path.write_text(text)
-    with pytest.raises(BadOption, match="is no receipt of informix-cdc release"):
+    with pytest.raises(BadOption, match="is not a receipt of informix-cdc release"):
         load_receipt(path)

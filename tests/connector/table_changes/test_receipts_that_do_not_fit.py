@@ -111,7 +111,7 @@ LOSS = ReportedLoss(Gap.ROW_LOGGING_OFF, "it was off", f"stores:{NAME}")
 EXPLAINED = {
     "between release and acquire": (RECEIPT, 120, LOSS, True),
     "acquire has not run": (replace(RECEIPT, acquired=None), 120, LOSS, False),
-    "there is no receipt": (None, 120, LOSS, False),
+    "there is not a receipt": (None, 120, LOSS, False),
     "of another table": (RECEIPT, 120, LOSS._replace(table="stores:informix.u"), False),
     "an earlier version kept no table": (RECEIPT, 120, LOSS._replace(table=""), False),
     "of another kind": (RECEIPT, 120, LOSS._replace(gap=Gap.LOG_GONE), False),

@@ -18,7 +18,7 @@ TEXTS = [
     ("set options host, port, database and server.", "set --host, --port, --database and --server."),
     ("or set authentication=trusted if", "or set --authentication=trusted if"),
     ("with option unsupportedColumns=omit, or", "with --unsupported-columns=omit, or"),
-    ("Take it out of option table.", "Take it out of --table."),
+    ("Remove it from option table.", "Remove it from --table."),
     ("Set snapshotKey=informix.t(a, b).", "Set --snapshot-key=informix.t(a, b)."),
     # not of this command, and no option
     ("option 'maxRowsPerTrigger' and failOnDataLoss=false", None),

@@ -1,4 +1,4 @@
-"""ODBC: IBM's library found, loaded and called, without a driver manager.
+"""ODBC: find, load and call IBM's library, without a driver manager.
 
-Rule: `api` alone calls the library; what others need of it is offered by `transport`.
+Rule: only `api` calls the library; other packages use `transport`.
 """

@@ -1,10 +1,10 @@
-"""The ODBC functions we call, reached by ctypes in one C library.
+"""Call ODBC functions of a C library with ctypes.
 
-Rule: this module knows ODBC and nothing of CDC. Only the narrow functions are used: the Informix
-driver's wide ones take 4-byte characters on Linux, where every driver manager passes 2-byte ones.
-The driver's library is loaded directly; a driver manager exports the same functions and is used
-only when the user names its library. unixODBC asks a 4-byte driver for its errors through
-SQLGetDiagRecW, and that overruns its buffers (measured with unixODBC 2.3.14: the process aborts).
+Rule: this module is about ODBC only, not CDC. Only the narrow functions are used: the Informix driver's
+wide ones take 4-byte characters on Linux, where every driver manager passes 2-byte ones. The driver's
+library is loaded directly; a driver manager exports the same functions and is used only if the user
+names its library. unixODBC requests a 4-byte driver's errors through SQLGetDiagRecW, and that overruns
+its buffers (measured with unixODBC 2.3.14: the process aborts).
 
 `odbc_library` finds and loads the library. ctypes releases the GIL during every call.
 """
@@ -106,8 +106,8 @@ class OdbcApi:
     """The functions of one loaded library, with the types they expect.
 
     Args:
-        library: what `load_library` returned.
-        decode: turns a message's bytes into text.
+        library: the result of `load_library`.
+        decode: decodes a message's bytes.
     """
 
     def __init__(self, library: ctypes.CDLL, decode: Callable[[bytes], str]) -> None:
@@ -115,7 +115,7 @@ class OdbcApi:
         self._decode = decode
 
     def call(self, name: str, *arguments: Any) -> int:  # noqa: ANN401 - whatever ctypes converts
-        """Call a function and return its code, whatever it is."""
+        """Call a function and return its return code."""
         return int(self._functions[name](*arguments))
 
     def open_handle(self, kind: int, parent: Handle | None = None) -> Handle:
@@ -166,19 +166,19 @@ class Handle:
         return code
 
     def failure(self) -> OdbcFailure:
-        """Return what the driver says about a call that was half a success."""
+        """Return the failure for a call that succeeded only partly."""
         return OdbcFailure(list(self.diagnostics()))
 
     def attempt(self, name: str, *arguments: Any) -> int:  # noqa: ANN401 - as above
-        """Call a function whose failure changes nothing for us; return its code."""
+        """Call a function whose failure can be ignored; return its return code."""
         return self._api.call(name, self.pointer, *arguments)
 
     def diagnostics(self) -> Iterator[Diagnostic]:
-        """Yield what the driver says about the last call."""
+        """Yield the diagnostics of the last call."""
         return self._api.diagnostics(self._kind, self.pointer)
 
     def free(self) -> None:
-        """Release the handle; the second time does nothing."""
+        """Release the handle; further calls do nothing."""
         if self.pointer:
             self._api.call("SQLFreeHandle", self._kind, self.pointer)
             self.pointer = c_void_p()
@@ -191,7 +191,7 @@ class _Date(ctypes.Structure):
 
 
 class OdbcQuery:
-    """One statement: bind, execute, fetch. Holds what is bound until it is closed."""
+    """A statement: bind, execute, fetch. Keeps bound buffers alive until it is closed."""
 
     def __init__(self, statement: Handle, codec: str) -> None:
         self.statement = statement
@@ -215,11 +215,11 @@ class OdbcQuery:
         self.statement.call("SQLExecute")
 
     def keep(self, buffer: object) -> None:
-        """Hold what a driver may write to until the statement is freed."""
+        """Keep buffers that the driver may write to alive until the statement is freed."""
         self._bound.append(buffer)
 
     def close(self) -> None:
-        """Free the statement, then what was bound to it."""
+        """Free the statement, then its bound buffers."""
         self.statement.free()
         self._bound.clear()
 
@@ -255,7 +255,7 @@ class OdbcQuery:
         """Fetch row by row; every value as text.
 
         Raises:
-            ProtocolViolation: all of them together are more than a caller can keep.
+            ProtocolViolation: the result exceeds the memory limit.
         """
         count, total_bytes = ctypes.c_short(), 0
         self.statement.call("SQLNumResultCols", ctypes.byref(count))
@@ -264,8 +264,8 @@ class OdbcQuery:
             total_bytes += sum(VALUE_BYTES + len(value or "") for value in row)
             if total_bytes > MOST_RESULT_BYTES:
                 raise ProtocolViolation(
-                    f"The server sent {total_bytes} bytes of rows in answer to one query.",
-                    "Check that host, port and server name the database server that is meant.",
+                    f"The server sent {total_bytes} bytes of rows for one query.",
+                    "Check that host, port and server name the right database server.",
                 )
             yield row
 
@@ -274,10 +274,10 @@ class OdbcQuery:
         return None if raw is None else raw.decode(self._codec, "replace")
 
     def value(self, column: int, c_type: int = C_CHAR) -> bytes | None:
-        """Return a column of the row fetched last; a text is in the driver's code set.
+        """Return a column of the last fetched row; text is in the driver's code set.
 
         Raises:
-            ProtocolViolation: a driver says of 2 GiB, the most that ODBC can tell, that more follows.
+            ProtocolViolation: the driver reports more than 2 GiB, the maximum of ODBC.
         """
         pieces: list[bytes] = []
         more = True
@@ -288,13 +288,13 @@ class OdbcQuery:
             pieces.append(piece)
             if len(pieces) * _PIECE_BYTES > _MOST_VALUE_BYTES:
                 raise ProtocolViolation(
-                    f"The driver returned {len(pieces)} pieces of a value and says that more follows.",
-                    "Report it with the driver's version.",
+                    f"The driver returned {len(pieces)} pieces of a value and reports more.",
+                    "Report this error with the driver's version.",
                 )
         return b"".join(pieces)
 
     def _next_piece(self, column: int, c_type: int) -> tuple[bool, bytes | None]:
-        """Return whether more follows, and the piece; a text's ends with a NUL that is no data."""
+        """Return whether more follows, and the piece; the NUL that ends a text is not data."""
         most = _PIECE_BYTES - (c_type != C_BINARY)
         self._length.value = 0
         self._piece[0] = b"\0"
@@ -310,12 +310,12 @@ class OdbcQuery:
         if left == NO_TOTAL or left > most:
             return True, self._piece.raw[:most]
         if left < 0:
-            raise OdbcFailure([Diagnostic("HY000", left, "SQLGetData gave a negative length")])
+            raise OdbcFailure([Diagnostic("HY000", left, "SQLGetData returned a negative length")])
         return False, ctypes.string_at(target, left)
 
 
 def low_32_bits(indicator: ctypes.c_ssize_t) -> int:
-    """Read an indicator that the driver may have filled with 4 bytes or with 8."""
+    """Read an indicator that the driver may have written with 4 or 8 bytes."""
     return ctypes.c_int32(indicator.value & 0xFFFFFFFF).value
 
 
@@ -324,8 +324,8 @@ def _function(library: ctypes.CDLL, name: str) -> Callable[..., int]:
         function = getattr(library, name)
     except AttributeError:
         raise BadOption(
-            f"The library {library._name} is not an ODBC driver: it has no {name}.",
-            "Name libthcli.so or iclit09b.so of the Client SDK in option driver.",
+            f"The library {library._name} is not an ODBC driver: it has no function {name}.",
+            "Set option driver to libthcli.so or iclit09b.so of the Client SDK.",
         ) from None
     function.argtypes, function.restype = _PROTOTYPES[name], c_short
     return function  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
-"""The text that SQLDriverConnect is given, and the code set in which driver and client talk.
+"""Build the connection string for SQLDriverConnect, and determine the client's code set.
 
-Rule: settings in, text out; whatever cannot be said is refused before a driver sees it.
+Rule: settings in, text out; values that cannot be represented are rejected before a driver is called.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ PROTOCOLS = {NO_ENCRYPTION: "onsoctcp", TLS: "onsocssl"}
 
 
 def codec_of_client(client_locale: str) -> str:
-    """Return the codec of a locale such as en_us.utf8; the driver talks to us in it."""
+    """Return the codec of a client locale such as en_us.utf8, which the driver uses."""
     code_set = client_locale.partition(".")[2].partition("@")[0].lower()
     try:
         return _CODECS.get(code_set) or codec_of(client_locale)
     except BadOption:
         raise BadOption(
-            f"The code set of client locale {client_locale!r} is not known here.",
-            "Use en_us.utf8: the driver converts to it from any database locale.",
+            f"The code set of client locale {client_locale!r} is unknown.",
+            "Set clientLocale=en_us.utf8: the driver converts from any database locale to it.",
         ) from None
 
 
 def encode(text: str, codec: str, errors: str = "strict") -> bytes:
-    """Return a text as the driver wants it; BadOption if its code set has no such character."""
+    """Encode a text for the driver; BadOption if its code set lacks a character."""
     try:
         return text.encode(codec, errors)
     except UnicodeEncodeError as reason:
         raise BadOption(
             f"The client locale ({codec}) has no character U+{ord(text[reason.start]):04X}.",
-            "Set the client locale to en_us.utf8.",
+            "Set option clientLocale to en_us.utf8.",
         ) from None
 
 
 def connection_string(settings: ConnectionSettings) -> str:
-    """Return what SQLDriverConnect is given; a key in `extra` takes the place of ours."""
+    """Return the connection string; keys in `extra` override the generated ones."""
     is_trusted = settings.authentication == TRUSTED
     pairs = {
         "SERVER": settings.server,

@@ -1,7 +1,7 @@
-"""For which machine a shared library was built, read from the first bytes of its file.
+"""Read from a shared library's file for which machine it was built.
 
-Rule: reads 20 bytes and loads nothing. The loader calls a driver of another architecture a file that
-does not exist, or says only `wrong ELF class`.
+Rule: reads 20 bytes and loads nothing. For a driver of another architecture, the loader reports a file
+that does not exist, or only `wrong ELF class`.
 
 Source: System V ABI, "ELF Header": e_ident[EI_CLASS] at 4, e_ident[EI_DATA] at 5, e_machine at 18.
 """
@@ -32,7 +32,7 @@ _MACHINES = {
 
 @dataclass(frozen=True, slots=True)
 class MachineBuild:
-    """A machine, and how many bits its addresses have."""
+    """A machine and its address size in bits."""
 
     machine: str
     bits: int
@@ -42,7 +42,7 @@ class MachineBuild:
 
 
 def build_of(path: str) -> MachineBuild | None:
-    """Return what a library was built for; None if the file is no ELF file or cannot be read."""
+    """Return the machine of a library; None if the file is not an ELF file or cannot be read."""
     try:
         with Path(path).open("rb") as file:
             head = file.read(_HEADER_BYTES)
@@ -59,7 +59,7 @@ def build_of(path: str) -> MachineBuild | None:
 
 
 def build_of_this_python() -> MachineBuild:
-    """Return what a library must be built for to be loaded here."""
+    """Return the machine that a library must be built for to be loaded by this process."""
     host = platform.machine().lower()
     bits = 64 if sys.maxsize > 1 << 32 else 32
     for name, hosts in _MACHINES.values():

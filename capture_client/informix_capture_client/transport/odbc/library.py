@@ -1,4 +1,4 @@
-"""Find the ODBC driver, load it with what it depends on, and ask it for its version.
+"""Find the ODBC driver, load it with its dependencies, and query its version.
 
 Rule: nothing is loaded on import. The driver's dependent libraries are opened by full path, because
 LD_LIBRARY_PATH is read only when a process starts.
@@ -27,7 +27,7 @@ _MISSING = re.compile(r"^(?P<name>[^\s/:]+): cannot open shared object file")
 
 @dataclass(frozen=True, slots=True)
 class DriverInfo:
-    """What SQLGetInfo names: the driver's file and version, and the server's version."""
+    """Values of SQLGetInfo: the driver's file and version, and the server's version."""
 
     name: str
     version: str
@@ -35,32 +35,32 @@ class DriverInfo:
 
 
 def load_driver(settings: ConnectionSettings) -> tuple[str, ctypes.CDLL]:
-    """Find and load the driver's library; return the path it was loaded by, and the library.
+    """Find and load the driver's library; return its path and the library.
 
     Raises:
-        AccessRefused, BadOption: there is none, or the system's loader refuses it.
+        AccessRefused, BadOption: it was not found, or cannot be loaded.
     """
     try:
         driver = find_driver(settings.driver, os.environ, settings.dialect)
     except AccessRefused as reason:
         if asking := _asking_for_driver(settings):
             raise AccessRefused(
-                f"{reason.message.removesuffix('.')}, and option {asking} needs one.",
-                f"{reason.remedy.removesuffix('.')}, if option {asking} is left out.",
+                f"{reason.message.removesuffix('.')}, and option {asking} requires one.",
+                f"{reason.remedy.removesuffix('.')}, if option {asking} is not set.",
             ) from None
         raise
     return driver, load_library(driver, dialect=settings.dialect)
 
 
 def _asking_for_driver(settings: ConnectionSettings) -> str:
-    """Return the option that means nothing without a driver; empty if there is none."""
+    """Return an option that requires a driver; empty if none is set."""
     if settings.extra:
         return "connectionString"
     return "clientLocale" if settings.client_locale.lower() != _CLIENT_LOCALE else ""
 
 
 def read_driver_info(connection: odbc.Handle, codec: str) -> DriverInfo:
-    """Ask the driver over a connection of it; SQLGetInfo's texts are in the connection's code set."""
+    """Query a connection's driver; SQLGetInfo's texts are in the connection's code set."""
     kinds = (odbc.DRIVER_NAME, odbc.DRIVER_VERSION, odbc.DBMS_VERSION)
     return DriverInfo(*(_info(connection, kind).decode(codec, "replace").strip() for kind in kinds))
 
@@ -72,14 +72,14 @@ def _info(connection: odbc.Handle, kind: int) -> bytes:
 
 
 def is_driver_manager(path: str) -> bool:
-    """Whether the library is unixODBC's or iODBC's, which hands everything to a driver."""
+    """Return whether the library is a driver manager: unixODBC or iODBC."""
     return Path(path).name.startswith(("libodbc.", "libiodbc."))
 
 
 def find_driver(named: str, environment: Mapping[str, str], dialect: Dialect = INFORMIX) -> str:
-    """Return the library to load: the one named, else the product's under INFORMIXDIR or GBASEDBTDIR.
+    """Return the library to load: option driver, or the one under INFORMIXDIR or GBASEDBTDIR.
 
-    A bare name such as libodbc.so.2 is left to the system's loader.
+    A name without a folder, such as libodbc.so.2, is resolved by the system's loader.
     """
     if named:
         if "/" in named and not Path(named).is_file():
@@ -94,12 +94,12 @@ def find_driver(named: str, environment: Mapping[str, str], dialect: Dialect = I
     raise AccessRefused(
         f"No {dialect.product} ODBC driver was found ({searched}).",
         f"Install the {dialect.product} Client SDK and set {dialect.home},"
-        f" or name its {dialect.libraries[0]} in option driver; transport=sqli needs none.",
+        f" or set option driver to its {dialect.libraries[0]}; transport=sqli needs no driver.",
     )
 
 
 def installation_of(driver: str) -> Path | None:
-    """Return the client kit that a driver lies in: `<dir>/lib/cli/x.so` gives `<dir>`."""
+    """Return the client kit's folder of a driver: `<dir>/lib/cli/x.so` gives `<dir>`."""
     for path in (Path(driver).absolute(), Path(driver).resolve()):
         if path.parts[-3:-1] == ("lib", "cli"):
             return path.parents[2]
@@ -112,10 +112,10 @@ def load_library(
     dlopen: Callable[..., ctypes.CDLL] = ctypes.CDLL,
     dialect: Dialect = INFORMIX,
 ) -> ctypes.CDLL:
-    """Load the driver, and before it whatever libraries of its installation it asks for.
+    """Load the driver, after the libraries of its installation that it requires.
 
     Raises:
-        BadOption: it cannot be loaded; the message says what the system's loader missed.
+        BadOption: it cannot be loaded; the message has the system loader's error.
     """
     if is_driver_manager(driver) or "/" not in driver:
         return _open_plainly(driver, dialect, dlopen)
@@ -138,9 +138,9 @@ def _not_loadable(driver: str, dialect: Dialect, reason: str) -> BadOption:
     built, wanted = build_of(driver), build_of_this_python()
     if built is not None and built != wanted:
         return BadOption(
-            f"The ODBC driver {driver} is built for {built}, and this Python is {wanted}.",
+            f"The ODBC driver {driver} is built for {built}, but this Python is {wanted}.",
             f"Install the {dialect.product} Client SDK for {wanted}, or run Spark's driver on a host of"
-            f" {built}; option driver names the library. transport=sqli needs none.",
+            f" {built}; option driver names the library. transport=sqli needs no driver.",
         )
     return BadOption(
         f"The ODBC driver {driver} cannot be loaded: {reason}.",
@@ -150,9 +150,9 @@ def _not_loadable(driver: str, dialect: Dialect, reason: str) -> BadOption:
 
 
 def _library_folders(driver: str, installation: Path | None, home: str) -> list[Path]:
-    """The client kit's folders, in the order its manual gives for LD_LIBRARY_PATH.
+    """The client kit's library folders, in the order that its manual gives for LD_LIBRARY_PATH.
 
-    The driver's own kit goes before the environment's: libraries of two releases do not mix.
+    The driver's kit precedes the environment's: libraries of two releases must not be mixed.
     """
     roots = [installation] if installation else []
     roots += [Path(home)] if home else []
@@ -163,14 +163,14 @@ def _library_folders(driver: str, installation: Path | None, home: str) -> list[
 class _Preloader:
     """Opens a library whose dependencies the system's loader cannot find.
 
-    LD_LIBRARY_PATH is read when the process starts, so setting it here would do nothing. Instead we
-    let the load fail, take the missing library's name from the loader's message, open that one by
-    its full path, and try again: a library that is already open is found by its SONAME. Unlike
-    reading DT_NEEDED this needs no ELF parser, follows dependencies of dependencies and opens
-    nothing that is found without help. Each name is tried once, so it ends.
+    LD_LIBRARY_PATH is read when the process starts, so setting it here has no effect. Instead, we let
+    the load fail, take the missing library's name from the loader's message, open that one by its full
+    path, and try again: a library that is already open is found by its SONAME. Unlike reading DT_NEEDED
+    this needs no ELF parser, follows dependencies of dependencies and opens nothing that the loader
+    finds itself. Each name is tried once, so it terminates.
 
-    What is needed is opened with RTLD_GLOBAL, for libraries that use another one's symbols without
-    naming it; the driver itself is not, or its functions could stand in for a driver manager's.
+    Dependencies are opened with RTLD_GLOBAL, for libraries that use another one's symbols without
+    naming it. The driver itself is not, because its functions could then replace a driver manager's.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class _Preloader:
                 self._open_missing(str(reason))
 
     def _open_missing(self, reason: str) -> None:
-        """Open the library that the loader's message names, or give up."""
+        """Open the library that the loader's message names, or raise."""
         match = _MISSING.match(reason)
         name = match["name"] if match else ""
         path = next((each / name for each in self._folders if (each / name).is_file()), None)

@@ -1,7 +1,7 @@
-"""A capture session over ODBC, through Informix's own driver.
+"""A transport over ODBC, with the Informix driver.
 
-Rule: one connection, one process. What fails leaves through `Door` as one of our errors, and the
-buffers the driver writes into live exactly as long as the statement they are bound to.
+Rule: one connection, one process. Failures are translated by `Door`, and the buffers that the driver
+writes to are kept exactly as long as the statement they are bound to.
 
 Binding of `{call ifx_lo_read(?, ?)}`, from the ODBC Driver Programmer's Manual ("ifx_lo_read") and
 its loselect sample:
@@ -9,7 +9,7 @@ its loselect sample:
     1  INPUT   SQL_C_LONG    SQL_INTEGER  session id
     2  OUTPUT  SQL_C_BINARY  SQL_CHAR     buffer; its length is the number of bytes to read
 
-The sample says SQL_C_CHAR for the buffer; binary keeps NULs and converts no code set.
+The sample uses SQL_C_CHAR for the buffer; binary keeps NULs and does not convert code sets.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class OdbcTransport:
     """A `Transport` over the Informix ODBC driver.
 
     Args:
-        settings: `driver` names the library; `extra` may hold further connection attributes.
-        receive_timeout_seconds: when the driver gives up on a silent server; must exceed the
+        settings: `driver` names the library; `extra` may contain further connection attributes.
+        receive_timeout_seconds: the driver's timeout for a silent server; must exceed the
             session's own timeout. None leaves the driver's default.
 
     Raises:
-        AccessRefused, BadOption, ConnectionLost: no connection; the message says what to mend.
+        AccessRefused, BadOption, ConnectionLost: the connection failed.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class OdbcTransport:
             self._set_vendor_attributes(receive_timeout_seconds)
 
     def call(self, statement: str, *arguments: Argument) -> int:
-        """Execute a function and return the one integer that it answers with."""
+        """Execute a function and return its single integer result."""
         return single_integer(self.rows(statement, *arguments))
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
-        """Run a query and return all its rows; every value as text, NULL as None."""
+        """Run a query and return all its rows, with every value as text and NULL as None."""
         with self._door:
             query = self.open_query()
             try:
@@ -102,12 +102,12 @@ class OdbcTransport:
 
     @property
     def door(self) -> Door:
-        """What every call on the connection goes through, those on an open query included."""
+        """The guard of every call on the connection, including calls on an open query."""
         return self._door
 
     @property
     def codec(self) -> str:
-        """The Python codec of the code set in which the driver talks to us."""
+        """The Python codec of the driver's client code set."""
         return self._codec
 
     def open_query(self) -> odbc.OdbcQuery:
@@ -117,13 +117,13 @@ class OdbcTransport:
         return query
 
     def close_query(self, query: odbc.OdbcQuery) -> None:
-        """Free a statement, within the door; one that closing the connection has freed is left."""
+        """Free a statement, within the door, unless closing the connection has freed it."""
         if query in self._queries:
             self._queries.remove(query)
             query.close()
 
     def in_its_words(self, statement: str) -> str:
-        """Return a statement in the words of the server's product."""
+        """Return a statement in the dialect of the server's product."""
         return self._dialect.statement(statement)
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
@@ -135,16 +135,16 @@ class OdbcTransport:
             return reads.next()
 
     def info_number(self, what: int) -> int:
-        """Return a number of 16 bits that SQLGetInfo tells of the connection."""
+        """Return a 16-bit value of SQLGetInfo."""
         found, length = ctypes.create_string_buffer(8), ctypes.c_short()
         with self._door:
             self._connection.call("SQLGetInfo", what, found, 2, ctypes.byref(length))
         return int.from_bytes(found.raw[:2], sys.byteorder)
 
     def driver_info(self) -> DriverInfo | None:
-        """Return what the driver says of itself and of the server; None through a driver manager.
+        """Return the versions of driver and server; None through a driver manager.
 
-        unixODBC would ask a driver that has wide functions through those, see `api`.
+        unixODBC would use the wide functions of a driver that has them, see `api`.
         """
         if is_driver_manager(self._driver):
             return None
@@ -191,11 +191,11 @@ class OdbcTransport:
         self._connection.attempt("SQLSetConnectAttr", attribute, value, _IS_INTEGER)
 
     def _set_vendor_attributes(self, receive_timeout_seconds: float | None) -> None:
-        """Set what only Informix's driver knows, after connecting; a refusal is no harm.
+        """Set attributes of the Informix driver after connecting; failures are ignored.
 
-        Not through a driver manager: for each refusal unixODBC would fetch the driver's wide
-        diagnostics, see `api`. Seconds is the unit of the driver's other timeouts; no public
-        page says it for this one.
+        Not through a driver manager: for each failure unixODBC would fetch the driver's wide
+        diagnostics, see `api`. The unit is assumed to be seconds, as for the driver's other timeouts;
+        no public page documents it for this one.
         """
         self._attempt_attribute(_ATTR_LO_AUTOMATIC, 0)
         if receive_timeout_seconds is not None:
@@ -224,11 +224,11 @@ def _load(settings: ConnectionSettings, codec: str) -> odbc.OdbcApi:
 
 
 class _AlternatingReads:
-    """`ifx_lo_read` for one session and size, with two buffers used in turn.
+    """`ifx_lo_read` for one session and size, with two alternating buffers.
 
-    Each buffer is bound to a statement of its own once, and executed for every read. SQLExecDirect
-    and not SQLPrepare with SQLExecute: the manual's sample executes this call so, and no public
-    example prepares it.
+    Each buffer is bound to a separate statement once, which is executed for every read. SQLExecDirect
+    is used instead of SQLPrepare with SQLExecute: the manual's sample does so, and no public example
+    prepares it.
     """
 
     def __init__(self, statements: list[odbc.Handle], session_id: int, max_bytes: int) -> None:
@@ -236,18 +236,18 @@ class _AlternatingReads:
         self._reads = [_LoRead(statement, session_id, max_bytes) for statement in statements]
 
     def next(self) -> memoryview:
-        """Read into the buffer whose turn it is."""
+        """Read into the next buffer."""
         self._reads.reverse()
         return self._reads[0].execute()
 
     def close(self) -> None:
-        """Free both statements. Views handed out keep their buffers alive."""
+        """Free both statements. Returned views keep their buffers alive."""
         for read in self._reads:
             read.close()
 
 
 class _LoRead:
-    """One statement of `ifx_lo_read` with its buffer."""
+    """A statement of `ifx_lo_read` with its buffer."""
 
     def __init__(self, statement: odbc.Handle, session_id: int, max_bytes: int) -> None:
         self._statement = statement
@@ -288,7 +288,7 @@ class _LoRead:
         self._statement.call("SQLExecDirect", self._text, len(self._text))
         count = odbc.low_32_bits(self._length)
         if count < 0:
-            raise OdbcFailure([Diagnostic("HY000", count, "ifx_lo_read gave a negative length")])
+            raise OdbcFailure([Diagnostic("HY000", count, "ifx_lo_read returned a negative length")])
         # with SQL_SUCCESS_WITH_INFO the length is what is available, not what was read
         return self._view[: min(count, self._max_bytes)]
 

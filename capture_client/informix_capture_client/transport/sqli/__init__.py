@@ -1,7 +1,7 @@
-"""SQLI, Informix's client/server protocol: the client's side of it, without a socket.
+"""The client side of SQLI, Informix's client/server protocol.
 
-Rule: values in, bytes out; bytes in, values out. Who opens connections, waits and gives up is
-`transport.sqli`. Nothing here is specific to captures but that a capture session is read like a smart
+Rule: most modules convert between values and bytes only. Connecting, waiting and timeouts are in
+`transport`, `admission` and `wire`. The only part specific to captures: a session is read like a smart
 large object.
 """
 

@@ -1,7 +1,7 @@
-"""From a host's name to an open database: connect, log in, agree on features, answer PAM, open.
+"""Open a database on a server: connect, log in, negotiate features, answer PAM, open.
 
-Rule: the password goes to a server that was asked for, or to one that such a server names, by the same
-encryption; never in the clear from a tunnel's end on this machine to a host beyond it.
+Rule: the password is sent only to a requested server, or to one to which it redirects, with the same
+encryption; never in clear text to a remote host after a redirection from a local tunnel.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class Admission:
 
 
 def codec_of_database(settings: ConnectionSettings) -> str:
-    """Return the code set in which both sides talk: the database's, for no server converts.
+    """Return the code set of the connection: the database's, because servers do not convert.
 
-    IBM's driver decodes by DB_LOCALE too; without one the client's stands in. Of a code set that is not
-    known only what all of them share is read.
+    IBM's driver decodes by DB_LOCALE too; without it, by the client's locale. For an unknown code set
+    only the characters common to all code sets are decoded.
     """
     try:
         return codec_of(settings.db_locale or settings.client_locale)
@@ -77,31 +77,31 @@ def codec_of_database(settings: ConnectionSettings) -> str:
 
 
 def in_code_set(text: str, codec: str, errors: str = "strict") -> bytes:
-    """Return a text as the database has it.
+    """Encode a text in the database's code set.
 
     Args:
-        text: what is meant.
+        text: the text.
         codec: of the database's code set.
-        errors: "surrogateescape" where bytes that it does not know are to go back as they came.
+        errors: "surrogateescape" to send back undecodable bytes unchanged.
 
     Raises:
-        BadOption: its code set has no such character, so nothing in it has such a name.
+        BadOption: the code set lacks a character, so no name in the database has it.
     """
     try:
         return text.encode(codec, errors)
     except UnicodeEncodeError as reason:
         raise BadOption(
             f"The database's code set ({codec}) has no character U+{ord(text[reason.start]):04X}.",
-            "Check the names of database, tables and columns; and option dbLocale, if it is set.",
+            "Check the names of database, tables and columns, and option dbLocale if it is set.",
         ) from None
 
 
 def admit(settings: ConnectionSettings, trace: WireTrace | None) -> Admission:
-    """Try the hosts in their order, those that were silent lately last; the first that answers decides.
+    """Try the hosts in order, recently silent ones last; the first that answers decides.
 
     Raises:
-        OdbcFailure: no host answers, or one refuses.
-        AccessRefused, BadOption, ProtocolViolation: where no driver has words for it.
+        OdbcFailure: no host answers, or one refuses the login.
+        AccessRefused, BadOption, ProtocolViolation: errors without an ODBC equivalent.
     """
     silent: list[Diagnostic] = []
     for address in _in_turn(settings):
@@ -130,7 +130,7 @@ def _at(address: tuple[str, int], said: Diagnostic) -> Diagnostic:
 
 
 def refusal(code: int, isam_code: int, argument: str = "") -> OdbcFailure:
-    """Return a server's error as a driver would hand it on."""
+    """Return a server's error in the form of a driver's failure."""
     reasons = [Diagnostic(state_of(code), code, text_of(code, argument), argument)]
     if isam_code:
         reasons.append(Diagnostic(state_of(isam_code), isam_code, isam_text_of(isam_code), ""))
@@ -138,7 +138,7 @@ def refusal(code: int, isam_code: int, argument: str = "") -> OdbcFailure:
 
 
 class _Attempt:
-    """One attempt to be admitted, which redirections may lead to another host."""
+    """A login attempt, which may be redirected to other hosts."""
 
     def __init__(self, settings: ConnectionSettings, trace: WireTrace | None) -> None:
         self._settings = settings
@@ -147,7 +147,7 @@ class _Attempt:
         self._password = "" if settings.authentication == TRUSTED else settings.password
 
     def admitted(self, address: tuple[str, int]) -> Admission:
-        """Log in, wherever that leads, and open the database."""
+        """Log in, following redirections, and open the database."""
         starts_here = False
         server = self._settings.server
         not_after = time.monotonic() + self._settings.login_timeout_seconds
@@ -170,28 +170,28 @@ class _Attempt:
             if isinstance(answer, Redirect):
                 address, server = (answer.host, answer.port), answer.server or server
         raise AccessRefused(
-            f"The server at {self._settings.address} sends a login from host to host, again and again.",
-            "Name the host that the database is on.",
+            f"The server at {self._settings.address} redirects the login again and again.",
+            "Set option host to the host of the database.",
         )
 
     def _next_trace(self) -> ConnectionTrace | None:
         return self._trace.connection(self._password, [self._codec]) if self._trace else None
 
     def _refuse_exposure(self, address: tuple[str, int], wire: Wire, *, starts_here: bool) -> None:
-        """Refuse to send a password from a tunnel's end in the clear."""
+        """Reject a redirection that would send the password in clear text from a tunnel's end."""
         is_plain = self._settings.encryption == NO_ENCRYPTION and bool(self._password)
         if is_plain and starts_here and not wire.is_loopback:
             raise AccessRefused(
-                f"The server behind {self._settings.address} sends the login on to {address[0]}, where"
-                " the password would go in clear text.",
-                "Set encryption=tls, or name that host in option host if it is meant.",
+                f"The server behind {self._settings.address} redirects the login to {address[0]}, where"
+                " the password would be sent in clear text.",
+                "Set encryption=tls, or set option host to that host if you trust it.",
             )
 
     def _refuse(self, address: tuple[str, int], answer: LoginRefused | Redirect) -> None:
         if isinstance(answer, Redirect):
             return
         number = answer.system_error
-        system = f"the server's system says {number}: {os.strerror(number)}" if number else ""
+        system = f"the server's system reports error {number}: {os.strerror(number)}" if number else ""
         if not answer.service_error:
             raise self._unexplained(address, system)
         failure = refusal(answer.service_error, 0)
@@ -200,13 +200,13 @@ class _Attempt:
         raise failure
 
     def _unexplained(self, address: tuple[str, int], system: str) -> AccessRefused:
-        """Return the error of a refusal with service error 0, as a live 14.10.13.10 sent it."""
+        """Return the error for a refusal with service error 0, as sent by a live 14.10.13.10."""
         settings = self._settings
         return AccessRefused(
             f"{settings.server} at {address[0]}:{address[1]} refused user {settings.user}"
-            f" and named no error{system and '; ' + system}.",
+            f" without an error number{system and '; ' + system}.",
             f"Check user and password, and that {settings.server} is the server's DBSERVERNAME or an"
-            " alias. If they are right, it may have too many connections (-25571): its online.log names"
+            " alias. If they are correct, it may have too many connections (-25571): its online.log has"
             " the reason.",
         )
 
@@ -235,13 +235,13 @@ class _Attempt:
         )
 
     def _encoded(self, key: str, text: str) -> bytes:
-        """Return a text of the login: in UTF-8 for every database, as over ODBC (decision 0054)."""
+        """Encode a text of the login: in UTF-8 for every database, as over ODBC (decision 0054)."""
         refuse_nul(key, text)
         try:
             return text.encode()
         except UnicodeEncodeError:  # of what an environment held that is no UTF-8
             raise BadOption(
-                f"The connection attribute {key} holds what is no character.", "Write it in UTF-8."
+                f"The connection attribute {key} is not valid UTF-8.", "Write it in UTF-8."
             ) from None
 
     def _database(self) -> bytes:
@@ -266,11 +266,11 @@ class _Attempt:
         incoming = wire.incoming
         number = incoming.u16()
         if number != Message.SQ_PROTOCOLS:
-            incoming.refuse(f"message {number} in place of its protocol features")
+            incoming.refuse(f"message {number} instead of its protocol features")
         answer = incoming.padded()
         incoming.trace_message(name_of(number))
         if (following := incoming.u16()) != Message.SQ_EOT:
-            incoming.refuse(f"message {following} behind its protocol features")
+            incoming.refuse(f"message {following} after its protocol features")
         incoming.trace_message(name_of(following))
         return features(answer)
 
@@ -285,10 +285,10 @@ class _Attempt:
 
 
 def require(answer: SqliAnswer, codec: str) -> SqliAnswer:
-    """Return an answer that holds no error.
+    """Return a response, or raise its error.
 
     Raises:
-        OdbcFailure: it does.
+        OdbcFailure: it has an error.
     """
     if answer.error is None:
         return answer
@@ -297,7 +297,7 @@ def require(answer: SqliAnswer, codec: str) -> SqliAnswer:
 
 
 def _named(reason: AccessRefused, address: tuple[str, int]) -> AccessRefused:
-    """Return an error that says which of the hosts it is about."""
+    """Return the error with the host's address added."""
     place = f"{address[0]}:{address[1]}"
     if place in reason.message:
         return reason

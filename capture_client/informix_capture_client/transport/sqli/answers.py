@@ -1,9 +1,9 @@
-"""An answer: the messages up to SQ_EOT, taken together.
+"""Read a response: all messages up to SQ_EOT.
 
-Rule: what live servers are said to add is taken wherever it stands; a message that is not known is
-refused with its bytes, as nobody can tell where it ends.
+Rule: optional messages of live servers are accepted at any position. An unknown message is rejected
+with its bytes, because its end cannot be determined.
 
-Source: answers that IBM's JDBC driver 4.50 to 15.0 takes; those that it was not seen to get are from
+Source: responses accepted by IBM's JDBC driver 4.50 to 15.0; those not observed with it are from
 gbase8sdb 1.1.1 and libsqli (docs/assumptions.md).
 """
 
@@ -35,7 +35,7 @@ _NO_MORE_ROWS = 100  # SQLNOTFOUND: an SQLCODE, and no error
 
 @dataclass(frozen=True, slots=True)
 class SqliError:
-    """An SQ_ERR: it carries numbers and what the message is about, never the message."""
+    """An SQ_ERR: numbers and an argument, without a text."""
 
     code: int
     isam_code: int
@@ -43,7 +43,7 @@ class SqliError:
 
 
 def read_error(incoming: Incoming) -> SqliError:
-    """Take the fields of an SQ_ERR."""
+    """Read the fields of an SQ_ERR."""
     code, isam_code = incoming.i16(), incoming.i16()
     if not code:
         incoming.refuse("an error of number 0")
@@ -53,7 +53,7 @@ def read_error(incoming: Incoming) -> SqliError:
 
 @dataclass(slots=True)
 class SqliAnswer:
-    """What came up to SQ_EOT."""
+    """The content of all messages up to SQ_EOT."""
 
     description: Description | None = None
     rows: list[bytes] = field(default_factory=list)
@@ -69,11 +69,11 @@ class SqliAnswer:
 
 
 class AnswerReader:
-    """Takes answers off a connection.
+    """Reads responses from a connection.
 
     Args:
-        incoming: its bytes.
-        features: what the two sides have agreed on.
+        incoming: the connection's bytes.
+        features: the negotiated features.
     """
 
     def __init__(self, incoming: Incoming, features: Features) -> None:
@@ -98,10 +98,10 @@ class AnswerReader:
         }
 
     def read(self, target: memoryview | None = None, *, in_bulk: bool = False) -> SqliAnswer:
-        """Take one answer; bytes of a large object go to `target`, rows in bulk to `tuples`.
+        """Read one response; bytes of a large object go to `target`, bulk rows to `tuples`.
 
         Raises:
-            ProtocolViolation: what came is none.
+            ProtocolViolation: the bytes are not a valid response.
         """
         self._answer, self._target, self._in_bulk = SqliAnswer(), target, in_bulk
         while True:
@@ -120,7 +120,7 @@ class AnswerReader:
 
     def _describe(self) -> None:
         if self._answer.description is not None:
-            self._incoming.refuse("a second description in one answer")
+            self._incoming.refuse("a second description in one response")
         self._answer.description = read_description(self._incoming)
 
     def _tuple(self) -> None:
@@ -134,7 +134,7 @@ class AnswerReader:
             self._answer.rows.append(row)
 
     def _take_many(self) -> bool:
-        """Take the rows that are here; tell whether there were any, for more may follow them."""
+        """Read the rows that have arrived; return whether there were any."""
         found = cut_tuples(self._incoming.arrived())
         if found is None:
             return False
@@ -148,7 +148,9 @@ class AnswerReader:
     def _keep(self, count: int) -> None:
         self._answer.kept_bytes += count
         if self._answer.kept_bytes > _MOST_BYTES:
-            self._incoming.refuse(f"{self._answer.kept_bytes} bytes of messages and rows in one answer")
+            self._incoming.refuse(
+                f"{self._answer.kept_bytes} bytes of messages and rows in one response"
+            )
 
     def _done(self) -> None:
         self._incoming.u16()  # warnings; after SQ_DBOPEN the database's properties
@@ -181,11 +183,11 @@ class AnswerReader:
         self._answer.routine = Routine(database, self._incoming.u32())
 
     def _returned(self) -> None:
-        """Take what a routine returned: integers and opaque values, as IBM's JDBC driver takes them."""
+        """Read a routine's return values: integers and opaque values, like IBM's JDBC driver."""
         for _ in range(self._incoming.u16()):
             kind = self._incoming.u16()
             if kind != SqliType.INTEGER and kind not in _OPAQUE:
-                self._incoming.refuse(f"a value of type {kind} of a routine")
+                self._incoming.refuse(f"a routine's return value of type {kind}")
             if kind in _OPAQUE:
                 owner, name = self._incoming.padded(), self._incoming.padded()
                 self._keep(len(owner) + len(name))
@@ -195,13 +197,13 @@ class AnswerReader:
             self._answer.returned.append(self._incoming.padded_bytes(size))
 
     def _simple_object_data(self) -> None:
-        """Take a chunk of a TEXT or BYTE.
+        """Read a chunk of a TEXT or BYTE.
 
-        A value may have grown since its length was asked for: the rest is counted and not kept. It is
-        charged, else an answer of it had no end.
+        A value may have grown since its length was read: the rest is counted but not stored. It counts
+        towards the limit, so that an endless response is rejected.
         """
         if self._target is None:
-            self._incoming.refuse("a value of TEXT or BYTE that was not asked for")
+            self._incoming.refuse("a TEXT or BYTE value that was not requested")
         size, begin = self._incoming.u16(), self._answer.read_bytes
         fitting = min(size, max(len(self._target) - begin, 0))
         self._keep(size - fitting)
@@ -210,19 +212,19 @@ class AnswerReader:
         self._answer.read_bytes += size
 
     def _large_object_data(self) -> None:
-        """Take what was read of a large object, in chunks that the server cuts."""
+        """Read a part of a large object, in chunks chosen by the server."""
         self._incoming.u16()
         left = int.from_bytes(self._incoming.take(4), signed=True)
         target = memoryview(b"") if self._target is None else self._target
         room = len(target) - self._answer.read_bytes
         if not 0 <= left <= room:
-            self._incoming.refuse(f"{left} bytes of a large object where {room} were asked for")
+            self._incoming.refuse(f"{left} bytes of a large object instead of up to {room}")
         if not left:
             self._incoming.u16()
         while left:
             size = self._incoming.u16()
             if not 0 < size <= left:
-                self._incoming.refuse(f"a chunk of {size} bytes where {left} were due")
+                self._incoming.refuse(f"a chunk of {size} bytes, but only {left} were expected")
             begin = self._answer.read_bytes
             self._incoming.take_into(target[begin : begin + size])
             self._incoming.take(size & 1)

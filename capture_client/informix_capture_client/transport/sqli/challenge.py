@@ -1,7 +1,7 @@
-"""The conversation of PAM: what a server asks for, and the password as the one answer.
+"""The PAM conversation: the server's questions, with the password as the only answer.
 
-Rule: one question whose answer is hidden is for the password. Any other is refused with the server's
-words: nothing here could ask a person, and a password is no answer that may be shown.
+Rule: the first question with a hidden answer gets the password. Any other question is rejected with its
+text: no person can be asked, and a password must not answer a visible question.
 
 Source: IBM's JDBC driver 4.50.11 with a class for PAM; styles as in pam_conv(3).
 """
@@ -22,7 +22,7 @@ _MOST_MESSAGES = 64  # of a whole conversation: no server has more to say than t
 
 
 class TurnStyle(IntEnum):
-    """What a turn of the conversation is."""
+    """The style of a PAM message."""
 
     HIDDEN_QUESTION = 1
     SHOWN_QUESTION = 2
@@ -31,28 +31,28 @@ class TurnStyle(IntEnum):
 
 
 _REMEDY = (
-    "transport=sqli answers one question, with the password. Have the listener's PAM service ask for"
-    " the password alone, or name a port without PAM."
+    "transport=sqli answers only one question, with the password. Configure the listener's PAM service"
+    " to ask only for the password, or set option port to a listener without PAM."
 )
 
 
 def ready() -> bytes:
-    """Return the message that begins the conversation."""
+    """Return the message that starts the conversation."""
     return u16(Message.SQ_CHALLENGE_READY)
 
 
 def response(text: bytes) -> bytes:
-    """Return the answer to a turn."""
+    """Return the response to a question."""
     return u16(Message.SQ_RESPONSE) + padded(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The server is content."""
+    """The server accepted the login."""
 
 
 class PamConversation:
-    """One conversation; says what to answer until the server is content."""
+    """A conversation; provides the responses until the server accepts or refuses."""
 
     def __init__(self, password: bytes) -> None:
         self._password = password
@@ -63,30 +63,30 @@ class PamConversation:
         return f"Conversation(messages={self._messages})"
 
     def answer(self, incoming: Incoming) -> bytes | Granted | SqliError:
-        """Take what the server says; return what to answer, or how it ended.
+        """Read the server's messages; return the response, or the result.
 
         Raises:
-            AccessRefused: the server refuses, or asks for something else.
-            ProtocolViolation: what came is no turn of a conversation.
+            AccessRefused: the server refuses, or asks another question.
+            ProtocolViolation: the bytes are not part of a PAM conversation.
         """
         found: bytes | Granted | SqliError | None = None
         while (number := incoming.u16()) != Message.SQ_EOT or found is None:
             self._messages += 1
             if self._messages > _MOST_MESSAGES:
-                incoming.refuse(f"{self._messages} messages of PAM without an end of the login")
+                incoming.refuse(f"{self._messages} PAM messages without completing the login")
             if number == Message.SQ_EXIT:  # nothing follows it
                 incoming.trace_message(name_of(number))
                 return SqliError(_REFUSED, 0, b"")
             if found is None or number == Message.SQ_EOT:
                 found = self._take(number, incoming)
             else:
-                incoming.refuse(f"message {number} behind the end of a turn of PAM")
+                incoming.refuse(f"message {number} after the end of a PAM exchange")
             incoming.trace_message(name_of(number))
         incoming.trace_message(name_of(number))
         return found
 
     def _take(self, number: int, incoming: Incoming) -> bytes | Granted | SqliError | None:
-        """Take one message; None if another follows, or the next turn does."""
+        """Read one message; return None if another message follows."""
         if number == Message.SQ_ACCEPTED:
             return Granted()
         if number == Message.SQ_ERR:
@@ -94,14 +94,14 @@ class PamConversation:
         if number == Message.SQ_CHALLENGE:
             return self._to(incoming.u16(), incoming.padded())
         if number != Message.SQ_EOT:
-            incoming.refuse(f"message {number} in place of a question of PAM")
-        return None  # IBM's driver answers nothing to mere messages, and reads on
+            incoming.refuse(f"message {number} instead of a PAM question")
+        return None  # like IBM's driver: informational messages need no response
 
     def _to(self, style: int, text: bytes) -> bytes | None:
         said = printable(text.decode("utf-8", "replace"))[:200]
         if style == TurnStyle.INFORMATION:
             return None
         if style != TurnStyle.HIDDEN_QUESTION or self._is_answered:
-            raise AccessRefused(f"The server's PAM service says {said!r} (style {style}).", _REMEDY)
+            raise AccessRefused(f"The server's PAM service sent {said!r} (style {style}).", _REMEDY)
         self._is_answered = True
         return self._password

@@ -1,7 +1,7 @@
-"""The rows of a prepared statement over Informix's own protocol, an answer at a time.
+"""Fetch the rows of a prepared statement over SQLI, one response at a time.
 
-Rule: who reads to the end has closed the cursor; who stops before it closes it. What fails in the
-middle leaves nothing of the answer that it was in.
+Rule: reading to the end closes the cursor; a caller that stops earlier must close it. After a failure
+no rows of that response are returned.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Ask = Callable[[Request, bool], SqliAnswer]  # and whether rows come in bulk
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """How rows are asked for.
+    """Settings for fetching rows.
 
     Attributes:
-        room: the bytes of rows that fit into one answer.
-        in_bulk: whether rows come as `SqliAnswer.tuples`.
+        room: the maximum bytes of rows in one response.
+        in_bulk: whether rows are returned as `SqliAnswer.tuples`.
     """
 
     room: int = requests.FETCH_BYTES
@@ -39,14 +39,14 @@ class Fetching:
 
 
 class SqliCursor:
-    """A cursor that opens with its first answer.
+    """A cursor that opens with its first fetch.
 
     Args:
-        ask: sends a request and returns its answer, which holds no error.
+        ask: sends a request and returns its response, without an error.
         described: the statement.
-        values: of its parameters.
-        serial: a number that no other cursor of the connection has.
-        fetching: how rows are asked for.
+        values: of the parameters.
+        serial: a number that is unique among the connection's cursors.
+        fetching: the settings.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SqliCursor:
         self._is_begun = self._is_over = self._is_open = False
 
     def fetch(self) -> SqliAnswer | None:
-        """Return the next answer with rows, or None: there are no more, and the cursor is closed."""
+        """Return the next response with rows; None at the end, when the cursor is closed."""
         if self._is_over:
             return None
         is_first, self._is_begun = not self._is_begun, True
@@ -96,7 +96,7 @@ class SqliCursor:
         return self._ask(requests.fetch_more(self._described, how.room), how.in_bulk)
 
     def _is_all(self, answer: SqliAnswer) -> bool:
-        """Tell whether one row came where two fit: IBM's driver asks a function no further then."""
+        """Return whether a function returned one row where two fit, at which IBM drivers stop."""
         lengths = [len(row) for row in answer.rows]
         lengths += [length for each in answer.tuples for length in each.lengths.tolist()]
         room = max(self._fetching.room, self._described.row_bytes)
@@ -105,13 +105,13 @@ class SqliCursor:
 
 
 class TupleCursor:
-    """The rows of a query as the bytes that they came in, for whoever decodes many at once.
+    """The rows of a query as received bytes, for decoding in bulk.
 
     Args:
         door: of the connection.
         cursor: opens with the first fetch.
-        columns: as the server described them.
-        release: lets the statement go.
+        columns: as described by the server.
+        release: frees the statement.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class TupleCursor:
         self._is_released = False
 
     def fetch(self) -> list[Tuples]:
-        """Return the next rows, in order; none: there are no more.
+        """Return the next rows, in order; empty at the end.
 
         Raises: as the transport does.
         """
@@ -133,11 +133,11 @@ class TupleCursor:
             return [] if answer is None else answer.tuples
 
     def fetched(self) -> Generator[Tuples]:
-        """Yield all rows; the server makes the next answer while whoever takes them has one in hand."""
+        """Yield all rows, fetching the next response while the caller processes the previous one."""
         return fetched_ahead(self.fetch)
 
     def close(self) -> None:
-        """Let cursor and statement go; a connection that breaks meanwhile is no news to who closes."""
+        """Close cursor and statement; ignore a connection that breaks meanwhile."""
         if self._is_released or self._door.closed or self._door.is_foreign:
             return
         self._is_released = True
@@ -149,10 +149,10 @@ class TupleCursor:
 
 
 def fetched_ahead(fetch: Callable[[], Sequence[T]]) -> Generator[T]:
-    """Yield what calls return, one after the other, until one returns nothing.
+    """Yield the results of calls until one returns nothing.
 
-    One call runs ahead, in a thread that does nothing else. Whoever stops in the middle waits for it:
-    then the connection is free for the next request.
+    One call runs ahead in a separate thread. A caller that stops early waits for it: then the
+    connection is free for the next request.
 
     Raises: what a call raises, behind all that came before it.
     """

@@ -1,8 +1,8 @@
-"""What a prepared statement answers with: SQ_DESCRIBE, its columns, and the numbers of their types.
+"""Read SQ_DESCRIBE: the columns of a prepared statement, and their type numbers.
 
-Rule: a description is read whole and held to its own numbers before a row is read by it. Columns may
-name the same text, so each name has a limit of its own: 64 KB of columns that share a name of 1 MB
-would else take 64 GB.
+Rule: a description is read completely and validated before rows are read. Columns may refer to the same
+text, so each name has a size limit: 64 KB of columns that share a name of 1 MB would otherwise take 64
+GB.
 
 Source: descriptions that IBM's JDBC driver 4.50.11 reads, column by column, of 18 types.
 """
@@ -59,7 +59,7 @@ class SqliType(IntEnum):
 
 
 class StatementKind(IntEnum):
-    """Kinds of statements that a client treats in their own way."""
+    """Kinds of statements that a client handles differently."""
 
     SELECT = 2
     EXECUTE = 56  # EXECUTE FUNCTION
@@ -67,7 +67,7 @@ class StatementKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SqliColumn:
-    """One column of an answer; `length` is encoded as in syscolumns.collength."""
+    """A column of a result; `length` is encoded as in syscolumns.collength."""
 
     name: str
     type: int
@@ -79,7 +79,7 @@ class SqliColumn:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A prepared statement; `row_bytes` is how long a row can be."""
+    """A prepared statement; `row_bytes` is the maximum size of a row."""
 
     kind: int
     number: int
@@ -89,7 +89,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """A routine as the fast path calls it."""
+    """A routine for fast-path calls."""
 
     database: bytes
     number: int
@@ -104,7 +104,7 @@ class Opaque:
 
 
 def read_description(incoming: Incoming) -> Description:
-    """Take the fields of an SQ_DESCRIBE."""
+    """Read the fields of an SQ_DESCRIBE."""
     kind, number = incoming.u16(), incoming.u16()
     incoming.take(4)  # cost
     row_bytes = incoming.u16()
@@ -119,7 +119,7 @@ def read_description(incoming: Incoming) -> Description:
 
 
 def _read_head(incoming: Incoming) -> tuple[int, SqliColumn]:
-    """Take one column; its name stands behind them all, at the place returned."""
+    """Read one column; its name follows after all columns, at the returned offset."""
     place = incoming.u32()
     incoming.u32()  # where its bytes begin in a row, if those before are as long as they may be
     kind, extended_id = incoming.u16() & _TYPE_BITS, incoming.u32()

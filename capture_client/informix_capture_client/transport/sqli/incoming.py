@@ -1,7 +1,7 @@
-"""Bytes as they come, taken apart in the order of the wire.
+"""Read fields from a stream of bytes.
 
-Rule: nothing is taken for granted of how bytes are cut up on their way, and no length is believed:
-memory is taken for bytes that have come, never for bytes that are announced.
+Rule: bytes may arrive in pieces of any size, and lengths are not trusted: memory is allocated for
+received bytes, never for announced ones.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _U32 = struct.Struct(">I")
 
 
 class EndOfBytes(Exception):
-    """The other side has sent all that it will send."""
+    """The peer has closed the connection."""
 
 
 class Incoming:
-    """Takes fields off bytes that arrive.
+    """Reads fields from arriving bytes.
 
     Args:
-        receive_into: fills a view with what there is, at least one byte, and returns how many; 0 means
-            that no more will come.
-        listener: is told each message with its bytes, in order.
+        receive_into: fills a view with at least one byte and returns the number of bytes; 0 means
+            the end.
+        listener: is called with each message and its bytes, in order.
     """
 
     def __init__(self, receive_into: ReceiveInto, listener: _OnMessage | None = None) -> None:
@@ -44,7 +44,7 @@ class Incoming:
         self._traced = bytearray()
 
     def take(self, count: int) -> bytes:
-        """Take so many bytes."""
+        """Read `count` bytes."""
         if self._end - self._at < count:
             return self._gathered(count)
         begin, self._at = self._at, self._at + count
@@ -54,7 +54,7 @@ class Incoming:
         return taken
 
     def take_into(self, target: memoryview) -> None:
-        """Fill a view; what is not here yet goes there without a copy on its way."""
+        """Fill a view; bytes that have not arrived are received into it directly."""
         filled = min(len(target), self._end - self._at)
         target[:filled] = self._buffer[self._at : self._at + filled]
         self._at += filled
@@ -64,48 +64,48 @@ class Incoming:
             self._remember(target)
 
     def arrived(self) -> memoryview:
-        """Look at what is here and not taken; at nothing, where a listener is told of each message."""
+        """Return the unread bytes without consuming them; empty if there is a listener."""
         return self._buffer[self._at : self._end if self._listener is None else self._at]
 
     def pass_over(self, count: int) -> None:
-        """Take what was looked at."""
+        """Consume bytes returned by `arrived`."""
         self._at += count
 
     def u16(self) -> int:
-        """Take a number of 16 bits."""
+        """Read an unsigned 16-bit number."""
         return int(_U16.unpack(self.take(2))[0])
 
     def i16(self) -> int:
-        """Take a number of 16 bits with a sign."""
+        """Read a signed 16-bit number."""
         return int(_I16.unpack(self.take(2))[0])
 
     def u32(self) -> int:
-        """Take a number of 32 bits."""
+        """Read an unsigned 32-bit number."""
         return int(_U32.unpack(self.take(4))[0])
 
     def padded(self, most: int = _MOST_FIELD_BYTES) -> bytes:
-        """Take a text with a length of 16 bits, of at most so many bytes."""
+        """Read a text with a 16-bit length, up to a maximum size."""
         return self.padded_bytes(self.u16(), most)
 
     def padded_bytes(self, count: int, most: int = _MOST_FIELD_BYTES) -> bytes:
-        """Take bytes whose number is known, and the zero behind an odd number."""
+        """Read `count` bytes, and the padding zero if the number is odd."""
         if count > most:
             self.refuse(f"a field of {count} bytes")
         taken = self.take(count + (count & 1))
         return taken[:count]
 
     def ended(self) -> bytes:
-        """Take a text of a login packet, without the NUL at its end."""
+        """Read a text of a login packet, without the NUL at its end."""
         return self.take(self.u16()).removesuffix(b"\0")
 
     def trace_message(self, name: str) -> None:
-        """Note that a message is complete."""
+        """Pass a complete message to the listener."""
         if self._listener is not None:
             self._listener(name, bytes(self._traced))
             self._traced.clear()
 
     def trace_rest(self) -> None:
-        """Note what came and was not understood, or not taken: a report of trouble needs it."""
+        """Pass unread or unknown bytes to the listener, for error reports."""
         if self._listener is not None:
             self._traced += self._buffer[self._at : self._end]
             self._at = self._end
@@ -113,21 +113,20 @@ class Incoming:
                 self.trace_message("not understood")
 
     def refuse(self, what: str) -> NoReturn:
-        """Give up; nothing that follows can be understood.
+        """Raise: the following bytes cannot be interpreted.
 
         Raises:
-            ProtocolViolation: says what came, and the bytes after it that are here.
+            ProtocolViolation: with a description and the bytes after it that have arrived.
         """
         behind = bytes(self._buffer[self._at : min(self._end, self._at + _SHOWN_BYTES)])
         shown = behind.hex() or "none yet"
         raise ProtocolViolation(
-            f"The server sent {what}, which is no answer of SQLI that is known here; the bytes behind"
-            f" it: {shown}.",
-            "Record what passes with --trace-wire FILE and report it; transport=odbc does not need it.",
+            f"The server sent {what}, which is not a known SQLI response; the bytes after it: {shown}.",
+            "Record the messages with --trace-wire FILE and report them, or use transport=odbc.",
         )
 
     def _gathered(self, count: int) -> bytes:
-        """Take bytes of which some are still to come."""
+        """Read bytes of which some have not arrived."""
         parts: list[bytes] = []
         missing = count
         while missing:
@@ -144,7 +143,7 @@ class Incoming:
         return taken
 
     def _remember(self, taken: bytes | memoryview) -> None:
-        """Keep what a message has so far, for the listener that is told of it whole."""
+        """Buffer the bytes of a message for the listener."""
         if len(self._traced) + len(taken) > _MOST_MESSAGE_BYTES:
             self._traced.clear()
             self.refuse(f"a message of more than {_MOST_MESSAGE_BYTES} bytes")

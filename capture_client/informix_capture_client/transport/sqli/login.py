@@ -1,7 +1,7 @@
-"""The packets of a login: the request, and its answer: accepted, refused, or sent elsewhere.
+"""The packets of a login: the request, and its response: accepted, refused or redirected.
 
-Rule: settings in, bytes out; bytes in, a value out. An answer is read within the length that it states,
-and blocks that servers add are passed over.
+Rule: settings in, bytes out; bytes in, a value out. A response is read within its stated length, and
+unknown blocks are skipped.
 
     u16 length of all | u8 kind: 1 request, 2 accepted, 3 refused, 13 redirect | u8 60 | u16 options
 
@@ -26,15 +26,15 @@ _CAPABILITIES = 0x13C
 _ERRORS, _ELSEWHERE, _END = 102, 103, 127  # blocks of an answer's body
 _NOT_SQLI = "There is no SQLI listener at this address"
 _REMEDIES = {
-    b"\x15\x03": "It speaks TLS: set encryption=tls, or name a port of protocol onsoctcp.",
-    b"HT": "It is a web server: name the port of the server's SQLI listener (onsoctcp, onsocssl).",
+    b"\x15\x03": "It uses TLS: set encryption=tls, or option port to a listener with onsoctcp.",
+    b"HT": "It is a web server: set option port to an SQLI listener (onsoctcp, onsocssl).",
 }
 _DRDA = 0xD0  # the third byte of a DDM header (DRDA, volume 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """Who logs in, and what of the client's environment a server is told."""
+    """The user, and the client's environment that is sent to the server."""
 
     user: bytes
     password: bytes = field(repr=False)
@@ -52,7 +52,7 @@ class Login:
         size = len(body) + _HEADER_BYTES
         if size > _MOST_BYTES:
             raise BadOption(
-                f"User, password and names make a login of {size} bytes, and SQLI takes {_MOST_BYTES}.",
+                f"User, password and names make a login of {size} bytes; SQLI allows {_MOST_BYTES}.",
                 "Shorten them.",
             )
         return u16(size, _REQUEST << 8 | _SESSION_LAYER, 0) + body
@@ -99,13 +99,13 @@ class Login:
 
 
 def _password(password: bytes) -> bytes:
-    """Return the field; without a password, as for a trusted host, it is empty."""
+    """Return the password field; empty without a password, as for a trusted host."""
     return ended(password) if password else u16(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The login is accepted."""
+    """The server accepted the login."""
 
     version: str
     server: str
@@ -113,7 +113,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class LoginRefused:
-    """The login is refused, with the server's own error and the operating system's; 0 means none."""
+    """The server refused the login, with its error and the operating system's; 0 means none."""
 
     service_error: int
     system_error: int
@@ -121,7 +121,7 @@ class LoginRefused:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """The login is to be tried elsewhere."""
+    """The server redirected the login to another address."""
 
     host: str
     port: int
@@ -129,11 +129,11 @@ class Redirect:
 
 
 def read_login_answer(incoming: Incoming) -> Accepted | LoginRefused | Redirect:
-    """Take the answer to a login.
+    """Read the response to a login.
 
     Raises:
-        AccessRefused: who answers speaks something else.
-        ProtocolViolation: the answer ends too early.
+        AccessRefused: the peer uses another protocol.
+        ProtocolViolation: the response is truncated.
     """
     head = incoming.take(_HEADER_BYTES)
     size, kind = int.from_bytes(head[:2]), head[2]
@@ -145,17 +145,17 @@ def read_login_answer(incoming: Incoming) -> Accepted | LoginRefused | Redirect:
         return _read_body(kind, Incoming(io.BytesIO(content).readinto))
     except EndOfBytes:
         raise ProtocolViolation(
-            f"The server's answer to the login ends too early: {(head + content)[:64].hex()}.",
-            "Record what passes with --trace-wire FILE and report it.",
+            f"The server's response to the login is truncated: {(head + content)[:64].hex()}.",
+            "Record the messages with --trace-wire FILE and report them.",
         ) from None
 
 
 def _no_listener(head: bytes) -> AccessRefused:
     if head[2] == _DRDA:
-        remedy = "It speaks DRDA: name the port of a listener of protocol onsoctcp or onsocssl."
+        remedy = "It uses DRDA: set option port to a listener with protocol onsoctcp or onsocssl."
     else:
         remedy = _REMEDIES.get(head[:2], "Check host and port.")
-    return AccessRefused(f"{_NOT_SQLI}: the answer to a login begins with {head.hex()}.", remedy)
+    return AccessRefused(f"{_NOT_SQLI}: the response to a login begins with {head.hex()}.", remedy)
 
 
 def _read_body(kind: int, body: Incoming) -> Accepted | LoginRefused | Redirect:
@@ -176,7 +176,7 @@ def _read_body(kind: int, body: Incoming) -> Accepted | LoginRefused | Redirect:
 
 
 def _redirect(block: int, body: Incoming) -> Redirect:
-    """Read `server=host|port`, the one form that IBM's driver takes."""
+    """Parse `server=host|port`, the only form that IBM's driver accepts."""
     if block == _ELSEWHERE:
         body.take(2)
         target = _text(body.ended())

@@ -1,10 +1,10 @@
-"""The messages of SQLI, Informix's client/server protocol: numbers, names and the forms of text.
+"""The messages of SQLI, Informix's client/server protocol: numbers, names and text formats.
 
-Rule: what goes out is built of these; a text that its length cannot state is refused. All integers are
-big-endian. A message is a number of 16 bits and its fields, without an outer length.
+Rule: requests are built from these; a text that is too long for its length field is rejected. All
+integers are big-endian. A message is a 16-bit number and its fields, without a total length.
 
-Sources: requests of IBM's JDBC driver 4.50.11 as they crossed a wire; gbase8sdb 1.1.1 (MIT), from which
-the fast path is; libsqli (sqlicon/libsqli, MIT), which was made by tracing live servers.
+Sources: recorded requests of IBM's JDBC driver 4.50.11; gbase8sdb 1.1.1 (MIT), the source of the fast
+path; libsqli (sqlicon/libsqli, MIT), which was made by tracing live servers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_SHORT_BYTES = 0xFFFF
 
 
 class Message(IntEnum):
-    """Messages that a client of capture sends or is sent; the names are libsqli's."""
+    """Messages that a capture client sends or receives; the names are libsqli's."""
 
     SQ_PREPARE = 2
     SQ_CURNAME = 3
@@ -57,7 +57,7 @@ class Message(IntEnum):
 
 
 def name_of(number: int) -> str:
-    """Return a message's name, or its number where it is none of ours."""
+    """Return a message's name, or its number if it is unknown."""
     try:
         return Message(number).name
     except ValueError:
@@ -65,34 +65,34 @@ def name_of(number: int) -> str:
 
 
 def u16(*numbers: int) -> bytes:
-    """Return numbers of 16 bits."""
+    """Encode 16-bit numbers."""
     return struct.pack(f">{len(numbers)}H", *numbers)
 
 
 def u32(*numbers: int) -> bytes:
-    """Return numbers of 32 bits."""
+    """Encode 32-bit numbers."""
     return struct.pack(f">{len(numbers)}I", *numbers)
 
 
 def padded(text: bytes) -> bytes:
-    """Return a text with its length, and a zero behind an odd one: the form of most fields."""
+    """Encode a text with a 16-bit length and padding to an even size, as in most fields."""
     return u16(_length(text)) + text + bytes(len(text) & 1)
 
 
 def long_padded(text: bytes) -> bytes:
-    """Return a text whose length has 32 bits, and a zero behind an odd one."""
+    """Encode a text with a 32-bit length and padding to an even size."""
     return u32(len(text)) + text + bytes(len(text) & 1)
 
 
 def ended(text: bytes) -> bytes:
-    """Return a text with a NUL behind it, which its length counts: the form of login packets."""
+    """Encode a text with a trailing NUL that its length includes, as in login packets."""
     return u16(_length(text + b"\0")) + text + b"\0"
 
 
 def _length(text: bytes) -> int:
     if len(text) > _MOST_SHORT_BYTES:
         raise BadOption(
-            f"A text of {len(text)} bytes does not fit into a field of SQLI, which takes"
+            f"A string of {len(text)} bytes does not fit into an SQLI field; the maximum is"
             f" {_MOST_SHORT_BYTES}.",
             "Shorten it.",
         )

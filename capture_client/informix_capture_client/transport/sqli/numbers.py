@@ -1,6 +1,6 @@
-"""Packed decimals, and what is stored as one: DECIMAL, MONEY, DATETIME and INTERVAL, as text.
+"""Convert packed decimals (DECIMAL, MONEY, DATETIME and INTERVAL) to text.
 
-Rule: one value, one text, as SQL writes it; nothing is rounded.
+Rule: each value has one text, in SQL syntax; nothing is rounded.
 
     NULL  all bytes zero; not by its first: -1E+124 begins with 0, too
     u8  0x80 | 64 + exponent of 100, all of it flipped where negative
@@ -42,7 +42,7 @@ class Packed:
 
 
 def unpack(raw: bytes) -> Packed | None:
-    """Take a packed decimal apart; None is NULL. ValueError if it is none."""
+    """Decode a packed decimal; None is NULL. ValueError if it is not valid."""
     if not any(raw):
         return None
     digits = 0
@@ -63,7 +63,7 @@ def packed_size(precision: int, scale: int) -> int:
 
 
 def decimal_text(raw: bytes, scale: int) -> str | None:
-    """Return a DECIMAL with the digits of its scale; a floating one with those that it has."""
+    """Return a DECIMAL as text with the digits of its scale; a floating one with its own digits."""
     number = unpack(raw)
     if number is None:
         return None
@@ -95,7 +95,7 @@ class SqliQualifier:
 
     @property
     def size(self) -> int:
-        """Bytes of a value: each field in pairs of digits, and the exponent."""
+        """The bytes of a value: each field in pairs of digits, and the exponent."""
         whole = 0
         if self.first <= _SECOND:
             whole = (self.leading_digits + 1) // 2 + min(self.last, _SECOND) - self.first
@@ -103,7 +103,7 @@ class SqliQualifier:
 
 
 def qualifier(length: int) -> SqliQualifier:
-    """Read an encoded length: number of digits, first field, last field. ValueError if it is none."""
+    """Decode a length: number of digits, first field, last field. ValueError if it is not valid."""
     digits, first, last = length >> 8, length >> 4 & 15, length & 15
     fraction = max(last - _FRACTION_CODE, 0)
     last_whole = min(last, _FRACTION_CODE) // 2
@@ -119,7 +119,7 @@ def qualifier(length: int) -> SqliQualifier:
 
 
 def fields_text(raw: bytes, fields: SqliQualifier, *, is_interval: bool) -> str | None:
-    """Return a DATETIME or an INTERVAL as Informix writes it, its first field without blanks."""
+    """Return a DATETIME or INTERVAL in Informix's format, without leading blanks."""
     number = unpack(raw)
     if number is None:
         return None

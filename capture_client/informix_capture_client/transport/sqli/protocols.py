@@ -1,10 +1,10 @@
-"""Which features of the protocol both sides have: the client's offer and the server's answer.
+"""Negotiate protocol features: the client's offer and the server's response.
 
-Rule: only what is implemented is offered. A server answers with all that it has, offered or not; what
-is in both is in force. Bit n is 0x80 >> n % 8 of byte n // 8.
+Rule: only implemented features are offered. A server responds with all of its features, offered or not;
+those in both are used. Bit n is 0x80 >> n % 8 of byte n // 8.
 
-Source: the offers of four releases of IBM's JDBC driver, and the answers of three live servers that the
-author of informix-driver 2026.9.3 captured (tests/test_capabilities_unit.py there).
+Source: the offers of four releases of IBM's JDBC driver, and the responses of three live servers that
+the author of informix-driver 2026.9.3 captured (tests/test_capabilities_unit.py there).
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _WIDE = 62  # lengths of statements, offsets and names have 32 bits
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What is in force between both sides."""
+    """The negotiated features."""
 
     has_challenge: bool
     has_bigint: bool
 
 
 def offer() -> bytes:
-    """Return the message that offers what is implemented."""
+    """Return the message that offers the implemented features."""
     return u16(Message.SQ_PROTOCOLS) + padded(OFFER)
 
 
 def features(answer: bytes) -> Features:
-    """Return what the server's answer has of the offer.
+    """Return the offered features that the server supports.
 
     Raises:
-        ProtocolViolation: it lacks what this client cannot do without.
+        ProtocolViolation: it lacks a feature that this client requires.
     """
     if not _both_have(answer, _WIDE):
         raise ProtocolViolation(
-            f"The server has no 32-bit lengths in its protocol: it answers {answer[:64].hex()} to"
+            f"The server's protocol does not support 32-bit lengths: it answers {answer[:64].hex()} to"
             f" {OFFER.hex()}.",
             "Use transport=odbc.",
         )

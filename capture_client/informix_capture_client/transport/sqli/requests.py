@@ -1,6 +1,6 @@
-"""Requests of an open connection, each as its messages without the SQ_EOT that ends it.
+"""Build the requests of an open connection, without the final SQ_EOT.
 
-Rule: byte for byte as IBM's JDBC driver 4.50.11 sends them; where they differ, the golden test says so.
+Rule: identical to IBM's JDBC driver 4.50.11; the golden test lists the differences.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NULL_INT, _NULL_BIGINT = -(1 << 31), -(1 << 63)  # these patterns mean NULL
 
 
 def information() -> Request:
-    """Tell the server where a session keeps temporary tables and how many sub-queries it keeps."""
+    """Send the session's dbspace for temporary tables and its number of cached sub-queries."""
     pairs = padded(b"DBTEMP") + padded(b"/tmp") + padded(b"SUBQCACHESZ") + padded(b"10")
     longest_name, longest_value = len(b"SUBQCACHESZ") + 1, len(b"/tmp")
     head = u16(Message.SQ_INFO, 6, 6 + len(pairs), longest_name, longest_value)
@@ -45,7 +45,7 @@ def open_database(name: bytes) -> Request:
 
 
 def prepare(text: bytes) -> Request:
-    """Prepare a statement and ask what it answers with."""
+    """Prepare a statement and request its description."""
     count = _NOT_PARAMETERS.sub(b"", text).count(b"?")
     return [
         u16(Message.SQ_PREPARE, count) + long_padded(text),
@@ -62,13 +62,13 @@ def open_cursor(statement: int, serial: int, values: Sequence[BindValue]) -> Req
 
 
 def execute(statement: int, values: Sequence[BindValue]) -> Request:
-    """Execute a prepared statement that answers with no rows."""
+    """Execute a prepared statement without result rows."""
     bound = [bind(values)] if values else []
     return [_of(statement), *bound, u16(Message.SQ_EXECUTE)]
 
 
 def bind(values: Sequence[BindValue]) -> bytes:
-    """Give a statement's parameters their values."""
+    """Bind values to a statement's parameters."""
     return u16(Message.SQ_BIND, len(values)) + b"".join(_bound(value) for value in values)
 
 
@@ -82,17 +82,17 @@ def _bound(value: BindValue) -> bytes:
     if _NULL_BIGINT < value < 1 << 63:
         return u16(SqliType.BIGINT, 0, _BIGINT_PRECISION) + struct.pack(">q", value)
     raise BadOption(
-        f"The number {value} does not fit into 64 bits of Informix, of which one pattern means NULL."
+        f"The number {value} does not fit into an Informix 64-bit integer (one bit pattern is NULL)."
     )
 
 
 def fetch(described: Description, room: int = FETCH_BYTES) -> Request:
-    """Fetch the next rows, as many as fit into so many bytes; one always fits."""
+    """Fetch the next rows, up to a number of bytes, but at least one."""
     return [_of(described.number), *_result_types(described.columns), _fetch(described, room)]
 
 
 def fetch_more(described: Description, room: int = FETCH_BYTES) -> Request:
-    """Fetch the rows after those."""
+    """Fetch the following rows."""
     return [_of(described.number), _fetch(described, room)]
 
 
@@ -114,7 +114,7 @@ _BOOLEAN_ID = 5
 
 
 def has_variable_size(columns: Sequence[SqliColumn]) -> bool:
-    """Tell whether IBM's driver states the types that it wants before it fetches."""
+    """Return whether IBM's driver sends result types before fetching."""
     return any(column.type in _OF_VARIABLE_SIZE for column in columns)
 
 
@@ -131,7 +131,7 @@ def _result_type(column: SqliColumn) -> bytes:
 
 
 def _sent_as(column: SqliColumn) -> int:
-    """Return how a type is asked for: an opaque one as what it is bound as, by the name it has."""
+    """Return the request of a type; an opaque type is requested by name, as it is bound."""
     if column.type == SqliType.OPAQUE_VARIABLE:
         return SqliType.LVARCHAR_BIND
     if column.type != SqliType.OPAQUE_FIXED:
@@ -146,23 +146,23 @@ def close_cursor(statement: int) -> Request:
 
 
 def release(statement: int) -> Request:
-    """Forget a prepared statement."""
+    """Free a prepared statement."""
     return [_of(statement), u16(Message.SQ_RELEASE)]
 
 
 def read_large_object(descriptor: int, max_bytes: int) -> Request:
-    """Read on in a smart large object, or in a capture session, whose number has 16 bits here."""
+    """Read from a smart large object, or from a capture session, whose number has 16 bits here."""
     head = u16(Message.SQ_LODATA, 0, descriptor & 0xFFFF)
     return [head + u32(max_bytes) + u16(_CHUNK_BYTES)]
 
 
 def fetch_simple_object(statement: int, descriptor: bytes, size: int) -> Request:
-    """Ask for the value of a TEXT or BYTE of a row; the descriptor is filled up to a size."""
+    """Request the value of a TEXT or BYTE of a row; the descriptor is padded to a fixed size."""
     return [_of(statement), u16(Message.SQ_FETCHBLOB) + descriptor.ljust(size, b"\0")]
 
 
 def find_routine(signature: bytes) -> Request:
-    """Ask for the number of a routine, by which the fast path calls it (gbase8sdb 1.1.1)."""
+    """Request the number of a routine for fast-path calls (gbase8sdb 1.1.1)."""
     return [u16(Message.SQ_GETROUTINE) + b"\0" + long_padded(signature) + u16(0)]
 
 

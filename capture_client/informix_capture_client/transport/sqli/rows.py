@@ -1,14 +1,14 @@
-"""Rows of an answer: from the bytes of an SQ_TUPLE to texts, as an ODBC driver prints them.
+"""Decode the rows of a response (SQ_TUPLE) to texts, in the format of an ODBC driver.
 
-Rule: values stand one behind the other in the order of the columns, without alignment; a row that is
-longer or shorter than its columns say is refused.
+Rule: values follow each other in column order, without alignment. A row that is longer or shorter than
+its columns is rejected.
 
     SMALLINT, INTEGER, BIGINT, DATE    big-endian; the lowest number is NULL; days since 31 Dec 1899
     CHAR                               blank padded; a NUL as the first byte is NULL
     VARCHAR                            u8 length, bytes; `01 00` is NULL
-    LVARCHAR, BOOLEAN, BLOB, CLOB      u8 1 if NULL, u32 length, bytes; of a BLOB its locator
+    LVARCHAR, BOOLEAN, BLOB, CLOB      u8 1 if NULL, u32 length, bytes; for a BLOB its locator
 
-Source: tuples that IBM's JDBC driver reads, 18 types of them, NULL included.
+Source: tuples that IBM's JDBC driver reads, of 18 types, including NULL.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ _LVARCHAR_ID, _BOOLEAN_ID, _BLOB_ID, _CLOB_ID = 1, 5, 10, 11
 
 
 class RowBytes:
-    """A row that is taken apart; nothing beyond its end is."""
+    """The bytes of a row, with checks against reading beyond its end."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._at = 0
 
     def take(self, count: int) -> bytes:
-        """Take so many bytes; ValueError if there are fewer."""
+        """Read `count` bytes; ValueError if there are fewer."""
         end = self._at + count
         if end > len(self._content):
-            raise ValueError(f"it ends at byte {len(self._content)}, and {end} were due")
+            raise ValueError(f"it ends at byte {len(self._content)} instead of {end}")
         begin, self._at = self._at, end
         return self._content[begin:end]
 
     def require_end(self) -> None:
-        """ValueError if there is more."""
+        """Raise ValueError if bytes remain."""
         if self._at != len(self._content):
             raise ValueError(f"{len(self._content) - self._at} bytes are left")
 
@@ -62,12 +62,12 @@ class SqliRowReader:
     """Reads the rows of one statement.
 
     Args:
-        columns: as the server described them.
+        columns: as described by the server.
         codec: the Python codec of the database's code set.
-        errors: what becomes of bytes that it does not know; "surrogateescape" keeps them.
+        errors: how to decode invalid bytes; "surrogateescape" preserves them.
 
     Raises:
-        ServerRefused: a column is of a type that this transport does not carry.
+        ServerRefused: a column has a type that this transport does not support.
     """
 
     def __init__(self, columns: Sequence[SqliColumn], codec: str, errors: str = "replace") -> None:
@@ -77,20 +77,20 @@ class SqliRowReader:
         self._reads = [(column, _reader(column, to_text)) for column in columns]
 
     def row(self, content: bytes) -> Row:
-        """Return a row's values; None is NULL."""
+        """Return a row's values; NULL is None."""
         cut, name = RowBytes(content), ""
         values: list[str | None] = []
         try:
             for column, read in self._reads:
                 name = column.name
                 values.append(read(cut))
-            name = "behind the last"
+            name = "after the last"
             cut.require_end()
         except (ValueError, struct.error, OverflowError) as reason:
             raise ProtocolViolation(
                 f"A row of {len(content)} bytes cannot be read at column {name!r}: {reason};"
                 f" it begins with {content[:64].hex()}.",
-                "Record what passes with --trace-wire FILE and report it.",
+                "Record the messages with --trace-wire FILE and report them.",
             ) from None
         return tuple(values)
 
@@ -99,12 +99,12 @@ def simple_object_of(content: bytes) -> tuple[int | None, bytes]:
     """Return the length and the descriptor of a TEXT or BYTE, from a row of LENGTH(column), column.
 
     Raises:
-        ProtocolViolation: it is no such row.
+        ProtocolViolation: the row has another format.
     """
     if len(content) != _LENGTH_AND_DESCRIPTOR.size:
         raise ProtocolViolation(
-            f"A row of the length and the descriptor of a TEXT or BYTE has {len(content)} bytes.",
-            "Record what passes with --trace-wire FILE and report it.",
+            f"A row with the length and descriptor of a TEXT or BYTE has {len(content)} bytes.",
+            "Record the messages with --trace-wire FILE and report them.",
         )
     length, descriptor = _LENGTH_AND_DESCRIPTOR.unpack(content)
     return (None if length < 0 else length), descriptor
@@ -115,14 +115,16 @@ def _reader(column: SqliColumn, to_text: _ToText) -> _Read:
     try:
         read = build(column, to_text) if build else None
     except ValueError as reason:
-        raise ProtocolViolation(f"Column {column.name!r} is described with {reason}.") from None
+        raise ProtocolViolation(f"The server describes column {column.name!r} with {reason}.") from None
     if column.type not in _NAMED:
-        raise ProtocolViolation(f"Column {column.name!r} is described as of type {column.type}.")
+        raise ProtocolViolation(
+            f"The server describes column {column.name!r} with the unknown type {column.type}."
+        )
     if read is None:
         shown = column.type_name or SqliType(column.type).name
         raise ServerRefused(
-            f"Column {column.name!r} is of type {shown}, which transport=sqli does not carry.",
-            "Leave it out of the query.",
+            f"Column {column.name!r} has type {shown}, which transport=sqli does not support.",
+            "Remove it from the query.",
         )
     return read
 
@@ -153,7 +155,7 @@ def _float(form: str) -> _Build:
 
 
 def _shortest(number: float, size: int) -> str:
-    """Return the fewest digits that mean the same number of its size."""
+    """Return the shortest text that reads back as the same number."""
     if size == 8:
         return repr(number)
     digits = (f"{number:.{count}g}" for count in range(6, 10))
@@ -161,7 +163,7 @@ def _shortest(number: float, size: int) -> str:
 
 
 def _means(text: str, number: float) -> bool:
-    """Tell whether a text is read as the same number of 4 bytes."""
+    """Return whether a text reads back as the same 4-byte number."""
     return number != number or struct.pack(">f", float(text)) == struct.pack(">f", number)
 
 
@@ -253,7 +255,7 @@ def _known_opaque(column: SqliColumn, to_text: _ToText) -> _Read | None:
 
 
 def _locator(_column: SqliColumn, _to_text: _ToText) -> _Read:
-    """Print where a smart large object is, in hexadecimal digits, as a driver does."""
+    """Return a smart large object's locator in hexadecimal digits, like a driver."""
 
     def value(cut: RowBytes) -> str | None:
         raw = _of_stated_length(cut)

@@ -1,7 +1,7 @@
-"""A record of what passes over connections: a line for each message, without the password.
+"""Trace the messages of connections, one line per message, without the password.
 
-Rule: the password is cut out of the bytes before they are written, in whatever code set it stands
-there: of login packets and answers to PAM by their form, of anything else wherever its bytes occur.
+Rule: the password is removed from the bytes before they are written, in any code set: from login
+packets and PAM responses by their format, from other messages wherever its bytes occur.
 
     2026-11-22T08:41:09.123456Z 1 > SQ_PREPARE 000200000000...
 """
@@ -20,11 +20,11 @@ _Clock = Callable[[], datetime.datetime]
 
 
 class WireTrace:
-    """Takes messages of any number of connections.
+    """Writes the messages of any number of connections.
 
     Args:
-        write: is given each line, by whatever thread has a connection.
-        clock: tells the time, in UTC.
+        write: is called with each line, from the thread that uses the connection.
+        clock: returns the current time in UTC.
     """
 
     def __init__(self, write: Callable[[str], object], clock: _Clock) -> None:
@@ -33,7 +33,7 @@ class WireTrace:
         self._numbers = itertools.count(1)
 
     def connection(self, password: str, codecs: Iterable[str] = ()) -> ConnectionTrace:
-        """Return the trace of one more connection."""
+        """Return the trace of a new connection."""
         return ConnectionTrace(self, next(self._numbers), _spellings(password, codecs))
 
     def line(self, connection: int, direction: str, name: str, content: bytes) -> None:
@@ -54,11 +54,11 @@ class ConnectionTrace:
         return f"ConnectionTrace({self._number})"
 
     def sent(self, name: str, content: bytes) -> None:
-        """Note a message to the server."""
+        """Record a message to the server."""
         self._trace.line(self._number, _SENT, name, self._cut(content))
 
     def received(self, name: str, content: bytes) -> None:
-        """Note a message of the server."""
+        """Record a message from the server."""
         self._trace.line(self._number, _RECEIVED, name, self._cut(content))
 
     def _cut(self, content: bytes) -> bytes:
@@ -68,7 +68,7 @@ class ConnectionTrace:
 
 
 def _spellings(password: str, codecs: Iterable[str]) -> list[bytes]:
-    """Return a password's bytes in every code set that has it, the longest first."""
+    """Return a password's bytes in every code set that can encode it, longest first."""
     found: set[bytes] = set()
     for codec in (*_CODE_SETS, *codecs):
         try:

@@ -1,7 +1,7 @@
-"""A capture session over Informix's own protocol, without a driver: no client kit is needed.
+"""A transport over SQLI, Informix's protocol, without a driver or client kit.
 
-Rule: one connection, one process, one request at a time. What fails leaves through `Door` as one of our
-errors; whatever breaks the order of bytes closes the connection.
+Rule: one connection, one process, one request at a time. Failures are translated by `Door`; failures in
+the middle of a message close the connection.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class SqliTransport:
     """A `Transport` over SQLI.
 
     Args:
-        settings: `driver` and `extra` play no part.
-        receive_timeout_seconds: when to give up on a silent server; None waits as long as it does.
-        trace: is told what passes, without the password.
+        settings: `driver` and `extra` are ignored.
+        receive_timeout_seconds: the timeout for a silent server; None waits forever.
+        trace: records the messages, without the password.
 
     Raises:
-        AccessRefused, BadOption, ConnectionLost, ProtocolViolation: no connection; the message says
-            what to mend.
+        AccessRefused, BadOption, ConnectionLost, ProtocolViolation: the connection
+            failed.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class SqliTransport:
         _warn_of_clear_text(settings, is_loopback=self._wire.is_loopback)
 
     def call(self, statement: str, *arguments: Argument) -> int:
-        """Execute a function and return the one integer that it answers with."""
+        """Execute a function and return its single integer result."""
         return single_integer(self.rows(statement, *arguments))
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
-        """Run a query and return all its rows; every value as text, NULL as None."""
+        """Run a query and return all its rows, with every value as text and NULL as None."""
         text = in_code_set(self._dialect.statement(statement), self._codec)
         values = [self._value(argument) for argument in arguments]
         with self._door:
@@ -101,7 +101,7 @@ class SqliTransport:
                 self._release(described.number)
 
     def open_tuples(self, statement: str, arguments: Sequence[Argument], room: int) -> TupleCursor:
-        """Prepare a query whose rows come as bytes, at most `room` of them at a time."""
+        """Prepare a query whose rows are returned as bytes, at most `room` at a time."""
         text = in_code_set(self._dialect.statement(statement), self._codec)
         values = [self._value(argument) for argument in arguments]
         with self._door:
@@ -113,12 +113,12 @@ class SqliTransport:
     def simple_object(
         self, statement: str, arguments: Sequence[Argument], most_bytes: int
     ) -> tuple[int | None, bytes | None] | None:
-        """Return the length and the value of a TEXT or BYTE that a SELECT finds; None: it finds no row.
+        """Return the length and value of a TEXT or BYTE that a SELECT finds; None without a row.
 
         Args:
             statement: a SELECT of the column's LENGTH and of the column.
-            arguments: what its parameters are.
-            most_bytes: of a value that is asked for; of a longer one the length alone is returned.
+            arguments: the values of its parameters.
+            most_bytes: the maximum size of a value; for a larger one only the length is returned.
         """
         text = in_code_set(self._dialect.statement(statement), self._codec)
         values = [self._value(argument) for argument in arguments]
@@ -141,34 +141,34 @@ class SqliTransport:
             return target[: answer.read_bytes].toreadonly()
 
     def call_routine(self, signature: str, *values: int | Opaque) -> bytes:
-        """Call a routine by the fast path and return its one value as it came.
+        """Call a routine by the fast path and return its single value undecoded.
 
         Args:
-            signature: `function owner.name(types)`; the server's number for it is kept.
-            values: what is bound.
+            signature: `function owner.name(types)`; the server's number for it is cached.
+            values: the arguments.
         """
         text = in_code_set(self._dialect.statement(signature), self._codec)
         with self._door:
             known = self._routines.get(text) or self._ask(requests.find_routine(text)).routine
             if known is None:
-                raise self._violated("no number of a routine that it was asked for")
+                raise self._violated("no routine number in response to a request for it")
             self._routines[text] = known
             returned = self._ask(requests.call_routine(known, values)).returned
             if len(returned) != 1:
-                raise self._violated(f"{len(returned)} values of a routine that has one")
+                raise self._violated(f"{len(returned)} return values of a routine that has one")
             return returned[0]
 
     def interrupt(self) -> None:
-        """Ask the server, from any thread, to end what a call waits for; it then fails with -213.
+        """Ask the server, from any thread, to interrupt the current call, which then fails with -213.
 
-        Over TLS there is no way to ask, and the connection closes: IBM's driver cannot either.
+        Over TLS an interrupt is not possible, also for IBM's driver: the connection is closed instead.
         """
         if not self._door.is_foreign:
             self._wire.interrupt()
 
     @contextlib.contextmanager
     def waiting_at_most(self, seconds: float) -> Iterator[None]:
-        """Wait for answers for another time, as where a server may sort before its first row."""
+        """Change the receive timeout, for example if the server may sort before its first row."""
         previous = self._wire.most_seconds
         self._wire.wait_at_most(seconds)
         try:
@@ -177,7 +177,7 @@ class SqliTransport:
             self._wire.wait_at_most(previous)
 
     def abandon(self) -> None:
-        """End the connection, from any thread: a call that waits has lost it, and the server stops."""
+        """Abort the connection, from any thread: a waiting call fails with a lost connection."""
         if not self._door.is_foreign:
             self._wire.cut()
 
@@ -208,14 +208,14 @@ class SqliTransport:
             # a row of no bytes may have 32,767 values
             kept_bytes += answer.kept_bytes + len(answer.rows) * len(described.columns) * VALUE_BYTES
             if kept_bytes > MOST_RESULT_BYTES:
-                raise self._violated(f"{kept_bytes} bytes of rows in answer to one query")
+                raise self._violated(f"{kept_bytes} bytes of rows for one query")
             contents += answer.rows
         return [reader.row(content) for content in contents]
 
     def _simple_object(
         self, described: Description, values: list[BindValue], most_bytes: int
     ) -> tuple[int | None, bytes | None] | None:
-        """Ask for the value while the cursor stands on its row: a descriptor is of that row."""
+        """Request the value while the cursor is on its row: the descriptor belongs to that row."""
         serial, self._cursors = self._cursors, self._cursors + 1
         opening = requests.open_cursor(described.number, serial, values)
         found = self._ask([*opening, *requests.fetch(described)])
@@ -241,7 +241,7 @@ class SqliTransport:
         return SqliCursor(ask, described, values, serial, fetching)
 
     def _release(self, number: int) -> None:
-        """Let a statement go; who failed before may not be hidden by a refusal of this."""
+        """Free a statement; an error here must not hide an earlier one."""
         if self._wire.is_open:
             try:
                 self._ask(requests.release(number))
@@ -252,7 +252,7 @@ class SqliTransport:
     def _ask(
         self, request: Request, target: memoryview | None = None, *, in_bulk: bool = False
     ) -> SqliAnswer:
-        """Send a request and take its answer whole, or close the connection."""
+        """Send a request and read its complete response, or close the connection."""
         try:
             self._wire.send(request)
             answer = self._reader.read(target, in_bulk=in_bulk)
@@ -269,7 +269,7 @@ class SqliTransport:
         return in_code_set(text, self._codec, "surrogateescape")
 
     def _next_buffer(self, size: int) -> memoryview:
-        """Return the buffer whose turn it is; another size gets a new one, views keep the old."""
+        """Return the next buffer; another size gets a new buffer, and views keep the old one."""
         self._buffers.reverse()
         if len(self._buffers[0]) != size:
             self._buffers[0] = bytearray(size)
@@ -277,10 +277,12 @@ class SqliTransport:
 
     def _violated(self, what: str) -> ProtocolViolation:
         self._wire.hang_up()
-        return ProtocolViolation(f"The server sent {what}.", "Record it with --trace-wire FILE.")
+        return ProtocolViolation(
+            f"The server sent {what}.", "Record the messages with --trace-wire FILE and report them."
+        )
 
     def _say_goodbye(self) -> None:
-        """End the session in order; a server that does not answer is left as it is."""
+        """End the session regularly; ignore a server that does not respond."""
         self._wire.wait_at_most(_GOODBYE_SECONDS)
         try:
             self._wire.send_alone(Message.SQ_EXIT.to_bytes(2))
@@ -293,7 +295,7 @@ class SqliTransport:
 
 
 def _warn_of_clear_text(settings: ConnectionSettings, *, is_loopback: bool) -> None:
-    """Say once for each server that whoever listens on the way has read the password."""
+    """Log once per server that the password was sent in clear text."""
     if settings.encryption != NO_ENCRYPTION or settings.authentication == TRUSTED or is_loopback:
         return
     with _telling:

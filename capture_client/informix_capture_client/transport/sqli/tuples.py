@@ -1,8 +1,8 @@
-"""Rows of an answer found many at once: where each lies, and nothing of what is in it.
+"""Find the rows of a response in bulk: the position of each, without decoding it.
 
-Rule: a row is found by the sizes that rows before it state, from the first on; bytes within a row that
-look like the head of one are led to by no row. NumPy looks at all places at once: a step per row costs
-ten times as much. It is loaded when rows come: the command line starts without it.
+Rule: a row is found by the sizes of the rows before it, starting at the first. Bytes within a row that
+look like the head of a row are never reached. NumPy checks all positions at once: a step per row costs
+ten times as much. It is imported when rows arrive, so that the command line starts without it.
 
     SQ_TUPLE  u16 14, u16 warning, u32 size, size bytes, a zero where they are odd
 """
@@ -24,7 +24,7 @@ _MOST_ROUNDS = 3  # of leaving out what only looks like a head
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuples:
-    """Rows that came one behind the other: `data` with their heads, and where each row lies in it."""
+    """Consecutive rows: `data` with their heads, and the position of each row in it."""
 
     data: bytes
     starts: NDArray[np.int64]
@@ -34,7 +34,7 @@ class Tuples:
         return len(self.starts)
 
     def cut(self, count: int) -> tuple[Tuples, Tuples]:
-        """Return the first rows, at most so many, and the others."""
+        """Return up to `count` rows, and the others."""
         if count >= len(self):
             return self, Tuples(b"", self.starts[:0], self.lengths[:0])
         end = int(self.starts[count])
@@ -43,14 +43,14 @@ class Tuples:
 
 
 def one_tuple(row: bytes) -> Tuples:
-    """Return a row that came by itself."""
+    """Return a single row."""
     import numpy as np
 
     return Tuples(row, np.zeros(1, np.int64), np.array([len(row)], np.int64))
 
 
 def cut_tuples(arrived: memoryview) -> Tuples | None:
-    """Return the rows that are whole at the beginning of what has arrived; None if the first is not.
+    """Return the complete rows at the start of the received bytes; None if the first is incomplete.
 
     >>> cut_tuples(memoryview(bytes.fromhex("000e0000000000016100" "000f"))).starts
     array([8])
@@ -85,7 +85,7 @@ def cut_tuples(arrived: memoryview) -> Tuples | None:
 
 
 def _linked(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
-    """Return how many follow one another from the first byte on: these are rows for certain."""
+    """Return the number of consecutive rows from the first byte on."""
     import numpy as np
 
     if not len(begins) or begins[0]:

@@ -1,8 +1,8 @@
-"""A socket to a server, with a deadline on every wait, and what passes over it.
+"""A socket to a server, with a deadline for every wait, and an optional trace.
 
-Rule: knows bytes in order, not what they say. Over TLS the server's certificate and its host name are
-always verified; nothing turns that off. Whatever breaks the order, a deadline included, closes
-it: nothing behind it could be understood.
+Rule: transfers bytes without interpreting them. Over TLS the server's certificate and host name are
+always verified; this cannot be turned off. Any failure in the middle of a message, including a
+deadline, closes the connection, because later bytes could not be interpreted.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Wire:
     """A connected socket.
 
     Args:
-        address: where to connect.
-        settings: whether and how it is encrypted, and how long that may take.
-        trace: is told what passes.
-        not_after: when the login must be over, in seconds of the monotonic clock, whatever arrives.
+        address: of the server.
+        settings: of encryption and timeouts.
+        trace: records the messages.
+        not_after: the deadline of the login, in seconds of the monotonic clock.
 
     Raises:
-        OdbcFailure: nobody answers, in the words of a driver.
+        OdbcFailure: no server answers.
         AccessRefused, BadOption: TLS is not possible.
     """
 
@@ -77,30 +77,30 @@ class Wire:
 
     @property
     def most_seconds(self) -> float | None:
-        """For how long an answer is waited for."""
+        """The timeout for a response."""
         return self._seconds
 
     def wait_at_most(self, seconds: float | None) -> None:
-        """Set for how long an answer is waited for from now on; the wait of now begins."""
+        """Set the timeout for responses, and restart the current wait."""
         self._seconds = seconds
         if self._socket is not None:
             self._socket.settimeout(seconds)
         self._begin_wait()
 
     def end_login(self) -> None:
-        """Lift the deadline of the login: from now on each answer has its own."""
+        """End the deadline of the login: from now on each response has its own."""
         self._not_after = None
         self.wait_at_most(self._seconds)
 
     def send(self, request: Sequence[bytes]) -> None:
-        """Send messages and the end of the request; the wait for an answer begins."""
+        """Send messages and the end of the request; the wait for a response starts."""
         if self._trace is not None:
             for message in (*request, _END):
                 self._trace.sent(name_of(int.from_bytes(message[:2])), message)
         self._send_all(b"".join((*request, _END)))
 
     def send_alone(self, content: bytes, shown: bytes | None = None, name: str = "") -> None:
-        """Send bytes without an end of the request; `shown` is what a trace may have of them."""
+        """Send bytes without an end of the request; `shown` are the bytes for the trace."""
         if self._trace is not None:
             self._trace.sent(name or name_of(int.from_bytes(content[:2])), shown or content)
         self._send_all(content)
@@ -115,7 +115,7 @@ class Wire:
         self._begin_wait()
 
     def interrupt(self) -> None:
-        """Ask the server to end what it is at; over TLS no byte is urgent: it closes."""
+        """Interrupt the server's current request; over TLS, close the connection."""
         opened = self._socket
         if opened is None:
             return
@@ -126,7 +126,7 @@ class Wire:
                 opened.send(_URGENT, socket.MSG_OOB)
 
     def cut(self) -> None:
-        """End the connection under whoever waits for an answer; the server ends what it is at."""
+        """Shut down the connection while another thread waits; the server ends its request."""
         opened = self._socket
         self.interrupt()
         if opened is not None:
@@ -134,7 +134,7 @@ class Wire:
                 opened.shutdown(socket.SHUT_RDWR)
 
     def hang_up(self) -> None:
-        """Close this process's end."""
+        """Close the socket."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -170,7 +170,7 @@ class Wire:
 
 
 def _reach(address: tuple[str, int], settings: ConnectionSettings, not_after: float) -> socket.socket:
-    """Open the socket, or fail as a driver fails that finds nobody."""
+    """Open the socket, or raise the failure that a driver would report."""
     opened: socket.socket | None = None
     try:
         opened = _connected(address, settings.connect_timeout_seconds, not_after)
@@ -192,12 +192,12 @@ def _reach(address: tuple[str, int], settings: ConnectionSettings, not_after: fl
 
 
 def _connected(address: tuple[str, int], seconds_each: float, not_after: float) -> socket.socket:
-    """Connect to the first address of a host that answers; a name may have many that do not.
+    """Connect to the first address of a host that answers.
 
     Raises:
-        OSError: none does, or the login must be over.
+        OSError: none answers, or the deadline of the login has passed.
     """
-    failed = OSError("it has no address")
+    failed = OSError("the host has no address")
     for family, kind, protocol, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
         left_seconds = _left_seconds(seconds_each, not_after)
         opened = socket.socket(family, kind, protocol)
@@ -216,10 +216,10 @@ def _connected(address: tuple[str, int], seconds_each: float, not_after: float) 
 
 
 def _left_seconds(most: float, not_after: float) -> float:
-    """Return for how long to wait at most.
+    """Return the remaining time to wait.
 
     Raises:
-        TimeoutError: not at all, for the login must be over.
+        TimeoutError: the deadline of the login has passed.
     """
     left_seconds = not_after - time.monotonic()
     if left_seconds <= 0:
@@ -249,12 +249,12 @@ def _is_loopback(opened: socket.socket) -> bool:
 
 
 def _encrypted(opened: socket.socket, host: str, settings: ConnectionSettings) -> ssl.SSLSocket:
-    """Return a socket on which TLS begins with the first byte, as on a listener of onsocssl.
+    """Return a socket with TLS from the first byte, as for a listener with onsocssl.
 
     Raises:
-        AccessRefused: the server's certificate is not one that is trusted for this host.
-        BadOption: a file is none.
-        OSError: the connection breaks, or whoever answers speaks no TLS.
+        AccessRefused: the server's certificate is not trusted for this host.
+        BadOption: a file is not a valid PEM file.
+        OSError: the connection breaks, or the peer does not use TLS.
     """
     context = _context(settings)
     try:
@@ -262,8 +262,8 @@ def _encrypted(opened: socket.socket, host: str, settings: ConnectionSettings) -
     except ssl.SSLCertVerificationError as reason:
         raise AccessRefused(
             f"The certificate of {host} is not trusted: {reason.verify_message}.",
-            "Name the file of the authority that signed it in option tlsCaFile, and the host as the"
-            " certificate's subjectAltName has it in option host; a common name (CN) is not enough.",
+            "Set option tlsCaFile to the file of the authority that signed it, and option host to a"
+            " name in the certificate's subjectAltName; a common name (CN) is not enough.",
         ) from None
 
 
@@ -274,11 +274,11 @@ def _context(settings: ConnectionSettings) -> ssl.SSLContext:
         ("tlsKeyFile", settings.tls_key_file),
     ):
         if path and not Path(path).is_file():
-            raise _no_pem(name, "is not there")
+            raise _no_pem(name, "does not exist")
     try:
         context = ssl.create_default_context(cafile=settings.tls_ca_file or None)
     except (ssl.SSLError, OSError):
-        raise _no_pem("tlsCaFile", "holds no certificate") from None
+        raise _no_pem("tlsCaFile", "does not contain a certificate") from None
     context.hostname_checks_common_name = False  # RFC 9525; decision 0109
     if settings.tls_certificate_file:
         _load_own(context, settings)
@@ -291,16 +291,16 @@ def _load_own(context: ssl.SSLContext, settings: ConnectionSettings) -> None:
             settings.tls_certificate_file, settings.tls_key_file or None, password=_refuse_passphrase
         )
     except (ssl.SSLError, OSError):
-        raise _no_pem("tlsCertificateFile", "holds no certificate with its key") from None
+        raise _no_pem("tlsCertificateFile", "does not contain a certificate with its key") from None
 
 
 def _refuse_passphrase() -> NoReturn:
-    raise _no_pem("tlsKeyFile", "is of a key with a passphrase, for which nobody can be asked")
+    raise _no_pem("tlsKeyFile", "contains a key with a passphrase, which is not supported")
 
 
 def _no_pem(option: str, what: str) -> BadOption:
     return BadOption(
-        f"option {option!r}: the file that it names {what}.",
-        "Give the path of a PEM file: authorities, a certificate, or its key without a passphrase.",
+        f"option {option!r}: the file {what}.",
+        "Set it to a PEM file: authorities, a certificate, or its key without a passphrase.",
         option=option,
     )

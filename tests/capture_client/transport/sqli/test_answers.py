@@ -69,7 +69,7 @@ def test_what_a_routine_returns_is_a_number_or_an_opaque_value_of_stated_length(
 
 
 def test_a_value_of_a_routine_of_another_type_is_refused() -> None:
-    with pytest.raises(ProtocolViolation, match="type 5 of a routine"):
+    with pytest.raises(ProtocolViolation, match="return value of type 5"):
         read(u16(103, 1) + u16(5, 0, 0) + bytes(8) + END)
 
 
@@ -119,9 +119,9 @@ def test_a_read_of_nothing_ends_with_an_empty_chunk() -> None:
 
 
 REFUSED = {
-    "more bytes than were asked for": (u16(97, 0) + u32(11), "11 bytes of a large object where 10"),
+    "more bytes than were asked for": (u16(97, 0) + u32(11), "11 bytes of a large object instead of up to 10"),
     "a negative number of bytes": (u16(97, 0) + u32(0xFFFFFFFF), "-1 bytes of a large object"),
-    "a chunk beyond what is left": (u16(97, 0) + u32(3) + u16(4), "a chunk of 4 bytes where 3"),
+    "a chunk beyond what is left": (u16(97, 0) + u32(3) + u16(4), "a chunk of 4 bytes, but only 3"),
     "a chunk of nothing": (u16(97, 0) + u32(3) + u16(0), "a chunk of 0 bytes"),
     "an unknown message": (u16(0xABC), r"message 2748 \(0x0abc\)"),
     "a row of 4 GB": (u16(14, 0) + u32(0xFFFFFFFF), "bytes of messages and rows"),
@@ -168,7 +168,7 @@ _ENDLESS = {
 def test_an_answer_without_an_end_is_given_up(message: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its bytes come fast enough for every deadline."""
     monkeypatch.setattr(answers, "_MOST_BYTES", 1_000)
-    with pytest.raises(ProtocolViolation, match="in one answer"):
+    with pytest.raises(ProtocolViolation, match="in one response"):
         read(message * 16 + END)
     assert read(COST * 10 + END).error is None
 
@@ -182,14 +182,14 @@ def test_the_rest_of_a_value_that_has_grown_is_counted_and_not_kept() -> None:
 
 def test_a_value_of_text_that_nobody_asked_for_is_refused() -> None:
     content = u16(39) + padded(b"abc") + END
-    with pytest.raises(ProtocolViolation, match="that was not asked for"):
+    with pytest.raises(ProtocolViolation, match="that was not requested"):
         AnswerReader(arriving(content), USUAL).read()
     assert read(content, room=0).read_bytes == 3, "one that was empty a moment ago was asked for"
 
 
 def test_a_value_of_text_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_MOST_BYTES", 100_000)
-    with pytest.raises(ProtocolViolation, match="in one answer"):
+    with pytest.raises(ProtocolViolation, match="in one response"):
         read((u16(39) + padded(b"x" * 65_000)) * 3, room=10)
 
 
@@ -269,6 +269,6 @@ def test_what_both_sides_have_is_in_force(answer: str, expected: Features) -> No
 @pytest.mark.parametrize("answer", ["", "fffc7ffc3c848a", "bdbe9ffe7fb7ffedff"])
 def test_a_server_without_32_bit_lengths_is_refused(answer: str) -> None:
     with pytest.raises(
-        ProtocolViolation, match=f"32-bit lengths in its protocol: it answers {answer} "
+        ProtocolViolation, match=f"does not support 32-bit lengths: it answers {answer} "
     ):
         features(bytes.fromhex(answer))

@@ -130,7 +130,7 @@ def test_the_offer_leaves_out_one_feature_that_ibm_s_driver_has() -> None:
 
 @pytest.mark.parametrize("number", [-(1 << 63), 1 << 63])
 def test_a_number_that_would_mean_null_or_does_not_fit_is_refused(number: int) -> None:
-    with pytest.raises(BadOption, match="does not fit into 64 bits"):
+    with pytest.raises(BadOption, match="does not fit into an Informix 64-bit integer"):
         requests.bind([number])
 
 

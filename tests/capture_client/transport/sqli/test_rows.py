@@ -159,7 +159,7 @@ def test_text_is_read_in_the_database_s_code_set() -> None:
     ],
 )
 def test_a_type_that_is_not_carried_is_refused_by_name(column: SqliColumn) -> None:
-    with pytest.raises(ServerRefused, match=f"Column '{column.name}' is of type"):
+    with pytest.raises(ServerRefused, match=f"Column '{column.name}' has type"):
         SqliRowReader([column], UTF8)
 
 
@@ -193,5 +193,5 @@ def test_a_row_that_cannot_be_is_refused_with_its_bytes(column: SqliColumn, cont
     ],
 )
 def test_a_type_whose_length_means_nothing_is_refused(column: SqliColumn) -> None:
-    with pytest.raises(ProtocolViolation, match=f"Column '{column.name}'"):
+    with pytest.raises(ProtocolViolation, match=f"column '{column.name}'"):
         SqliRowReader([column], UTF8)

@@ -90,7 +90,7 @@ def test_rows_between_other_messages_are_not_looked_for_without_end(
     monkeypatch.setattr("informix_capture_client.transport.sqli.answers._MOST_BYTES", 1 << 20)
     agreed = Features(has_challenge=False, has_bigint=True)
     one_by_one = (u16(14, 0, 0, 0) + u16(55) + u32(1, 1)) * 100
-    with pytest.raises(ProtocolViolation, match="in one answer"):
+    with pytest.raises(ProtocolViolation, match="in one response"):
         AnswerReader(arriving(one_by_one + u16(12)), agreed).read(in_bulk=True)
 
 
@@ -104,7 +104,7 @@ def test_rows_that_were_found_keep_no_more_than_themselves() -> None:
 
 def test_rows_of_one_answer_have_a_limit_in_bulk_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("informix_capture_client.transport.sqli.answers._MOST_BYTES", 10_000)
-    with pytest.raises(ProtocolViolation, match="in one answer"):
+    with pytest.raises(ProtocolViolation, match="in one response"):
         AnswerReader(arriving(row(b"x" * 100) * 100 + END), WIDE).read(in_bulk=True)
 
 
