@@ -249,7 +249,7 @@ def _without_other_records(group: list[BlockRecords]) -> list[BlockRecords]:
     """Return rows in blocks of which they are at least half.
 
     A block may have the records of a hundred transactions that end at other times: processing all of
-    them each time cost 10 us per row with 1,000 open transactions (decision 0061).
+    them each time cost 10 us per row with 1,000 open transactions (decision 0006).
     """
     of_block: dict[int, list[BlockRecords]] = {}
     for rows in group:

@@ -139,7 +139,7 @@ class LongTransaction:
 
         Numbers rise within a transaction, so the dropped rows are the last ones: many savepoints cost
         no more than their rows. Spilled rows are read back only if the cut goes through them (decision
-        0009).
+        0006).
         """
         self._require_order()
         dropped = 0

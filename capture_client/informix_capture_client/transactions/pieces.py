@@ -1,7 +1,7 @@
 """Pieces of a transaction's records: in memory, by block and place, or spilled to a store.
 
 Rule: a store only keeps bytes; this module turns them into records again. Loaded bytes are cut and
-checked like those from a server (decision 0009).
+checked like those from a server (decision 0006).
 
     stored := the records, back to back
               header size u32, payload size u32 of each   kind u8 of each

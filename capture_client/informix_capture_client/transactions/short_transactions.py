@@ -2,7 +2,7 @@
 
 Rule: short transactions never become objects. Their records are buffered in one table. When a run
 contains their COMMTX or RBTX, or something that must be processed one by one, they are prepended to
-that run and sorted together with it (decision 0061). So an open transaction costs nothing in a run
+that run and sorted together with it (decision 0006). So an open transaction costs nothing in a run
 without its records, and no Python value in a run with some. A transaction with many records is
 prepended too, and is a long one from then on; its next records may be buffered again, as a *tail*.
 

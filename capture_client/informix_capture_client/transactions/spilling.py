@@ -2,7 +2,7 @@
 
 Rule: the limit applies to the sum, so that thousands of small transactions are limited like a large
 one. Above it, the largest are spilled first, until half of the limit is free: each write is large, and
-small transactions may end soon (decision 0009). The cost is a few operations per run and per long
+small transactions may end soon (decision 0006). The cost is a few operations per run and per long
 transaction with rows in it.
 """
 

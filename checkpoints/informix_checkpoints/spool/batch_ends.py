@@ -5,7 +5,7 @@ is larger than a limit is a batch alone. A batch may end within a segment. The p
 of the commit reached and the restart position of an earlier pair: {C, R} valid makes {C', R} valid for
 every C' above C, since what commits above C' also commits above C (docs/design.md, section 5). A chunk
 is never split. A batch also ends where tables join or leave, so that no batch has two lists of them
-(decision 0072).
+(decision 0071).
 """
 
 from __future__ import annotations

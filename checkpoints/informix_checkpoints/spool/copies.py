@@ -3,7 +3,7 @@
 Rule: copies are never authoritative. Manifest, lock and commit point are in the spool's folder. A copy
 is written before the manifest names its segment, is never changed, and is removed with its segment. Its
 name has the segment's checksum, because a stream that is captured again reuses segment numbers. It
-contains the segment's batches, compressed (decision 0062). Size and checksum of the copy are in the
+contains the segment's batches, compressed (decision 0010). Size and checksum of the copy are in the
 manifest and in every range, so that executors can verify it.
 """
 

@@ -262,7 +262,7 @@ def _sound(path: Path, described: _Described) -> pa.MemoryMappedFile:
     Arrow does not check what it maps: a flipped bit is another value, or a read beyond the file. So
     every byte is checked, once per process and again after a change, even by a program that restores
     the previous modification time: 0.05 µs of CPU per row of ten columns, compared to 0.16 for reading
-    it (decision 0026).
+    it (decision 0010).
     """
     try:
         facts = path.lstat()

@@ -5,7 +5,7 @@ Rule: pure; time and facts are arguments.
     dead        no bytes at all, not even TIMEOUT records, for longer than the server may be silent
     stalled     only TIMEOUT records, for minutes, while the server's log has advanced by pages
     unreadable  a stall, or reads that do not return, at the same position in a second session; a
-    session that begins in the next log file receives records (decision 0027) late        the restart
+    session that begins in the next log file receives records (decision 0013) late        the restart
     position is in the oldest part of the log that the server still has
 
 A server that does not send records of other transactions looks like a stalled one; only a heartbeat, or

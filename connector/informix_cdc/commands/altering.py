@@ -166,7 +166,7 @@ def _await_later_second(catalog: Catalog, created: Iterable[int]) -> None:
     """Wait until no transaction begins in the second in which a table was created.
 
     Rows of a transaction that began no later than a partition was created belong to the previous table
-    of that number (decision 0032), and the server's times have a resolution of one second.
+    of that number (decision 0004), and the server's times have a resolution of one second.
     """
     newest = max(created, default=0)
     while catalog.clock() == newest:

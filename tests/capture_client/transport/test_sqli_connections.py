@@ -114,7 +114,7 @@ def test_a_certificate_of_another_host_is_refused(
 def test_a_certificate_that_names_the_host_as_its_common_name_only_is_refused(
     informix: EmulatedServer, tmp_path: Path
 ) -> None:
-    """RFC 9525, section 2; decision 0109."""
+    """RFC 9525, section 2; decision 0033."""
     own, key = make_certificate(tmp_path, names_hosts=False)
     with ListeningServer(informix, tls=server_context(own, key)) as listening:
         settings = settings_for(listening, host="localhost", encryption=TLS, tls_ca_file=str(own))

@@ -235,7 +235,7 @@ class _Attempt:
         )
 
     def _encoded(self, key: str, text: str) -> bytes:
-        """Encode a text of the login: in UTF-8 for every database, as over ODBC (decision 0054)."""
+        """Encode a text of the login: in UTF-8 for every database, as over ODBC (decision 0024)."""
         refuse_nul(key, text)
         try:
             return text.encode()

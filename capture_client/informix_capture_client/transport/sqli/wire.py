@@ -279,7 +279,7 @@ def _context(settings: ConnectionSettings) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=settings.tls_ca_file or None)
     except (ssl.SSLError, OSError):
         raise _no_pem("tlsCaFile", "does not contain a certificate") from None
-    context.hostname_checks_common_name = False  # RFC 9525; decision 0109
+    context.hostname_checks_common_name = False  # RFC 9525; decision 0033
     if settings.tls_certificate_file:
         _load_own(context, settings)
     return context

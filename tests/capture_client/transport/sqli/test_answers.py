@@ -119,7 +119,10 @@ def test_a_read_of_nothing_ends_with_an_empty_chunk() -> None:
 
 
 REFUSED = {
-    "more bytes than were asked for": (u16(97, 0) + u32(11), "11 bytes of a large object instead of up to 10"),
+    "more bytes than were asked for": (
+        u16(97, 0) + u32(11),
+        "11 bytes of a large object instead of up to 10",
+    ),
     "a negative number of bytes": (u16(97, 0) + u32(0xFFFFFFFF), "-1 bytes of a large object"),
     "a chunk beyond what is left": (u16(97, 0) + u32(3) + u16(4), "a chunk of 4 bytes, but only 3"),
     "a chunk of nothing": (u16(97, 0) + u32(3) + u16(0), "a chunk of 0 bytes"),
