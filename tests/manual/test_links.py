@@ -88,3 +88,16 @@ def test_every_page_is_reached_from_the_contents() -> None:
 def test_no_two_decisions_have_one_number() -> None:
     numbers = [path.name[:4] for path in (ROOT / "docs" / "decisions").glob("*.md")]
     assert sorted(numbers) == sorted(set(numbers))
+
+
+def test_every_decision_that_is_named_exists() -> None:
+    numbers = {path.name[:4] for path in (ROOT / "docs" / "decisions").glob("0*.md")}
+    product = (
+        path
+        for folder in ("connector", "capture_client", "checkpoints", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    for path in [*PAGES, *product]:
+        for named in re.findall(r"\bdecisions?[\s#\[]+(\d{4})\b", path.read_text(encoding="utf-8")):
+            with at(f"decision {named} of {name_of(path)}"):
+                assert named in numbers
