@@ -38,7 +38,7 @@ def parse_names(text: str) -> tuple[NamePath, ...]:
     """Read an include list: `column`, `table.column` or `owner.table.column`, with commas.
 
     Raises:
-        ValueError: it is none, or a name stands there twice.
+        ValueError: the list is not valid, or has a name twice.
     """
     try:
         names = tuple(read_paths(text))
@@ -80,7 +80,7 @@ class RowForm:
         truncate: what a TRUNCATE does; in the raw shape it is a record like any other.
         before_image: whether an update shows the row before it.
         server: the server's name, which the envelope states.
-        metadata: which columns about the change stand beside its row.
+        metadata: which metadata columns are delivered with a row.
     """
 
     shape: Literal["rows", "envelope", "raw", "json", "arrow"] = "rows"

@@ -20,7 +20,7 @@ class Dialect:
     Attributes:
         product: its name in messages.
         owner: who owns the system tables, and as whom its guide lets capture.
-        routine_prefix: what stands before `cdc_` functions: their database and owner.
+        routine_prefix: the prefix of `cdc_` functions: their database and owner.
         capture_database: where a capture connects; empty: to the captured database itself.
         home: the environment variable that names an installation, of a server or of a client kit.
         libraries: file names of its ODBC driver below `lib/cli`, the thread-safe one.

@@ -40,10 +40,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """What a name stands for: a kind as `set_up` names it; `table` where it has rows.
+    """The object that a name refers to: a kind of `set_up`, and `table` if it stores rows.
 
     Attributes:
-        near: tables that may be meant, if it stands for none.
+        near: tables with a similar name, if the name refers to none.
     """
 
     name: TableName

@@ -58,7 +58,7 @@ class BlockReader(ABC):
 
     @abstractmethod
     def abandon(self) -> None:
-        """End the connection, from any thread, under a query that runs; over ODBC it goes on."""
+        """Abort the connection of a running query, from any thread; over ODBC the query continues."""
 
     def blocks(
         self,

@@ -1,4 +1,4 @@
-"""Whether a column is what it is declared as: the type that a server describes beside the caller's.
+"""Check that the column types described by a server match the declared ones.
 
 Rule: two types are one if every value of them lies in a row in the same way and means the same. What
 differs is refused before a row is read: the table was altered between the two.

@@ -1,4 +1,4 @@
-"""From the text of a fetched value to the argument that stands for it in the next query.
+"""Convert the text of a fetched value to an argument of the next query.
 
 Rule: the declared type decides. What a transport would send as text in a form that a setting of the
 server or of the environment decides (DBDATE for a DATE), goes as a value of its own.

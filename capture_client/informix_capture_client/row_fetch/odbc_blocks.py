@@ -64,7 +64,7 @@ class OdbcBlocks(BlockReader):
         self._table = table
 
     def abandon(self) -> None:
-        """Leave a query to itself: what SQLCancel does beside a call is not known of IBM's driver."""
+        """Do nothing: the effect of SQLCancel during a call is not documented for IBM's driver."""
 
     def _batches(
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int

@@ -97,7 +97,7 @@ Binding = tuple[int, int, _Read, _ToText]
 
 def _integer(kind: FixedType, _form: Form, _rules: DecodeRules) -> Binding:
     native = kind.arrow_type.to_pandas_dtype()
-    lowest = np.iinfo(native).min  # stands for NULL, and is no value
+    lowest = np.iinfo(native).min  # represents NULL, and is not a value
 
     def read(cells: CellBytes, lengths: Integers) -> pa.Array:
         nulls = lengths < 0

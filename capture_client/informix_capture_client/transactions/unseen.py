@@ -34,7 +34,7 @@ class UnseenTransactions:
         self.ids = tuple(sorted(set(ids)))
         self._numbers = self._listed = np.array(self.ids, np.int64)
         self._log_end = log_end
-        self._has_passed = log_end.position == 0  # whatever begins now, begins after the stream
+        self._has_passed = log_end.position == 0  # every later BEGINTX is newer than the stream
         self._has_late_begin = False  # in this block
 
     def begin_block(self, block: RecordBlock) -> None:
