@@ -90,7 +90,7 @@ MISTAKES = {
     ),
     "code set unknown": Mistake({"dbLocale": "xx_xx.99999"}, "BadOption", "dbLocale"),
     "spool in an object store": Mistake(
-        {"spoolPath": "s3://bucket/spool"}, "BadOption", "s3: is a URL's scheme", connects=False
+        {"spoolPath": "s3://bucket/spool"}, "BadOption", "s3: is the scheme of a URL", connects=False
     ),
     "transport unknown": Mistake({"transport": "jdbc"}, "BadOption", "odbc or sqli", connects=False),
 }
@@ -184,7 +184,7 @@ def test_a_declared_schema_is_compared_in_the_words_of_sql(
     with pytest.raises(PySparkException) as caught:
         query.awaitTermination(int(patiently(60)))
     told = OUR_LINE.findall(str(caught.value))[-1][1]
-    assert "is 'a' int, but the source has 'order_num' int there." in told
+    assert "is 'a' int, but the source has 'order_num' int." in told
     assert "pyarrow" not in told
 
 
@@ -211,7 +211,7 @@ def test_a_wrong_flight_host_ends_the_query_at_its_start_although_nothing_change
         stream.wait_until(lambda: False)
     error, text = OUR_LINE.findall(str(caught.value))[-1]
     assert error == "AccessRefused"
-    assert "a Flight server cannot listen on 192.0.2.1:any port" in text
+    assert "the Flight server cannot listen on 192.0.2.1:any port" in text
 
 
 PROGRAM = """

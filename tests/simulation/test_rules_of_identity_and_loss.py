@@ -87,7 +87,7 @@ def test_a_replay_whose_end_lies_far_beyond_the_servers_log_is_loss() -> None:
 def test_a_replay_whose_end_may_still_be_in_the_log_buffer_is_no_loss() -> None:
     reason = replayed(ends_at=3 << 12)
     assert isinstance(reason, ConnectionLost)
-    assert "only TIMEOUT records came for 60 s" in reason.message
+    assert "only TIMEOUT records arrived for 60 s" in reason.message
     assert "log buffer" in reason.remedy
 
 
