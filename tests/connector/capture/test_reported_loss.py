@@ -224,5 +224,5 @@ def test_a_server_that_was_set_up_anew_is_called_so(served: Served) -> None:
         error = failure_of(lambda: next_offset(made, anchor))
     assert isinstance(error, DataLoss)
     assert error.gap is Gap.LOG_ENDS_BEFORE
-    assert "set up anew" in str(error)
+    assert "was restored or installed again" in str(error)
     assert "row logging" not in str(error)

@@ -53,7 +53,7 @@ def stop_logging(server: EmulatedServer) -> None:
 @pytest.mark.parametrize(
     ("spoil", "kind", "text", "check"),
     [
-        (drop_cdc_database, AccessRefused, "no database syscdcv1", "syscdcv1"),
+        (drop_cdc_database, AccessRefused, "database syscdcv1 is missing", "syscdcv1"),
         (stop_logging, BadOption, "is not logged", "database"),
     ],
 )

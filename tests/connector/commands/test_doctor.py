@@ -261,7 +261,7 @@ def test_where_the_locale_cannot_be_asked_for_naming_it_lets_all_be_checked() ->
         (
             {"is_logged": False},
             "failure",
-            "ondblog unbuf stores. It takes effect with the next level-0",
+            "ondblog unbuf stores. Logging starts with the next level-0",
         ),
         ({"is_ansi": True}, "ok", None),
     ],
