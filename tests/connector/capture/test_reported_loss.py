@@ -195,7 +195,7 @@ def test_a_damaged_mark_is_a_mark(served: Served) -> None:
     (high_watermark,) = marks()
     high_watermark.write_text("{")
     error = failure_of(lambda: query.run(served[1].port))
-    assert "is damaged" in error.message
+    assert "is corrupt" in error.message
 
 
 @pytest.mark.parametrize("is_other_server", [False, True], ids=["dropped", "another server"])
