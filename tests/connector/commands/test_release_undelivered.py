@@ -244,11 +244,7 @@ def test_a_checkpoint_beyond_the_end_of_the_log_cannot_be_checked(
     beyond = log_page(7, 0)
     run_batches(tmp_path, end, {**end, "commit": beyond, "restart": beyond})
     arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
-<<<<<<< HEAD
     assert "would resume at 7:0x0, but the server's log ends at" in refusal(run(listening, *arguments))
-=======
-    assert "resume at 7:0x0, but the server's log ends at" in refusal(run(listening, *arguments))
->>>>>>> w-b
     assert is_logged(server)
 
 
