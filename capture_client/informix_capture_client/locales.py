@@ -93,9 +93,9 @@ def characters_of_two_forms(codec: str) -> frozenset[str]:
 
 
 def _is_code_set(codec: str) -> bool:
-    """Tell whether Python knows it, and ASCII means itself in it: every Informix code set does so.
+    """Return whether Python knows it and it extends ASCII, as every Informix code set does.
 
-    Python's registry also holds things that are no code sets (hex, utf-16, unicode_escape, idna), and
+    Python's registry also holds things that are not code sets (hex, utf-16, unicode_escape, idna), and
     encodings that switch by escape sequences, which no database stores.
     """
     if codec.endswith("escape"):

@@ -32,7 +32,7 @@ def read_paths(text: str) -> Iterator[NamePath]:
     """Yield the paths of a list.
 
     Raises:
-        ValueError: the text is no list of names.
+        ValueError: the text is not a list of names.
 
     >>> list(read_paths('orders.id, orders."Ship, Date"'))
     [('orders', 'id'), ('orders', 'Ship, Date')]

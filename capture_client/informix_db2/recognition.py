@@ -1,7 +1,7 @@
-"""What bytes are: each format is tried in each way that it may have, and what fits is told.
+"""Recognise a format: each one is tried with each of its variants, and the fitting ones are reported.
 
-Rule: the decoders judge, with bad bytes as rows; a way fits that makes changes and leaves little.
-Nothing of a row is told, only counts and names.
+Rule: the decoders decide, with bad bytes as rows; a way fits that makes changes and leaves little.
+No row is printed, only counts and names.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class RecordOrigin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RefusedBytes:
-    """Bytes that no change is made of; `data` where they are no part of the values."""
+    """Bytes that are not part of a change; `data` if they are not part of the values."""
 
     start: int
     end: int

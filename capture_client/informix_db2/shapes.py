@@ -53,7 +53,7 @@ class Delivery:
 
     Attributes:
         tables: those declared; none for rows as they are.
-        undeclared: the type of a row that nobody declared.
+        undeclared: the type of a row that is not declared.
         more: the format's own columns, behind the common ones.
         shape: rows or envelope.
         is_bad_row: whether bad bytes come as rows.

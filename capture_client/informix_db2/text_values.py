@@ -131,7 +131,7 @@ def dates(texts: pa.Array) -> pa.Array:
 
 
 def _in_years(values: pa.Array) -> pa.Array:
-    """Return dates or timestamps; one of a year that Db2 has not is no value, though Arrow has it."""
+    """Return dates or timestamps; years outside of Db2's range are refused, though Arrow has them."""
     found = pc.min_max(values)
     first, last = (pa.scalar(year, values.type).value for year in _YEARS)
     if found["min"].is_valid and not first <= found["min"].value <= found["max"].value <= last:

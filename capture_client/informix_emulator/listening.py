@@ -133,7 +133,7 @@ class ServerSocket:
             stream = sqli.ClientStream(client)
             sqli.converse(stream, self._connect, self._greeting(), self._latency_seconds)
         except (OSError, EOFError, ValueError):
-            pass  # the client has gone, or speaks something else: there is no one to tell
+            pass  # the client has closed the connection, or speaks another protocol
         finally:
             self._forget(client)
 

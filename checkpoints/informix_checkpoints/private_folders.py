@@ -45,7 +45,7 @@ def remove_private_folder(folder: Path) -> None:
 def remove_left_overs(parent: Path) -> None:
     """Remove the private folders of ended processes; keep entries that are not private folders."""
     for folder in parent.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # cleaning up is no reason to fail
+        with contextlib.suppress(OSError):  # a failed clean-up is not an error
             if _is_left_over(folder):
                 _remove_unless_locked(folder)
 
@@ -58,7 +58,7 @@ def remove_empty_streams(spool_path: Path) -> None:
     whether they are
     """
     for folder in spool_path.glob("*"):
-        with contextlib.suppress(OSError):  # nor is it here
+        with contextlib.suppress(OSError):  # the same here
             is_left = _STREAM.fullmatch(folder.name) and _is_own_and_settled(folder)
             if is_left and not any(folder.glob("*.arrow")):
                 _remove_unless_locked(folder)

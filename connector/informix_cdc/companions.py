@@ -38,7 +38,7 @@ class Companion:
         return False
 
     def due(self, answer: Answer, spool: Spool | None) -> bool:
-        """Process an answer that is on its way to the spool; return whether rows are due after it.
+        """Process an answer before it reaches the spool; return whether rows are due after it.
 
         If so, everything read so far is written, and then `emit` is called.
         """

@@ -1,4 +1,4 @@
-"""Judge how databases and tables are set up: what the source refuses, the doctor shows.
+"""Check the setup of databases and tables: the source refuses problems, the doctor shows them.
 
 Rule: facts in, one finding out; no server, no catalog.
 

@@ -26,7 +26,7 @@ from informix_capture_client.object_readers.reselecting import ByKey
 READ, GONE, TOO_LARGE, NOT_READ, NULL = "read", "gone", "too_large", "not_read", "null"
 PIECE_BYTES = 1 << 20  # at a time; servers before 12.10.xC4 give 32,000 bytes (APAR IT00258)
 AT_ONCE_BYTES = 8 << 10  # a TEXT or BYTE that is read when its length is asked for
-_LEAST_PIECE_BYTES = 32_000  # of an object that goes on, whatever is asked for
+_LEAST_PIECE_BYTES = 32_000  # of an object that has more, even if less is asked for
 _ATTEMPTS = 3  # to read an object that is written into all the time
 # Cannot find entry in lohd table; unique ID does not match, probably deleted; bad address, might have
 # been deleted (finderr): the ISAM code of -9810, or the number itself.
@@ -145,7 +145,7 @@ def read_whole(
             now.status_bytes == opened.status_bytes or data == previous
         )
         if is_unchanged and len(data) > now.size:
-            return Content(TOO_LARGE)  # the size that is told is not all of its size
+            return Content(TOO_LARGE)  # the reported size is less than its real size
         if is_unchanged and len(data) == now.size:
             return Content(READ, now.size, bytes(data))
         previous = data

@@ -121,7 +121,7 @@ class RecordCutter:
         self._pending += chunk
 
     def _cut_at_once(self, data: bytes, size: int) -> tuple[Integers, int] | None:
-        """Do what `_cut` does without looking at each record; None where that is not certain."""
+        """Do what `_cut` does, but not record by record; None if that is not certain."""
         is_worth_it = size >= _LEAST_SEARCHED_BYTES and self._mean_bytes <= _MOST_MEAN_BYTES
         if not is_worth_it or (found := _linked_records(data, size)) is None:
             return None

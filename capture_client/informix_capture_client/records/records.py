@@ -100,7 +100,7 @@ class Timeout:
 
 @dataclass(frozen=True, slots=True)
 class ServerError:
-    """The server cannot go on; with `session_is_dead`, nothing but closing is left."""
+    """The server cannot continue; with `session_is_dead`, the session can only be closed."""
 
     session_is_dead: bool
     error_code: int

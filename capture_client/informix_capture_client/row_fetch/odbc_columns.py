@@ -48,7 +48,7 @@ _PARTS = ("month", "day", "hour", "minute", "second")
 _TIMESTAMP = np.dtype([("year", "i2"), *((name, "u2") for name in _PARTS), ("nanosecond", "u4")])
 _LOCATOR_BYTES, _HANDLE_BYTES = 72, 76
 _FLOATING = 255
-_NUMBER_ROOM, _FIELDS_ROOM = 12, 40  # beside the digits: sign, point, blanks, an ending NUL
+_NUMBER_ROOM, _FIELDS_ROOM = 12, 40  # in addition to the digits: sign, point, blanks, a final NUL
 _FLOATING_ROOM = 300  # of 1e-130 with 32 digits, written out
 _BLANK, _NULL_BOOLEAN = 0x20, 0x0100
 

@@ -92,7 +92,7 @@ def _plain(text: str) -> str | None:
 
 
 def datetime_texts(form: Form) -> FromTexts:
-    """Return what checks the text of a DATETIME that is no date."""
+    """Return the check for the text of a DATETIME that is not a date."""
     pattern = _pattern(form, lead=4 if form[1] == "year" else 2)
 
     def read(texts: pa.Array) -> pa.Array:

@@ -18,7 +18,7 @@ from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.session.session import CaptureSession
 
-# A block this large costs little beside its records; a larger one only comes later.
+# A block this large costs little compared with its records; a larger one only arrives later.
 JOINED_BYTES = 1 << 20
 # In a busy stream bytes are handed on this often, not 256 records at a time: every block costs a good
 # part of a millisecond by itself. Busy is what has just had this many bytes; others do not wait.

@@ -68,7 +68,7 @@ _OPERATIONS = {
     RecordKind.TRUNCATE: "t",
 }
 _TEXTS = [*_OPERATIONS.values(), "r"]
-_READ = len(_OPERATIONS)  # the code of "r", which is no record's
+_READ = len(_OPERATIONS)  # the code of "r", which no CDC record has
 
 
 def _grouped(before_image: bool) -> GroupedShape:

@@ -50,7 +50,7 @@ _OWNER = np.dtype(
         ("bytes", np.int64),  # of memory
         ("first", np.int64),  # no record of it lies before this place of the table
         ("is_open", np.bool_),
-        ("is_whole", np.bool_),  # its BEGINTX is buffered as well: it is no tail
+        ("is_whole", np.bool_),  # its BEGINTX is buffered as well: it is not a tail
     ],
     align=True,
 )

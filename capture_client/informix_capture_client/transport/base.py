@@ -14,7 +14,7 @@ from typing import Protocol
 from informix_capture_client.dialects import INFORMIX, Dialect
 from informix_capture_client.errors import BadOption, ServerRefused
 
-# how a connection is kept from being read on its way, and how the server knows the user
+# encryption of a connection, and how the server authenticates the user
 NO_ENCRYPTION, TLS = "none", "tls"
 PASSWORD, TRUSTED = "password", "trusted"
 
@@ -23,7 +23,7 @@ Row = tuple[str | None, ...]
 
 
 MOST_RESULT_BYTES = 1 << 28  # of all rows that `Transport.rows` returns for one query
-VALUE_BYTES = 64  # about what a value of them costs beside its text
+VALUE_BYTES = 64  # about the cost of such a value in addition to its text
 SLOWEST_BYTES_PER_SECOND = 65_536  # of a line that is slow and lives (decision 0051)
 
 _PLACE = re.compile(r"(?P<host>[^:\[\]\s]+|\[[0-9A-Fa-f:.%\w]+\])(?::(?P<port>\d{1,5}))?")

@@ -97,7 +97,7 @@ class Db2Transaction:
     changes: list[RowChange] = field(default_factory=list)
     of_rows: dict[RowKey, list[RowChange]] | None = None
     group: _Group | None = None
-    unread: RowChange | None = None  # what the next row tells of records that are not read
+    unread: RowChange | None = None  # warnings of the next row about records that are not read
     size_bytes: int = 0
     commit: _Place | None = None
     commit_microseconds: int | None = None

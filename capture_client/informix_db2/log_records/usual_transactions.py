@@ -153,7 +153,7 @@ def separate(
 
 
 def _groups(relevant: IntArray, keys: NDArray[np.uint64], is_end: Bools) -> _Groups:
-    """Put records of one transaction beside each other: same key, up to and with its end."""
+    """Group the records of one transaction: same key, up to and including its end."""
     order = np.argsort(keys, kind="stable")
     members, keys = relevant[order], keys[order]
     is_new_key = np.concatenate([[True], keys[1:] != keys[:-1]])

@@ -89,7 +89,7 @@ class LogBlocks(NamedTuple):
     Attributes:
         contents: of each, without its descriptor; the last one may be cut, and end behind the bytes.
         filled: how many of them end with a record.
-        end: what lies behind is no block.
+        end: the bytes after it are not a block.
     """
 
     contents: list[tuple[int, int]]
@@ -136,7 +136,7 @@ def _block(data: bytes, at: int, end: int, more: int) -> tuple[int, int] | None:
 
 
 def _is_filled(data: bytes, at: int, end: int) -> bool:
-    """Tell whether bytes that are there are records, to the last."""
+    """Return whether all bytes are records."""
     while at < end:
         length, rest = _descriptor_of(data, at) if end - at >= _DESCRIPTOR else (0, 0)
         if rest or not _DESCRIPTOR < length <= end - at:

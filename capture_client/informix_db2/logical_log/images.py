@@ -23,7 +23,7 @@ _Bools = NDArray[np.bool_]
 
 
 class LengthReading(NamedTuple):
-    """A way to read lengths: is a total in front, and what do lengths count beside the image."""
+    """A way to read lengths: whether a total precedes them, and what they include besides the image."""
 
     has_total: bool
     own: int

@@ -1,6 +1,6 @@
 """Records of a value: what their headers say of their own size, and segments put together.
 
-Rule: a record is whole here, whatever parts it was written in; the payload of one that was in parts
+Rule: a record is whole here, regardless of its parts; the payload of one that was in parts
 lies behind all other bytes.
 """
 
@@ -48,7 +48,7 @@ class Refusal(NamedTuple):
 
 
 def joined(parts: Iterable[RecordPart], data: bytes) -> tuple[list[Whole], list[Refusal]]:
-    """Put parts together, whatever their order; a record stands where its last part came."""
+    """Assemble parts in any order; a record is where its last part arrived."""
     groups: dict[_Key, list[RecordPart]] = {}
     for part in parts:
         groups.setdefault(part.key, []).append(part)

@@ -152,7 +152,7 @@ class LogicalLogSettings:
         return read_control_file([self.control[b.start : b.end] for b in bodies], self.header_page)
 
     def require_graphic_encoding(self, tables: Iterable[DeclaredTable]) -> None:
-        """Refuse graphic columns of which nobody knows the code page.
+        """Refuse graphic columns whose code page is not known.
 
         Of a Unicode table it is UTF-16; of an EBCDIC or ASCII one whatever the subsystem was given.
 

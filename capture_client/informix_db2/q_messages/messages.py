@@ -204,7 +204,7 @@ class MessageReader:
         )
 
     def _has_open_string(self, data: bytes) -> bool:
-        """Tell whether bytes in front of a beginning are one record with a string that never ends.
+        """Return whether the bytes before a start are one record with an unterminated string.
 
         The string delimiter of the beginning would end it, and IBM stands behind that: no field is so.
         """
@@ -279,7 +279,7 @@ class MessageReader:
 
     @staticmethod
     def _ends_in_nothing(tokens: MessageTokens, last: IntArray, is_odd: _Bools) -> _Bools:
-        """Tell whether a last field is NULL: then a column delimiter stood in front of the record's."""
+        """Return whether the last field is NULL: a column delimiter precedes the record's."""
         is_null = np.asarray(tokens.values.is_null())
         return np.where(is_odd, is_null[last], False)
 

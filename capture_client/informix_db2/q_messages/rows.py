@@ -38,7 +38,7 @@ def bytes_of_digits(texts: pa.Array) -> pa.Array:
     [b'\x00\xff', None, b'']
 
     Raises:
-        BadValue: a text is no even number of digits.
+        BadValue: a text does not have an even number of digits.
     """
     if not len(texts):
         return pa.array([], pa.binary())

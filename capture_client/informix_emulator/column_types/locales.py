@@ -51,7 +51,7 @@ def canonical_locale(name: str) -> str:
 
 
 def code_set_of(name: str) -> str:
-    """Return the number of a locale's code set; ValueError if it is no locale."""
+    """Return the number of a locale's code set; ValueError if it is not a locale."""
     return canonical_locale(name).rpartition(".")[2]
 
 

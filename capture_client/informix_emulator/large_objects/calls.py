@@ -43,7 +43,7 @@ class LoCalls:
 
     Args:
         descriptors: what it has open.
-        taken: returns the number of its capture session, which is no descriptor of an object.
+        taken: returns the number of its capture session, which is not a descriptor of an object.
         order: the byte order in which the client takes a status, as `struct` has it.
     """
 

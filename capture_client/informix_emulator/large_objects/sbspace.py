@@ -135,7 +135,7 @@ class Sbspace:
             del self._references[previous, locator]
 
     def end(self, counted: Iterable[Counted], *, is_committed: bool) -> None:
-        """Count what a transaction did, if it is committed, and take away what nobody refers to."""
+        """Count the references of a committed transaction, and remove objects without any."""
         touched = set()
         for _, table, locator, sign in counted:
             touched.add(locator)
@@ -164,7 +164,7 @@ class Sbspace:
         return known
 
     def closed(self, locator: bytes) -> None:
-        """Close an object; one that nobody refers to goes with its last descriptor."""
+        """Close an object; an object without references is removed with its last descriptor."""
         self._objects[locator].open_count -= 1
         self._remove_if_unused(locator)
 

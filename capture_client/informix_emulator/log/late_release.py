@@ -33,7 +33,7 @@ class LateRelease:
             return list(self._waiting)
 
     def hold(self) -> None:
-        """Let transactions that commit from now on keep their locks until they are told."""
+        """Let transactions that commit from now on keep their locks until `release`."""
         with self._changed:
             self._is_held = True
 

@@ -31,7 +31,7 @@ class LongTransactionError(RuntimeError):
 class LogRecord(NamedTuple):
     """A record of the log. `table` is the partition number of a row's table, else 0.
 
-    `payload` is the row as encoded, or for records that are no rows the finished CDC record.
+    `payload` is the row as encoded, or the finished CDC record if the record is not a row.
     """
 
     place: int
@@ -70,7 +70,7 @@ class EmulatedLogFile:
         self.is_gone = False
         self.unreadable: UnreadableEnd | None = None
         self.next: EmulatedLogFile | None = None
-        self.buffered = 0  # records at its end that are in the buffer only, and nobody can read
+        self.buffered = 0  # records at its end that are only in the buffer, and cannot be read yet
 
     @property
     def flushed(self) -> int:
@@ -85,7 +85,7 @@ class EmulatedLogFile:
 
 @dataclass(slots=True)
 class LogBuffer:
-    """The buffer that records pass through on their way to readers.
+    """The buffer through which records reach readers.
 
     Attributes:
         size: its bytes; 0: there is none, and records are seen when they are written.
@@ -231,7 +231,7 @@ class LogicalLog:
         self._page, self._byte, self._is_placed = page, byte or PAGE_HEADER_BYTES, True
 
     def cut(self, position: int) -> None:
-        """Forget the records at a position and above: the log goes on there with others."""
+        """Remove the records at a position and above; the log continues there with others."""
         file, index = self.find(position)
         del self.files[self.files.index(file) + 1 :]
         self.flush()

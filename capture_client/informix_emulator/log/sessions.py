@@ -32,7 +32,7 @@ class ReadingManner:
 
     @property
     def shows_all(self) -> bool:
-        """Whether each record of the log is shown by itself, whatever came before."""
+        """Whether each record of the log is shown by itself, independent of earlier ones."""
         return self.foreign_transactions and not self.late_begin and not self.hides_headless
 
 
@@ -289,7 +289,7 @@ class EmulatedSession:
 
     def _take(self, file: EmulatedLogFile) -> LogRecord | None:
         if file.is_gone:
-            # no source says what a session is told whose log is overwritten: the code is our choice
+            # no source says what a session gets when its log is overwritten: the code is our choice
             self._own_records.append(
                 records.error(codes.SESSION_IS_DEAD, codes.error_code("CDC_E_LSN"))
             )

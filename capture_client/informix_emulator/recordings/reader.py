@@ -30,7 +30,7 @@ Question = tuple[str, str, tuple[str, ...]]  # database, statement, arguments
 
 
 class BadRecording(ValueError):
-    """The file is no recording that can be replayed; the message says why."""
+    """The file cannot be replayed; the message says why."""
 
 
 @dataclass(slots=True)

@@ -184,7 +184,7 @@ class ReplayedConnection:
         """Do nothing."""
 
     def _answer(self, question: Question) -> Sequence[RecordedRow]:
-        """Return what a question was answered then; the last answer again when there is no other."""
+        """Return the recorded answer to a question; after the last one, the last one again."""
         answers = self._recording.answers.get(question)
         if answers is None:
             database, text, arguments = question
@@ -201,7 +201,7 @@ class ReplayedConnection:
         recorded = self._rest.pop(session, None)
         if recorded is None:
             recorded = self._next_read(session)
-        if len(recorded) > room:  # a record that does not fit is cut, and goes on in the next read
+        if len(recorded) > room:  # a record that does not fit is cut, and continues in the next read
             self._rest[session] = recorded[room:]
         return recorded[:room]
 

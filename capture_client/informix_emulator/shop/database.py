@@ -16,7 +16,7 @@ from ..server import EmulatedServer
 RowDict = dict[str, Any]
 
 DATABASE, LOCALE = "stores", "en_US.utf8"
-PASSWORD = "in4mix"  # of a toy that holds nothing; shown to whoever starts it
+PASSWORD = "in4mix"  # of a toy without data; printed when it starts
 TABLE_NAMES = ("informix.customers", "informix.orders", "informix.items")
 CUSTOMERS, ORDERS, ITEMS = (f"{DATABASE}:{name}" for name in TABLE_NAMES)
 CLERKS = (1001, 1002, 1003, 1004, 1007)

@@ -32,7 +32,7 @@ def packed_by(form: WireForm, kinds: Sequence[EmulatedType]) -> Pack:
 
 
 def keep_images(store: Store, storage: Storage, form: WireForm) -> None:
-    """Make images of all rows of a table that nobody has changed."""
+    """Make images of all rows of a table without changed ones."""
     rows, images = storage.rows, storage.images
     store.run(f"DROP TABLE IF EXISTS {images}")
     store.run(f"CREATE TABLE {images} (rid INTEGER PRIMARY KEY, image BLOB)")

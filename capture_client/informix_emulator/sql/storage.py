@@ -255,7 +255,7 @@ class Store:
         return storage
 
     def index(self, storage: Storage, key: Index) -> None:
-        """Let SQLite keep an index; a name is used once, whatever became of its table."""
+        """Create an index in SQLite; its name is never reused, even if its table is dropped."""
         columns = ", ".join(f"c{storage.place_of(name)}" for name in key.columns)
         unique = "" if key.kind == "D" else "UNIQUE "
         name = self.index_name(storage, key)
@@ -289,7 +289,7 @@ class Store:
     ) -> Storage:
         """Return the storage of a table with other columns, with what the rows have in common.
 
-        `renamed` leads from new names to former ones.
+        `renamed` maps new names to previous ones.
         """
         previous = {column.name: n for n, column in enumerate(storage.columns)}
         known = {column.name for column in table.columns}

@@ -66,7 +66,7 @@ class SessionTransaction:
             transaction.wait_for_release()
 
     def is_ansi(self) -> bool:
-        """Whether everything is in a transaction that nobody has to begin."""
+        """Whether every statement is in a transaction without BEGIN WORK."""
         database = self.server.databases.get(self.reading.database)
         return database is not None and database.is_ansi
 
@@ -144,7 +144,7 @@ class SessionTransaction:
             if self.reading.work is not None and not self.reading.work.is_over:
                 self.rollback()
             for work in [w for w in self.works.values() if w.session == self.reading.session]:
-                if work.transaction is None:  # of a cursor that nobody has closed
+                if work.transaction is None:  # of a cursor that was not closed
                     work.release()
                     self.settle(work)
             for storage in self.reading.finder.temporary.values():

@@ -27,7 +27,7 @@ Undo = Callable[[], None]
 
 
 class Blocked(Exception):
-    """Another transaction is in the way; `error` says so, if nobody waits."""
+    """Another transaction holds the lock; `error` is raised if the statement does not wait."""
 
     def __init__(self, error: SqlError, owners: set[int], storage: Storage) -> None:
         super().__init__(error, owners, storage)
@@ -100,7 +100,7 @@ class Work:
         self._must_not_meet_keys(storage, values)
         rid = self.store.insert(storage, values)
         if storage.table.locks_pages and owners_of(self.store, storage, {rid}, self.number):
-            self.store.delete(storage, rid)  # a page that nobody else has locked takes it: our choice
+            self.store.delete(storage, rid)  # a page without other locks takes it: our choice
             rid = self.store.next_page(storage)
             self.store.put_row(storage, rid, values)
         if storage.has_log:
@@ -154,7 +154,7 @@ class Work:
             self._written(lambda tx, name: tx.delete(name, self._image(storage.table, old)), storage)
 
     def truncate(self, storage: Storage) -> None:
-        """Empty a table, which nobody else may be using."""
+        """Empty a table, which no other transaction may be using."""
         self.take(storage)
         rows = self.store.emptied(storage)
         if storage.has_log:

@@ -22,7 +22,7 @@ class MessageLayout:
     bits: bytes = b""
 
     def has(self, feature: int) -> bool:
-        """Tell whether a feature was agreed on."""
+        """Return whether a feature was agreed on."""
         place = feature // 8
         return place < len(self.bits) and bool(self.bits[place] & 0x80 >> feature % 8)
 

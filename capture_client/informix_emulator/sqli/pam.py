@@ -47,7 +47,7 @@ class PamDialogue:
         return self._asked is not None
 
     def next_prompts(self) -> list[Prompt]:
-        """Return what the client is told next: messages, then a question, if one is left.
+        """Return the next prompts for the client: messages, then a question, if one is left.
 
         IBM's JDBC driver sends no response to a mere message, and reads on.
         """

@@ -19,7 +19,7 @@ _I32, _U32 = struct.Struct(">i"), struct.Struct(">I")
 
 
 class Malformed(Exception):
-    """The bytes are no message of the protocol that this server knows."""
+    """The bytes are not a message that this server knows."""
 
 
 class RequestReader:

@@ -97,7 +97,7 @@ def _log_in(
 
 
 def _admit(connect: _Connect, asked: ClientLogin, password: str | None) -> Admitted:
-    """Admit a client; what PAM was told counts before the password of the login."""
+    """Admit a client; PAM responses take precedence over the password of the login."""
     if password is not None:
         asked = replace(asked, password=password)
     return connect(asked.attributes())

@@ -28,7 +28,7 @@ class Statement:
         self.scrolls = self.holds = False
         self._dialect = dialect
         self._found: FoundRows | None = None  # what is open
-        self._failed: SqlError | None = None  # why there are no rows behind those that were taken
+        self._failed: SqlError | None = None  # why there are no rows after those that were read
         self.objects = SimpleObjects(dialect.object_bytes)
         self._encoders = [encoder(column.type, dialect, self.objects) for column in prepared.columns]
         self._binds: tuple[BoundValue, ...] = ()
@@ -102,7 +102,7 @@ class Statement:
         except SqlError as error:
             if not found:
                 raise
-            self._failed = error  # the next fetch is told
+            self._failed = error  # the next fetch raises it
         return found
 
     @property

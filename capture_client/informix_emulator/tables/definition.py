@@ -57,7 +57,7 @@ class Definition:
         )
 
     def left_with(self, columns: Set[str], names: Mapping[str, str]) -> Definition:
-        """Return what holds of a table with these columns; `names` leads from former to new ones."""
+        """Return what holds of a table with these columns; `names` maps previous names to new ones."""
         fresh = self.copy()
         defaults = {names.get(name, name): default for name, default in self.defaults.items()}
         fresh.defaults = {name: default for name, default in defaults.items() if name in columns}

@@ -261,7 +261,7 @@ def _source_lines(lines: list[tuple[str, str]], path: str) -> Iterator[SourceLin
 
 
 def _source_line(name: str, text: str, path: str, most_ids: int) -> SourceLine:
-    """Read one line; its keys tell whether it is from this package."""
+    """Read one line; its keys show whether it is from this package."""
     content = _json(text)
     shown = text if len(text) <= _SHOWN_TEXT else text[:_SHOWN_TEXT] + "…"
     if not isinstance(content, Mapping) or not content.keys() >= _OUR_KEYS:

@@ -20,7 +20,7 @@ from informix_capture_client.errors import NEW_STREAM, DataLoss, Gap
 from informix_checkpoints.spool.durable_files import make_folder, read_own, replace_file
 
 _SUFFIX = ".lost.json"
-_SOON_UNSEEN = {Gap.ROW_LOGGING_OFF}  # others go by positions, which no one mends
+_SOON_UNSEEN = {Gap.ROW_LOGGING_OFF}  # others depend on positions, which do not change back
 
 
 class ReportedLoss(NamedTuple):

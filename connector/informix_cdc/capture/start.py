@@ -270,7 +270,7 @@ class CaptureStart:
     def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         # The log is read twice: the transactions to skip must be known before the first batch. Later an
         # older
-        # transaction could not be told from one whose begin is lost (decision 0004).
+        # transaction could not be distinguished from one whose begin is lost (decision 0004).
         place = _chosen_position(self.options.starting_position, catalog)
         first_position = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
         return TransactionAssembler(first_position, restart_bound=self._bound(place)), place

@@ -210,7 +210,7 @@ class CaptureState:
         """Abandon a stream that has lost data; another one begins."""
         # The spool is removed first, and in one step for waiting threads: a reader that still saw it
         # among
-        # the former streams would take its start for a new one, and an AvailableNow run would end
+        # the previous streams would take its start for a new one, and an AvailableNow run would end
         # there.
         with self._changed:
             self.spool = None

@@ -160,7 +160,7 @@ class CaptureThread:
     def _is_given_up(self, attempt: RetryCallState) -> bool:
         """Count from the first failure after the last progress; silence before it is not a failure.
 
-        Received bytes are not progress: rows that fail on their way to the spool would be retried
+        Received bytes are not progress: rows that fail before they reach the spool would be retried
         forever.
         """
         now, progress = time.monotonic(), self._progress()
@@ -177,7 +177,7 @@ class CaptureThread:
         return self._stop.is_set() or too_often or too_long
 
     def _is_last_try(self, attempt: RetryCallState) -> bool:
-        """Return whether only one more session is tried, whatever the options allow."""
+        """Return whether only one more session is tried, regardless of the options."""
         reason = attempt.outcome.exception() if attempt.outcome else None
         return isinstance(reason, InformixCdcError) and reason.one_more_session
 

@@ -146,7 +146,7 @@ def plan_snapshots(
 def _require_may_go_on(
     options: SourceOptions, name: str, snapshot: SnapshotState, key: SnapshotKey | None
 ) -> None:
-    """Refuse options with which a running snapshot cannot finish, whatever initialSnapshot is now.
+    """Refuse options with which a running snapshot cannot finish, regardless of initialSnapshot.
 
     Raises:
         BadOption: names the option.

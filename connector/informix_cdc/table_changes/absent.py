@@ -1,6 +1,6 @@
 """Tables of the options that a session does not capture yet.
 
-Rule: the capture uses only this interface, whatever kind the tables are.
+Rule: the capture uses only this interface, for every kind of tables.
 """
 
 from __future__ import annotations

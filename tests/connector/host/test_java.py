@@ -69,7 +69,7 @@ def test_the_demo_with_java_11_ends_in_one_sentence_and_does_not_start_spark(tmp
     assert demo.returncode == 1
     assert output == ""
     assert errors.count("\n") == 1
-    assert "Spark needs Java 17 or later" in errors
+    assert "Spark requires Java 17 or later" in errors
     assert not (tmp_path / "started").exists()
 
 

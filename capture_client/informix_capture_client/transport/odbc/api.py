@@ -114,7 +114,7 @@ class OdbcApi:
         self._functions = {name: _function(library, name) for name in _PROTOTYPES}
         self._decode = decode
 
-    def call(self, name: str, *arguments: Any) -> int:  # noqa: ANN401 - whatever ctypes converts
+    def call(self, name: str, *arguments: Any) -> int:  # noqa: ANN401 - any type that ctypes converts
         """Call a function and return its return code."""
         return int(self._functions[name](*arguments))
 
@@ -158,7 +158,7 @@ class Handle:
         self._kind = kind
         self.pointer = pointer
 
-    def call(self, name: str, *arguments: Any) -> int:  # noqa: ANN401 - whatever ctypes converts
+    def call(self, name: str, *arguments: Any) -> int:  # noqa: ANN401 - any type that ctypes converts
         """Call a function on this handle; a warning is a success, an error is an `OdbcFailure`."""
         code = self._api.call(name, self.pointer, *arguments)
         if code not in (SUCCESS, SUCCESS_WITH_INFO, NO_DATA):

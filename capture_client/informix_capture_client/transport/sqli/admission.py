@@ -230,7 +230,7 @@ class _Attempt:
             process_id=os.getpid(),
             thread_id=1,
             host=socket.gethostname().encode("utf-8", "replace"),
-            folder=b"/",  # where this process runs is no business of the server's
+            folder=b"/",  # the server need not know where this process runs
             program=b"informix-cdc",
         )
 
@@ -239,7 +239,7 @@ class _Attempt:
         refuse_nul(key, text)
         try:
             return text.encode()
-        except UnicodeEncodeError:  # of what an environment held that is no UTF-8
+        except UnicodeEncodeError:  # of bytes of the environment that are not UTF-8
             raise BadOption(
                 f"The connection attribute {key} is not valid UTF-8.", "Write it in UTF-8."
             ) from None

@@ -188,5 +188,5 @@ def _answer(
     while wanted.get():
         try:
             answers.put(fetch())
-        except BaseException as reason:  # noqa: BLE001 - whoever waits for the answer raises it
+        except BaseException as reason:  # noqa: BLE001 - the thread that waits for the answer raises it
             answers.put(reason)

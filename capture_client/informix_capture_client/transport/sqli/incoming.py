@@ -18,7 +18,7 @@ _OnMessage = Callable[[str, bytes], None]
 _BUFFER_BYTES = 65_536
 _SHOWN_BYTES = 64
 _MOST_FIELD_BYTES = 1 << 24  # a row of Informix holds 32 KB, and its long texts 32 KB each
-_MOST_MESSAGE_BYTES = 1 << 28  # of which a listener is told
+_MOST_MESSAGE_BYTES = 1 << 28  # of which a listener gets the bytes
 _U16, _I16 = struct.Struct(">H"), struct.Struct(">h")
 _U32 = struct.Struct(">I")
 

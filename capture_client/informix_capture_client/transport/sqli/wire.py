@@ -164,7 +164,7 @@ class Wire:
     def _lost(self, reason: Exception) -> OdbcFailure:
         is_silence = isinstance(reason, TimeoutError)
         if is_silence:
-            self.interrupt()  # a server that is only late need not go on
+            self.interrupt()  # a server that is only late need not continue
         self.hang_up()
         return OdbcFailure([SILENT if is_silence else BROKEN])
 

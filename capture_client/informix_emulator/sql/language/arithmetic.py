@@ -239,7 +239,7 @@ def _units(_kind: EmulatedType, value: Stored, unit: Stored) -> Stored:
 
 def _matched(understood: Callable[[str, str], Pattern]) -> Callable[..., Stored]:
     def matches(value: Stored, pattern: Stored, escape: Stored, is_padded: Stored) -> Stored:
-        """Tell whether a text is like a pattern; the blanks that pad a CHAR do not count."""
+        """Return whether a text matches a LIKE pattern, without the trailing blanks of a CHAR."""
         if value is None or pattern is None:
             return None
         shape = str(pattern).rstrip(" ") if is_padded else str(pattern)
@@ -249,7 +249,7 @@ def _matched(understood: Callable[[str, str], Pattern]) -> Callable[..., Stored]
 
 
 def like(value: str, pattern: str) -> bool:
-    """Tell whether a text is like a pattern."""
+    """Return whether a text matches a MATCHES pattern."""
     return like_pattern(pattern, "\\").matches(value)
 
 

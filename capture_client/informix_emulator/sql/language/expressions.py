@@ -66,7 +66,7 @@ class Nested(Protocol):
         ...
 
     def exists(self) -> str:
-        """Read a query in parentheses of which only counts whether it finds anything."""
+        """Read the query of an EXISTS."""
         ...
 
     def condition(self) -> str:

@@ -52,7 +52,7 @@ class Pattern:
     pieces: tuple[_Piece, ...]
 
     def matches(self, text: str) -> bool:
-        """Tell whether a whole text is like the pattern; SqlError -213 if that would take too long."""
+        """Return whether a whole text matches; SqlError -213 if that would take too long."""
         first, *middle = self.pieces
         if not middle:
             return len(text) == first.width and first.fits(text, 0)

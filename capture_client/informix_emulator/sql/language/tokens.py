@@ -85,7 +85,7 @@ class StatementTokens:
         """Whether these words or signs come next, in this order."""
         place = self.place
         for word in words:
-            if self._items[place].word != word:  # there is one: the last, END, is no word
+            if self._items[place].word != word:  # there is one: the last, END, is not a word
                 return False
             place += 1
         return True
@@ -202,7 +202,7 @@ def _token(kind: str, text: str, delimits_names: bool) -> Token:
 
 
 def _begins_collection(tokens: list[Token]) -> bool:
-    """Whether a brace belongs to SET{1}, as IBM's JDBC driver 15 sends, and is no comment."""
+    """Whether a brace belongs to SET{1}, as IBM's JDBC driver 15 sends it, and not to a comment."""
     return (
         len(tokens) > 1
         and tokens[-1].text in _COLLECTIONS

@@ -172,7 +172,7 @@ class Definitions:
         return replace(default, bits=b64encode(bits).decode().rstrip("="))
 
     def _reference(self, name: str, table: EmulatedTable, text: ReferenceText) -> Reference:
-        """Return a foreign key; SqlError if what it leads to is no key."""
+        """Return a foreign key; SqlError if it does not reference a key."""
         database, owner, other_name = text.table
         other = self.reading.finder.user_table(database or table.name.database, owner, other_name)
         if other is None:

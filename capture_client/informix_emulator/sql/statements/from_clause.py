@@ -284,7 +284,7 @@ class FromClause(Calls):
         return Expression(f"({inner.sql})", inner.items[0].type)
 
     def exists(self) -> str:
-        """Read a query of which only counts whether it finds anything."""
+        """Read the query of an EXISTS."""
         self.tokens.expect("select")
         inner = self._inner_query(self.scope)
         return f"EXISTS ({inner.sql})"

@@ -316,7 +316,7 @@ def _at(items: list[Expression], place: int) -> Expression:
 
 
 def _must_be_grouped(items: list[Expression], groups: list[Expression]) -> None:
-    """SqlError -294 if a column stands beside an aggregate and in no group."""
+    """SqlError -294 if a column is neither aggregated nor in GROUP BY."""
     if not groups and not any(item.is_aggregate for item in items):
         return
     grouped = frozenset().union(*(group.columns for group in groups))

@@ -47,7 +47,7 @@ class UpdateScan(Scan):
 
     @property
     def _view(self) -> TableView:
-        """Rows that others have changed are waited for, whatever the isolation shows of them."""
+        """Wait for rows that others have changed, independent of the isolation level."""
         return replace(self._reading.view, isolation="committed read")
 
     @property
