@@ -110,7 +110,7 @@ def _declared_fields(kind: str, first: str, lead: str | None, last: str, end: st
 
 
 def described_form(column: sqli.SqliColumn) -> Form:
-    """Return the form of a column by a server's numbers for it; `("?",)` if the type is not supported."""
+    """Return the form of a column by a server's numbers for it; `("?",)` if it is not supported."""
     if column.type in (SqliType.DECIMAL, SqliType.MONEY):
         return "decimal", column.length >> 8, column.length & 0xFF
     if column.type in (SqliType.CHAR, SqliType.NCHAR):

@@ -78,7 +78,7 @@ class MessageHeaders:
 
 
 def quoting_is_right(is_quoted: NDArray[np.bool_], values: pa.Array) -> NDArray[np.bool_]:
-    """Return for each header whether strings are quoted and numbers are not; a plan name may be NULL."""
+    """Return for each header whether only its strings are quoted; a plan name may be NULL."""
     is_right: NDArray[np.bool_] = (is_quoted == _QUOTED).all(axis=1)
     if is_right.all():
         return is_right

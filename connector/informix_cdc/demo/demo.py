@@ -329,7 +329,7 @@ _NEXT = (
     "\n[dim]Next: `informix-cdc emulator --demo-workload 5` serves this shop on a port;"
     " `informix-cdc tail` follows it, or your own server.[/]"
 )
-_HINT = "local[2], with the low-latency settings that the README recommends"
+_HINT = "local[2], with the low-latency settings of docs/tuning.md"
 
 
 def _source_options(listening: ListeningServer) -> dict[str, str]:

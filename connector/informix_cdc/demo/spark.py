@@ -34,7 +34,7 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 """
-# The README recommends these two: 49 ms instead of 150 for a small micro-batch.
+# docs/tuning.md recommends these two: 49 ms instead of 150 for a small micro-batch.
 LOW_LATENCY = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"

@@ -33,9 +33,9 @@ _POLL_MILLISECONDS = 50  # delay until the end of a program is noticed whose chi
 _PIECE_BYTES = 1 << 16
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
-# Environment variables of the driver that switch off options that run code there. A user who controls the
-# environment decides, not the user who sets options: on a shared server, everyone who can send SQL can set
-# options. Any value that is not clearly yes forbids. The names INFORMIX_CDC_PASSWORD_COMMAND and
+# Environment variables of the driver that switch off options that run code there. The owner of the
+# environment decides, not the user who sets options: on a shared server, everyone who can send SQL can
+# set options. Any value that is not clearly yes forbids. The names INFORMIX_CDC_PASSWORD_COMMAND and
 # INFORMIX_CDC_DRIVER are not available: they stand for flags of the command line.
 DRIVER_SWITCH = "INFORMIX_CDC_ALLOW_DRIVER_OPTION"
 _COMMAND_SWITCH = "INFORMIX_CDC_ALLOW_PASSWORD_COMMAND"

@@ -6,8 +6,8 @@
     database = "stores"
     passwordFile = "/run/secrets/informix"
 
-Rule: a profile has options of the source under their own names, and no password. A user who can write or
-replace the file controls where a password is sent, so only this user and root may be able to.
+Rule: a profile has options of the source under their own names, and no password. A user who can write
+or replace the file controls where a password is sent, so only this user and root may be able to.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class DateForm:
 
     @property
     def _parts(self) -> tuple[list[str], str]:
-        """The fields in their order, and what stands between them; SqlError -1277 if it is not a form."""
+        """Return the fields in their order, and their separators; SqlError -1277 if there are none."""
         match = _DBDATE.fullmatch(self.text.upper())
         fields = re.findall(r"M|D|Y[24]", match["fields"]) if match else []
         if match is None or sorted(field[0] for field in fields) != ["D", "M", "Y"]:
