@@ -122,7 +122,7 @@ def test_what_executors_log_holds_no_password_also_where_the_jvm_s_reader_fails(
     assert len(logs) >= 2
     said = "".join(path.read_text() for path in logs)
     if has_javac():
-        assert "informix-cdc: rows are read in Python, and put into columns" in said
+        assert "informix-cdc: rows are read in Python and converted to columns" in said
     told = [found.by_query[query]["error"] for query in ("flight", "auto", "files")]
     for secret in (SECRET, PASSWORD):
         assert not [path for path in logs if secret in path.read_text()]

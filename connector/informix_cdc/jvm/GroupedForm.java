@@ -52,15 +52,15 @@ final class GroupedForm implements StoredForm {
   private final int[][] imagesOfKind;
 
   private GroupedForm(
-      ArrowFileReader segment, StructType rows, List<String> delivered, Map<String, String> said)
+      ArrowFileReader segment, StructType rows, List<String> delivered, Map<String, String> metadata)
       throws IOException {
     this.segment = segment;
     this.rows = rows;
     this.delivered = delivered;
-    JsonNode tables = JSON.readTree(said.get("informix_cdc.tables"));
-    JsonNode owned = JSON.readTree(said.get("informix_cdc.images"));
+    JsonNode tables = JSON.readTree(metadata.get("informix_cdc.tables"));
+    JsonNode owned = JSON.readTree(metadata.get("informix_cdc.images"));
     kind = owned.required("by").textValue();
-    kinds = texts(JSON.readTree(said.get("informix_cdc.codes")).required(kind));
+    kinds = texts(JSON.readTree(metadata.get("informix_cdc.codes")).required(kind));
     imagesOfKind = imagesOf(owned.required("columns"));
     tableName = tables.required("delivered").textValue();
     namesOfTables = Column.words(texts(tables.required("names")));
@@ -73,9 +73,9 @@ final class GroupedForm implements StoredForm {
   }
 
   static StoredForm of(
-      ArrowFileReader segment, StructType rows, List<String> delivered, Map<String, String> said)
+      ArrowFileReader segment, StructType rows, List<String> delivered, Map<String, String> metadata)
       throws IOException {
-    GroupedForm made = new GroupedForm(segment, rows, delivered, said);
+    GroupedForm made = new GroupedForm(segment, rows, delivered, metadata);
     made.requireSameColumns();
     return made;
   }
@@ -90,7 +90,7 @@ final class GroupedForm implements StoredForm {
       own.add(at, null);
     }
     if (!own.equals(delivered)) {
-      throw new IOException("the segment has other columns than the stream");
+      throw new IOException("the segment's columns differ from the stream's");
     }
   }
 
@@ -150,7 +150,7 @@ final class GroupedForm implements StoredForm {
   private StructVector items(int place) throws IOException {
     ListVector list = (ListVector) segment.getVectorSchemaRoot().getFieldVectors().get(place);
     if (list.getValueCount() > 0 && list.getElementStartIndex(0) != 0) {
-      throw new IOException("a list of a group does not begin at its beginning");
+      throw new IOException("a list of a group does not start at offset 0");
     }
     return (StructVector) list.getDataVector();
   }
@@ -242,7 +242,7 @@ final class GroupedForm implements StoredForm {
                     place, tableOf, placeOf[image], Column.of(items(FIRST_TABLE + place), type, 0));
       }
       if (known < placeOfName.size()) {
-        throw new IOException("the segment has a table that the stream has not");
+        throw new IOException("the segment has a table that is not in the stream");
       }
       return found;
     }

@@ -66,7 +66,7 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
   public Table getTable(StructType schema, Transform[] parts, Map<String, String> properties) {
     String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
     if (TRIED.stream().noneMatch(version::startsWith)) {
-      LOG.warn("informix-cdc: its jar was not tried with Spark {}: rows are read in Python", version);
+      LOG.warn("informix-cdc: the jar was not tested with Spark {}: rows are read in Python", version);
       return super.getTable(schema, parts, properties);
     }
     return new ColumnarTable(this, name, schema);

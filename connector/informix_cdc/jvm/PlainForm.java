@@ -24,7 +24,7 @@ record PlainForm(ArrowFileReader segment, StructType rows) implements StoredForm
   static StoredForm of(ArrowFileReader segment, StructType rows, List<String> delivered)
       throws IOException {
     if (!delivered.equals(List.of(rows.fieldNames()))) {
-      throw new IOException("the segment has other columns than the stream");
+      throw new IOException("the segment's columns differ from the stream's");
     }
     return new PlainForm(segment, rows);
   }

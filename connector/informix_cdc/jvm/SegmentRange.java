@@ -80,7 +80,7 @@ record SegmentRange(Path path, long first, long end, long sizeBytes, long checks
 
   private static String checkedText(byte[] pickled, int first, long length) throws IOException {
     if (length < 0 || length > pickled.length - first) {
-      throw new IOException("the ranges of a partition end early");
+      throw new IOException("the ranges of a partition are truncated");
     }
     return new String(pickled, first, (int) length, StandardCharsets.US_ASCII);
   }
@@ -109,14 +109,14 @@ record SegmentRange(Path path, long first, long end, long sizeBytes, long checks
     Map<String, Object> facts =
         Files.readAttributes(path, "unix:isRegularFile,ino,ctime,size", LinkOption.NOFOLLOW_LINKS);
     if (!Boolean.TRUE.equals(facts.get("isRegularFile"))) {
-      throw new IOException(path + " is a link or no file");
+      throw new IOException(path + " is a link or not a file");
     }
     if (!facts.get("size").equals(sizeBytes)) {
-      throw new IOException(path + " has another size than was written");
+      throw new IOException(path + " differs in size from what was written");
     }
     List<Object> which = List.of(path, facts.get("ino"), facts.get("ctime"), sizeBytes);
     if (knownChecksum(which) != checksum) {
-      throw new IOException(path + " has other bytes than were written");
+      throw new IOException(path + " differs from what was written");
     }
   }
 

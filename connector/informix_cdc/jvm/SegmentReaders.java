@@ -66,8 +66,8 @@ record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
   private static void tell(Exception reason) {
     if (IS_TOLD.compareAndSet(false, true)) {
       LOG.warn(
-          "informix-cdc: rows are read in Python, and put into columns: {}. Set option delivery to"
-              + " flight where executors have no files: then none are looked for.",
+          "informix-cdc: rows are read in Python and converted to columns: {}. If executors have no access"
+              + " to the files, set option delivery to flight.",
           String.valueOf(reason));
     }
   }

@@ -32,8 +32,8 @@ final class StoredColumns {
       return new Struct(struct, rows, first);
     }
     if (!ArrowUtils.fromArrowField(vector.getField()).equals(type)) {
-      String told = vector.getField() + " is not of type " + type.simpleString();
-      throw new IllegalArgumentException("column " + told);
+      String message = vector.getField() + " is not of type " + type.simpleString();
+      throw new IllegalArgumentException("column " + message);
     }
     if (vector instanceof DecimalVector decimals) {
       return decimals.getPrecision() <= Decimal.MAX_LONG_DIGITS()
@@ -189,7 +189,7 @@ final class StoredColumns {
     Struct(StructVector vector, StructType type, int first) {
       super(vector, type, first);
       if (vector.size() != type.length()) { // Python's reader hands over all of them, by place
-        throw new IllegalArgumentException("column " + vector.getName() + " has other fields");
+        throw new IllegalArgumentException("column " + vector.getName() + " has different fields");
       }
       children = new Column[type.length()];
       for (int place = 0; place < children.length; place++) {

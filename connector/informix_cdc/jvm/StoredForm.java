@@ -34,16 +34,16 @@ interface StoredForm {
    * @throws IOException it is not known, or its columns are not those that Spark was promised
    */
   static StoredForm of(ArrowFileReader segment, StructType rows) throws IOException {
-    Map<String, String> said = segment.getVectorSchemaRoot().getSchema().getCustomMetadata();
-    if (said == null || !said.containsKey(DELIVERED)) {
-      throw new IOException("it is no segment: its schema names no columns");
+    Map<String, String> metadata = segment.getVectorSchemaRoot().getSchema().getCustomMetadata();
+    if (metadata == null || !metadata.containsKey(DELIVERED)) {
+      throw new IOException("the file is not a segment: its schema names no columns");
     }
-    List<String> delivered = Arrays.asList(JSON.readValue(said.get(DELIVERED), String[].class));
-    String form = said.getOrDefault(FORM, "plain") + said.getOrDefault(FORM_VERSION, "");
+    List<String> delivered = Arrays.asList(JSON.readValue(metadata.get(DELIVERED), String[].class));
+    String form = metadata.getOrDefault(FORM, "plain") + metadata.getOrDefault(FORM_VERSION, "");
     return switch (form) {
       case "plain" -> PlainForm.of(segment, rows, delivered);
-      case "grouped1" -> GroupedForm.of(segment, rows, delivered, said);
-      default -> throw new IOException("the segment's form, " + form + ", is not known to this jar");
+      case "grouped1" -> GroupedForm.of(segment, rows, delivered, metadata);
+      default -> throw new IOException("the segment's form, " + form + ", is unknown to this jar");
     };
   }
 
