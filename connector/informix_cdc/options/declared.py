@@ -239,7 +239,7 @@ class DeclaredOptions:
     )
     snapshot_marker: Literal["auto", "temp", "heartbeat", "none"] = option(
         "How to advance the log after each snapshot chunk: temp (create and drop a temporary"
-        " table), heartbeat (update heartbeatTable), auto (temp), or none (wait for other"
+        " table), heartbeat (update heartbeatTable), auto (currently temp), or none (wait for other"
         " changes).",
         one_of(ANY_MARKER, TEMP_MARKER, HEARTBEAT_MARKER, NO_MARKER),
         default=ANY_MARKER,
