@@ -1,11 +1,11 @@
 """Informix change data capture for Spark Structured Streaming: the public API.
 
     InformixCdcDataSource   the data source of format("informix-cdc"); registered automatically
-    ProgressListener        a StreamingQueryListener that logs and displays a stream's figures lake
-    mirror() keeps Delta or Iceberg tables in sync; as_of() reads them at a commit db2
-    decodes three Db2 formats from a binary column, without Informix testing                 an embedded
-    server and the options to reach it, for your own tests InformixCdcError        the base class of all
-    errors; its subclasses are named for the next step
+    ProgressListener        a StreamingQueryListener that logs and displays a stream's figures
+    lake                    mirror() keeps Delta or Iceberg tables equal; as_of() reads them at a commit
+    db2                     decodes three Db2 formats from a binary column, without Informix
+    testing                 an embedded server and the options to reach it, for your own tests
+    InformixCdcError        the base class of all errors; its subclasses are named for the next step
 
 Rule: everything not listed here may change with any release. Spark is loaded only when the source or
 the listener is used, so that the command line also starts on hosts without Spark.

@@ -5,8 +5,8 @@ Rule: pure; time and facts are arguments.
     dead        no bytes at all, not even TIMEOUT records, for longer than the server may be silent
     stalled     only TIMEOUT records, for minutes, while the server's log has advanced by pages
     unreadable  a stall, or reads that do not return, at the same position in a second session; a
-    session that begins in the next log file receives records (decision 0013) late        the restart
-    position is in the oldest part of the log that the server still has
+                session that begins in the next log file receives records (decision 0013)
+    late        the restart position is in the oldest part of the log that the server still has
 
 A server that does not send records of other transactions looks like a stalled one; only a heartbeat, or
 a session that receives records in the next log file, shows the difference. So after a stall the session
@@ -190,9 +190,7 @@ class Liveness:
     _risen_at: float = field(default=0.0, init=False)  # when `_highest` was reached
     _begins_at: int = field(default=0, init=False)
     _log_then: int | None = field(default=None, init=False)
-    _reopened_at: int | None = field(
-        default=None, init=False
-    )  # position at which the session was reopened
+    _reopened_at: int | None = field(default=None, init=False)  # the position at that time
     _silent_at: int | None = field(default=None, init=False)
     _passed_by_at: int | None = field(default=None, init=False)
     _logged: set[tuple[int, int, bool]] = field(default_factory=set, init=False)

@@ -3,9 +3,9 @@
 Rule: data flows down through this one loop; steps never call each other. It does not know Spark and can
 run in any process.
 
-    1  bytes          session/read_ahead.py         lo_read, in a separate thread 2  records
-    records/framing.py            cut, length-checked; a partial record waits for its rest
-    records/records.py            a block of records as numeric columns
+    1  bytes          session/read_ahead.py         lo_read, in a separate thread
+    2  records        records/framing.py            cut, length-checked; a partial record waits
+                      records/records.py            a block of records as numeric columns
     3  transactions   transactions/assembler.py     whole ones, in commit order, with their positions
                       stream/event_stream.py        joins 1 to 3: `stream.next`
     4  Arrow          shapes/encoder.py             rows of the chosen form
@@ -20,9 +20,9 @@ threads.
 Everything else is in a list of companions, in the order in which an answer passes them (`CaptureRun`
 creates it; `companions.py` documents when each hook is called):
 
-    restart bound     capture/restart_bound.py      limits the restart position absent tables
-    table_changes/                tables that join the stream, or return after an ALTER end of the log
-    capture/end_of_log.py         detects the end that the log had at the start
+    restart bound     capture/restart_bound.py      limits the restart position
+    absent tables     table_changes/                tables that join, or return after an ALTER
+    end of the log    capture/end_of_log.py         detects the end that the log had at the start
     snapshots         snapshots/snapshots.py        existing rows, put between changes
     discovery         capture/discovery.py          new tables that match a pattern
 """

@@ -4,8 +4,8 @@ Rule: one reads, the other queries the server and advances the log, so that quer
 is locked for reading. Only this module sends their statements.
 
     reading   SET ISOLATION TO COMMITTED READ LAST COMMITTED: it blocks no writer, and returns no row
-        that may be rolled back (Guide to SQL: Syntax, "SET ISOLATION") asking    systrans, the time,
-        the log's end; the marker
+              that may be rolled back (Guide to SQL: Syntax, "SET ISOLATION")
+    asking    systrans, the time, the log's end; the marker
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 Rule: features are detected, not version numbers, because platforms number their Spark versions
 differently. Tested releases are listed in docs/versions.md.
 
-    3.5    no streaming data sources in Python: refused 4.0    `latestOffset()` receives neither the
-    start of the batch nor limits 4.2    `latestOffset(start, limit)`, Trigger.AvailableNow over several
-    batches, figures in the progress
+    3.5    no streaming data sources in Python: refused
+    4.0    `latestOffset()` receives neither the start of the batch nor limits
+    4.2    `latestOffset(start, limit)`, Trigger.AvailableNow over several batches, figures in the
+           progress
 """
 
 from __future__ import annotations
