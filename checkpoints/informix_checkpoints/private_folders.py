@@ -2,7 +2,7 @@
 
 Rule: a private folder under the system's temporary folder is named after its process. When the process
 has ended, the next process removes it. Under spoolPath, an unlocked stream folder without rows is
-removed, because everything in it is also in the checkpoint.
+removed, because everything in it is also in the checkpoint, unless it has requests.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
+from informix_checkpoints.requests import has_requests
 from informix_checkpoints.spool import WriterLock, disk_errors
 
 _PREFIX = "informix-cdc-spool-"
@@ -60,7 +61,7 @@ def remove_empty_streams(spool_path: Path) -> None:
     for folder in spool_path.glob("*"):
         with contextlib.suppress(OSError):  # the same here
             is_left = _STREAM.fullmatch(folder.name) and _is_own_and_settled(folder)
-            if is_left and not any(folder.glob("*.arrow")):
+            if is_left and not any(folder.glob("*.arrow")) and not has_requests(folder):
                 _remove_unless_locked(folder)
 
 

@@ -131,7 +131,7 @@ for _kind, _size in _SMALLEST_HEADER.items():
     _SMALLEST[_kind] = _size
 
 
-def is_one_of(*kinds: RecordKind) -> NDArray[np.bool_]:
+def is_one_of(*kinds: int) -> NDArray[np.bool_]:
     """Return a table to look record numbers up in, whether they are one of `kinds`."""
     table = np.zeros(_KNOWN_KINDS, bool)
     table[list(kinds)] = True

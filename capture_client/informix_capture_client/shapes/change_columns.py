@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from enum import IntEnum
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -36,6 +37,21 @@ _COLUMNS = (
 )
 
 
+class RangeKind(IntEnum):
+    """Rows that describe a chunk of rows that are read again, by numbers that no record has.
+
+    RANGE_START and RANGE_END have the limits of the chunk's keys, the first exclusive, the second
+    inclusive; a NULL stands for "before" or "after everything". RANGE_SKIP has a key that changed while
+    the chunk was read: the stream has its current row. Other columns are NULL.
+    """
+
+    RANGE_START = 150  # of rows that replace those of a copy
+    VERIFY_START = 151  # of rows to compare with a copy
+    REPAIR_START = 152  # of rows to compare with a copy, and to replace it
+    RANGE_SKIP = 153
+    RANGE_END = 154
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkRows:
     """Rows of one table read by a snapshot, and their position in the stream.
@@ -46,7 +62,8 @@ class ChunkRows:
         commit: the version that the rows get.
         first_ordinal: the index of the first row among all rows with that version.
         read_at: the server's time after the read, in seconds since 1970.
-        kind: INSERT; TRUNCATE for the single row that begins a snapshot, whose columns are NULL.
+        kind: INSERT; TRUNCATE for the single row that begins a snapshot, whose columns are NULL; or
+            the kind of each row, if there are `RangeKind` rows among them.
     """
 
     number: int
@@ -54,7 +71,7 @@ class ChunkRows:
     commit: int
     first_ordinal: int
     read_at: int
-    kind: RecordKind = RecordKind.INSERT
+    kind: RecordKind | Integers = RecordKind.INSERT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,10 +214,12 @@ def rows_of_chunk(chunk: ChunkRows) -> Iterator[Changes]:
     of = TransactionColumns(one * chunk.commit, times, one, times, ids, ids, one * len(chunk.rows))
     mean_bytes = max(chunk.rows.nbytes // max(len(chunk.rows), 1), 1)
     most = max(min(BATCH_ROWS, BATCH_BYTES // mean_bytes), 1)
-    first = chunk.first_ordinal
+    first, at = chunk.first_ordinal, 0
+    every_kind = np.broadcast_to(np.asarray(chunk.kind), len(chunk.rows))
     for read in chunk.rows.combine_chunks().to_batches(most):
         none = np.zeros(len(read), np.int64)
-        kinds, tables = np.full(len(read), chunk.kind), np.full(len(read), chunk.number)
+        kinds, tables = every_kind[at : at + len(read)], np.full(len(read), chunk.number)
+        at += len(read)
         ordinals = np.arange(first, first + len(read))
         yield Changes(b"", none, none, none, kinds, none, tables, none, ordinals, of, read)
         first += len(read)

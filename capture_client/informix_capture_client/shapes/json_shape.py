@@ -5,6 +5,7 @@ with them; a row has all columns in table order, NULL as null.
 
     INSERT          insert, after         DELETE     delete, before
     UPDBEF, UPDAFT  update, both          TRUNCATE   truncate, neither
+    RangeKind       range_start and others, after: the key of a limit or of a row
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ import pyarrow as pa
 
 from informix_capture_client.records import RecordKind, is_one_of
 from informix_capture_client.shapes.captured_tables import CapturedTables
-from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.shapes.change_columns import Changes, RangeKind
 from informix_capture_client.shapes.json_rows import JsonRows
 from informix_capture_client.shapes.metadata import ChangeMetadata, metadata_schema
 from informix_capture_client.shapes.stored_form import StoredForm
 
 _IMAGES = pa.schema([("before", pa.string()), ("after", pa.string())])
-_CHANGE_TYPES = {
+_CHANGE_TYPES: dict[int, str] = {
     RecordKind.INSERT: "insert",
     RecordKind.DELETE: "delete",
     RecordKind.UPDAFT: "update",
     RecordKind.TRUNCATE: "truncate",
+    **{kind: kind.name.lower() for kind in RangeKind},
 }
-_AFTER_IMAGES = is_one_of(RecordKind.INSERT, RecordKind.UPDAFT)
+_AFTER_IMAGES = is_one_of(RecordKind.INSERT, RecordKind.UPDAFT, *RangeKind)
 _ANY_NUMBER = 2  # of tables: `_table` is there for one as well, so that a second changes no schema
 
 

@@ -60,7 +60,7 @@ class ChangeMetadata:
     """
 
     def __init__(
-        self, tables: CapturedTables, change_types: Mapping[RecordKind, str], chosen: pa.Schema
+        self, tables: CapturedTables, change_types: Mapping[int, str], chosen: pa.Schema
     ) -> None:
         self.schema = chosen
         self.texts = [name for name in _TEXTS if name in chosen.names]

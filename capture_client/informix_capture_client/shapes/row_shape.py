@@ -14,17 +14,18 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes.captured_tables import CapturedTables
-from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.shapes.change_columns import Changes, RangeKind
 from informix_capture_client.shapes.grouped_form import GroupedForm, GroupedShape
 from informix_capture_client.shapes.metadata import ChangeMetadata, metadata_schema
 from informix_capture_client.shapes.stored_form import StoredForm, shared_names
 
-CHANGE_TYPES = {
+CHANGE_TYPES: dict[int, str] = {
     RecordKind.INSERT: "insert",
     RecordKind.DELETE: "delete",
     RecordKind.UPDBEF: "update_preimage",
     RecordKind.UPDAFT: "update_postimage",
     RecordKind.TRUNCATE: "truncate",
+    **{kind: kind.name.lower() for kind in RangeKind},
 }
 
 

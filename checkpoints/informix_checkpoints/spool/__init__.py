@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from informix_checkpoints.spool.arrow_pieces import DEFINITION
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for
-from informix_checkpoints.spool.durable_files import create_file, disk_errors, new_file
+from informix_checkpoints.spool.durable_files import (
+    create_file,
+    disk_errors,
+    make_folder,
+    new_file,
+    read_plain,
+    replace_file,
+)
 from informix_checkpoints.spool.manifest import Manifest, load_manifest
 from informix_checkpoints.spool.reported_losses import ReportedLoss, ReportedLosses
 from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
@@ -34,7 +41,10 @@ __all__ = [
     "disk_errors",
     "in_row_form",
     "load_manifest",
+    "make_folder",
     "new_file",
+    "read_plain",
+    "replace_file",
     "row_count",
     "stored_range",
 ]

@@ -1,0 +1,225 @@
+"""Requests to a running stream: files in its folder under spoolPath, each answered by another file.
+
+Rule: any process of the same user may submit a request; only the capture answers. Each file is
+written once, atomically; an answered request is never processed again.
+
+    requests/<id>.json      the request
+    requests/<id>.cancel    the request is no longer wanted
+    requests/<id>.done      the answer; written when the stream has everything that the request asks for
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from informix_capture_client.errors import BadOption
+from informix_checkpoints.json_values import mapping, number, text
+from informix_checkpoints.receipts import Receipt
+from informix_checkpoints.spool import make_folder, read_plain, replace_file
+
+RESYNC, VERIFY, REPAIR = "resync", "verify", "repair"
+RELEASE, RETURN = "release", "return"
+READS_ROWS = (RESYNC, VERIFY, REPAIR)
+
+FOLDER = "requests"
+_MOST_BYTES = 16 << 20  # a receipt of thousands of tables
+_MOST_ANSWERS = 200  # older answers are removed
+_REQUEST, _CANCEL, _DONE = ".json", ".cancel", ".done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request to a stream.
+
+    Attributes:
+        kind: resync, verify or repair: read rows of tables again, to replace, to compare, or both;
+            release: stop capturing tables, so that they can be altered; return: capture them again.
+        tables: owner.table.
+        low, high: limits of the first key column, inclusive, as text; None: unlimited.
+        window: the time of day in which rows are read, such as 22:00-05:00; empty: any.
+        sample: the fraction of rows to read.
+        receipt: for return: the receipt of the ALTER.
+        reread: for return: the tables whose rows are read again.
+        id: name of its files; ids sort by time of submission.
+    """
+
+    kind: str
+    tables: tuple[str, ...]
+    low: str | None = None
+    high: str | None = None
+    window: str = ""
+    sample: float = 1.0
+    receipt: Receipt | None = None
+    reread: tuple[str, ...] = ()
+    id: str = field(default_factory=lambda: f"{time.time_ns():019d}-{secrets.token_hex(3)}")
+
+    def to_json(self) -> dict[str, object]:
+        """Return the content of the file."""
+        return {
+            "kind": self.kind,
+            "tables": list(self.tables),
+            "low": self.low,
+            "high": self.high,
+            "window": self.window,
+            "sample": self.sample,
+            "receipt": self.receipt and self.receipt.to_json(),
+            "reread": list(self.reread),
+        }
+
+    @classmethod
+    def from_json(cls, given: object, request_id: str) -> Request:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        known = mapping(given, "a request")
+        kind, sample, receipt = text(known.get("kind")), known.get("sample"), known.get("receipt")
+        if kind not in (*READS_ROWS, RELEASE, RETURN):
+            raise ValueError(f"its kind is {kind!r}")
+        if not isinstance(sample, float | int) or not 0 < sample <= 1:
+            raise ValueError(f"its sample is {sample!r}")
+        return cls(
+            kind=kind,
+            tables=_texts(known.get("tables")),
+            low=_limit(known.get("low")),
+            high=_limit(known.get("high")),
+            window=text(known.get("window")),
+            sample=float(sample),
+            receipt=None if receipt is None else Receipt.from_json(mapping(receipt, "a receipt")),
+            reread=_texts(known.get("reread")),
+            id=request_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a request.
+
+    Attributes:
+        commit: the stream has everything that was requested up to this commit.
+        rows: number of rows read, by table.
+        problems: why tables were not processed, by table; "" stands for all of them.
+    """
+
+    commit: int = 0
+    rows: Mapping[str, int] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the content of the file."""
+        return {"commit": self.commit, "rows": dict(self.rows), "problems": dict(self.problems)}
+
+    @classmethod
+    def from_json(cls, given: object) -> Answer:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        known = mapping(given, "an answer")
+        rows, problems = mapping(known.get("rows"), "rows"), mapping(known.get("problems"), "problems")
+        return cls(
+            number(known.get("commit")),
+            {text(name): number(count) for name, count in rows.items()},
+            {text(name): text(problem) for name, problem in problems.items()},
+        )
+
+
+class RequestFolder:
+    """The requests of one stream.
+
+    Args:
+        stream_folder: the stream's folder under spoolPath.
+    """
+
+    def __init__(self, stream_folder: Path) -> None:
+        self.path = stream_folder / FOLDER
+
+    # called by other processes
+
+    def submit(self, request: Request) -> None:
+        """Write a request; it is durable when this returns.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        make_folder(self.path, durable=True)
+        self._write(request.id + _REQUEST, request.to_json())
+
+    def cancel(self, request_id: str) -> None:
+        """Mark a request as no longer wanted."""
+        self._write(request_id + _CANCEL, {})
+
+    def answer(self, request_id: str) -> Answer | None:
+        """Return the answer to a request; None if there is none yet.
+
+        Raises:
+            BadOption: the file is not an answer.
+        """
+        try:
+            return Answer.from_json(self._read(request_id + _DONE))
+        except FileNotFoundError:
+            return None
+        except ValueError as reason:
+            raise BadOption(f"{self.path / request_id}{_DONE} is not an answer: {reason}.") from None
+
+    # called by the capture, and to list requests
+
+    def pending(self) -> list[Request]:
+        """Return the requests without an answer, oldest first; an unreadable one is answered."""
+        found = []
+        for request_id in self._ids(_REQUEST):
+            if (self.path / (request_id + _DONE)).exists():
+                continue
+            try:
+                found.append(Request.from_json(self._read(request_id + _REQUEST), request_id))
+            except FileNotFoundError:
+                continue
+            except (ValueError, RecursionError) as reason:
+                self.finish(request_id, Answer(problems={"": f"it is not a request: {reason}"}))
+        return found
+
+    def is_cancelled(self, request_id: str) -> bool:
+        """Return whether a request is no longer wanted."""
+        return (self.path / (request_id + _CANCEL)).exists()
+
+    def finish(self, request_id: str, answer: Answer) -> None:
+        """Write the answer to a request, and remove old answers."""
+        self._write(request_id + _DONE, answer.to_json())
+        for old in self._ids(_DONE)[:-_MOST_ANSWERS]:
+            for suffix in (_REQUEST, _CANCEL, _DONE):  # the answer last: without it, it is pending
+                (self.path / (old + suffix)).unlink(missing_ok=True)
+
+    def _ids(self, suffix: str) -> list[str]:
+        return sorted(path.name.removesuffix(suffix) for path in self.path.glob(f"*{suffix}"))
+
+    def _write(self, name: str, content: Mapping[str, object]) -> None:
+        replace_file(self.path / name, json.dumps(content).encode(), durable=True)
+
+    def _read(self, name: str) -> object:
+        path = self.path / name
+        if path.stat().st_size > _MOST_BYTES:
+            raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB")
+        return json.loads(read_plain(path))
+
+
+def has_requests(stream_folder: Path) -> bool:
+    """Return whether a stream's folder has requests without an answer."""
+    folder = stream_folder / FOLDER
+    return any(not path.with_suffix(_DONE).exists() for path in folder.glob(f"*{_REQUEST}"))
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    if not isinstance(given, list):
+        raise ValueError(f"{given!r} is not a list")
+    return tuple(map(text, given))
+
+
+def _limit(given: object) -> str | None:
+    return None if given is None else text(given)
