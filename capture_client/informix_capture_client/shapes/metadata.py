@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.grouped_form import CODE, codes_of
