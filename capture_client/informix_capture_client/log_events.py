@@ -244,6 +244,19 @@ BATCH_LOST = LogEvent(
     "A batch that Spark had planned cannot be read again and is delivered empty"
     " (failOnDataLoss=false). Its commits are above `after` and up to `upto`.",
 )
+REQUEST_BEGUN = LogEvent(
+    "request_begun",
+    _INFO,
+    ("stream", "request", "kind", "tables"),
+    "The stream has begun to process a request of `informix-cdc resync`, `verify` or `alter`.",
+)
+REQUEST_ANSWERED = LogEvent(
+    "request_answered",
+    _INFO,
+    ("stream", "request", "kind", "tables", "problems"),
+    "A request was processed: the stream has everything that it asked for. `problems` has the tables"
+    " for which that was not possible, with reasons.",
+)
 TRANSACTIONS_LEFT_OUT = LogEvent(
     "transactions_left_out",
     _WARNING,

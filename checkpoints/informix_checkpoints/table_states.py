@@ -19,25 +19,51 @@ from informix_checkpoints.json_values import mapping, number, text
 
 @dataclass(frozen=True, slots=True)
 class SnapshotState:
-    """The progress of a table's snapshot in the stream.
+    """The progress of a table's snapshot in the stream, or of a later one that reads it again.
 
     Attributes:
         key: the columns by which the table is read; empty for a table without a key, which is locked.
-        after: the key of the last row read, as fetched; empty before the first chunk.
+        after: the key of the last row read, as fetched; before the first chunk empty, or the prefix of
+            a key from which on rows are read.
         rows: the number of rows in the stream so far.
         is_done: whether the snapshot is complete.
+        purpose: empty for the initial snapshot; resync, verify or repair for rows that are read again.
+        request: the request for which they are read, or were read last.
+        limit: the highest value of the first key column to read, as fetched; empty: no limit.
+        window: the time of day in which rows are read, such as 22:00-05:00; empty: any.
+        sample: the fraction of rows that is read.
     """
 
     after: tuple[str, ...] = ()
     rows: int = 0
     is_done: bool = False
     key: tuple[str, ...] = ()
+    purpose: str = ""
+    request: str = ""
+    limit: tuple[str, ...] = ()
+    window: str = ""
+    sample: float = 1.0
+
+    def done(self) -> SnapshotState:
+        """Return the state when all rows have been read."""
+        return SnapshotState(
+            rows=self.rows, is_done=True, key=self.key, purpose=self.purpose, request=self.request
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object."""
-        if self.is_done:
-            return {"done": True, "rows": self.rows}
-        return {"key": list(self.key), "after": list(self.after), "rows": self.rows}
+        progress: dict[str, object] = {"done": True}
+        if not self.is_done:
+            progress = {"key": list(self.key), "after": list(self.after)}
+        optional = {
+            "purpose": self.purpose,
+            "request": self.request,
+            "limit": list(self.limit),
+            "window": self.window,
+            "sample": self.sample if self.sample != 1 else None,
+        }
+        set_ones = {name: value for name, value in optional.items() if value}
+        return {**progress, "rows": self.rows, **set_ones}
 
     @classmethod
     def from_json(cls, given: object) -> SnapshotState:
@@ -47,16 +73,33 @@ class SnapshotState:
             ValueError: the value is not valid.
         """
         known = mapping(given, "a snapshot")
-        rows = number(known.get("rows"))
-        if known.keys() == {"done", "rows"} and known["done"] is True:
-            return cls((), rows, is_done=True)
-        key, after = known.get("key"), known.get("after")
-        is_known = known.keys() == {"key", "after", "rows"}
-        if not (is_known and isinstance(key, list) and isinstance(after, list)):
+        is_done = known.get("done") is True
+        wanted = {"done", "rows"} if is_done else {"key", "after", "rows"}
+        if not wanted <= known.keys() <= {*wanted, "purpose", "request", "limit", "window", "sample"}:
             raise ValueError(f"{given!r} is not a snapshot of a table")
-        if len(key) != len(after) and (after or rows):
+        key, after, limit = (_texts(known.get(name, [])) for name in ("key", "after", "limit"))
+        sample = known.get("sample", 1.0)
+        if len(key) < len(after) or (len(key) > len(after) and known["rows"] and not is_done):
             raise ValueError(f"{after!r} is not a value of the key {key!r}")
-        return cls(tuple(map(text, after)), rows, key=tuple(map(text, key)))
+        if not isinstance(sample, float | int) or not 0 < sample <= 1:
+            raise ValueError(f"{sample!r} is not a fraction")
+        return cls(
+            after,
+            number(known["rows"]),
+            is_done,
+            key,
+            text(known.get("purpose", "")),
+            text(known.get("request", "")),
+            limit,
+            text(known.get("window", "")),
+            float(sample),
+        )
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    if not isinstance(given, list):
+        raise ValueError(f"{given!r} is not a list")
+    return tuple(map(text, given))
 
 
 @dataclass(frozen=True, slots=True)

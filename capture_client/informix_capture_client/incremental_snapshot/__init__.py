@@ -14,6 +14,11 @@ from informix_capture_client.incremental_snapshot.key_choice import (
     choose_key,
     usable_key,
 )
+from informix_capture_client.incremental_snapshot.key_intervals import (
+    rows_with_interval,
+    typed_key,
+    why_no_order,
+)
 from informix_capture_client.incremental_snapshot.low_watermark import (
     AGE_SECONDS,
     AgedPlaces,
@@ -51,5 +56,8 @@ __all__ = [
     "TouchedTables",
     "WholeTableQuery",
     "choose_key",
+    "rows_with_interval",
+    "typed_key",
     "usable_key",
+    "why_no_order",
 ]

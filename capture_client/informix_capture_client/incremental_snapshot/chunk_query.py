@@ -5,6 +5,8 @@ statement and every comparison is done by the server.
 
     first      SELECT FIRST n ... ORDER BY k1, k2
     behind     ... WHERE k1 >= ? AND (k1 > ? OR (k1 = ? AND k2 > ?)) ORDER BY k1, k2
+    a prefix   ... WHERE k1 >= ? ...       from the first row with it
+    a limit    ... AND k1 <= ? ...
 
 Informix cannot compare row values; the first term keeps the index range. The directive follows SELECT
 directly (Guide to SQL: Syntax, "Optimizer Directives"), in C comment style, because ODBC uses braces
@@ -28,10 +30,16 @@ _ALIAS = "t"
 
 @dataclass(frozen=True, slots=True)
 class ChunkQuery:
-    """Statements that read one table by its key."""
+    """Statements that read one table by its key.
+
+    Attributes:
+        is_limited: whether the last parameter of each statement is the highest value of the first key
+            column.
+    """
 
     table: Table
     key: SnapshotKey
+    is_limited: bool = False
 
     @property
     def key_places(self) -> tuple[int, ...]:
@@ -41,36 +49,61 @@ class ChunkQuery:
 
     def first(self, rows: int) -> str:
         """Return the statement for the first rows of the table."""
-        return self._statement(rows, "")
+        return self._statement(rows, 0)
 
-    def behind(self, rows: int) -> str:
-        """Return the statement for the next rows after a key, with parameters from `arguments`."""
-        return self._statement(rows, f" WHERE {''.join(self._condition())}")
+    def behind(self, rows: int, columns: int | None = None) -> str:
+        """Return the statement for the next rows after a key, with parameters from `arguments`.
 
-    def arguments(self, after: Sequence[_Bound]) -> list[_Bound]:
-        """Return the parameters of `behind`: the key of the last row that was read, as it was fetched.
+        Args:
+            rows: the most rows to return.
+            columns: the number of key columns that are given; fewer than all: from the first row on
+                that has these values.
+        """
+        return self._statement(rows, len(self.key.columns) if columns is None else columns)
+
+    def arguments(self, after: Sequence[_Bound], limit: Sequence[_Bound] = ()) -> list[_Bound]:
+        """Return the parameters of a statement.
+
+        Args:
+            after: the key of the last row that was read, as it was fetched, or a prefix of a key.
+            limit: the highest value of the first key column, if there is one.
 
         Raises:
-            ValueError: it does not have one value per key column.
+            ValueError: there are more values than key columns, or a limit that the statement lacks.
         """
-        if len(after) != len(self.key.columns):
+        if len(after) > len(self.key.columns) or len(limit) != self.is_limited:
             raise ValueError(f"{len(after)} values for the key {self.key.names} of {self.key.table}")
         every = [value for value, _ in pairwise(after) for _ in range(2)]
-        return [*after[:1], *every, after[-1]] if len(after) > 1 else [*after]
+        compared = [*after[:1], *every, after[-1]] if len(after) > 1 else [*after]
+        return [*compared, *limit]
 
-    def _condition(self) -> Iterator[str]:
-        """Yield the condition: after the first column's value, or equal to it and after the others."""
-        names = self._key_names()
+    def last_before(self) -> str:
+        """Return the statement for the highest value of the first key column below a parameter."""
+        name = self._key_names()[0]
+        return f"SELECT MAX({name}) FROM {self.table.name.in_statements} {_ALIAS} WHERE {name} < ?"
+
+    def _conditions(self, columns: int) -> Iterator[str]:
+        """Yield the conditions of a statement that starts at a key or at a prefix of one.
+
+        After the first column's value, or equal to it and after the others; the last column of a prefix
+        may be equal.
+        """
+        names = self._key_names()[:columns]
         if len(names) > 1:
-            yield f"{names[0]} >= ? AND "
-        for name, _ in pairwise(names):
-            yield f"({name} > ? OR ({name} = ? AND "
-        yield f"{names[-1]} > ?" + "))" * (len(names) - 1)
+            yield f"{names[0]} >= ?"
+        if names:
+            nested = "".join(f"({name} > ? OR ({name} = ? AND " for name, _ in pairwise(names))
+            sign = ">" if columns == len(self.key.columns) else ">="
+            yield f"{nested}{names[-1]} {sign} ?" + "))" * (len(names) - 1)
+        if self.is_limited:
+            yield f"{self._key_names()[0]} <= ?"
 
-    def _statement(self, rows: int, condition: str) -> str:
+    def _statement(self, rows: int, columns: int) -> str:
+        conditions = " AND ".join(self._conditions(columns))
+        where = f" WHERE {conditions}" if conditions else ""
         return (
             f"SELECT /*+ AVOID_FULL({_ALIAS}) */ FIRST {rows} {_columns(self.table)}"
-            f" FROM {self.table.name.in_statements} {_ALIAS}{condition}"
+            f" FROM {self.table.name.in_statements} {_ALIAS}{where}"
             f" ORDER BY {', '.join(self._key_names())}"
         )
 

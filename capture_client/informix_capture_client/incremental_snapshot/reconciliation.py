@@ -88,6 +88,8 @@ class Emitted:
         commit: the commit position after which it is inserted.
         rows: its remaining rows.
         dropped: the number of rows dropped because the stream has newer versions.
+        after: the key after which the chunk starts; None: at the table's first row.
+        touched: the keys of which the stream may have newer versions, by column; None: of every key.
         last_key, is_last: as offered; progress counts rows that were read.
         read_at: the server's time when the last row was fetched, in seconds since 1970.
     """
@@ -98,6 +100,8 @@ class Emitted:
     last_key: Bounds | None
     is_last: bool
     read_at: int
+    after: Bounds | None = None
+    touched: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +228,16 @@ class Reconciliation:
             raise ValueError(f"a chunk read above {low} cannot stand at {commit}")
         kept = offered.rows if self._touched is None else self._touched.untouched(offered.rows, low)
         dropped = len(offered.rows) - len(kept)
-        return Emitted(commit, kept, dropped, offered.last_key, offered.is_last, offered.barrier.clock)
+        return Emitted(
+            commit,
+            kept,
+            dropped,
+            offered.last_key,
+            offered.is_last,
+            offered.barrier.clock,
+            offered.chunk.after,
+            None if self._touched is None else self._touched.touched_above(low),
+        )
 
     def _unfinished(self) -> Iterator[Collecting]:
         for chunk in self._waiting:

@@ -97,6 +97,19 @@ class TouchedKeys:
         self._require_distinct(keys, dropped)
         return rows.filter(pa.array(~dropped))
 
+    def touched_above(self, low: int) -> pa.Table | None:
+        """Return the keys that were touched above a position, by column; None: every key was.
+
+        Raises:
+            ValueError: the touched keys above that position are no longer known.
+        """
+        if low < self.complete_above:
+            raise ValueError(f"touched keys are known above {self.complete_above}, not above {low}")
+        if self._truncated_at > low:
+            return None
+        touched = self._above(low)
+        return touched.drop_columns(_COMMIT).rename_columns(self.key.names) if len(touched) else touched
+
     def _which_are_in(self, keys: list[pa.ChunkedArray], touched: pa.Table) -> Bits:
         if len(keys) == 1:
             is_in = pc.is_in(keys[0], value_set=touched.column(0).combine_chunks())

@@ -38,6 +38,7 @@ from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.recovery import DataLossRecovery
+from informix_cdc.capture.requests import Requests
 from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import LogWatch, ServerWatch, offer_sample
 from informix_cdc.capture.session_plan import SessionPlan, begin_snapshots, plan_session
@@ -111,6 +112,7 @@ class CaptureRun:
     liveness: Liveness = field(init=False)
     _discovery: Discovery = field(init=False)
     _recovery: DataLossRecovery = field(init=False)
+    _requests: Requests = field(init=False)
     _stream: ChangeStream | None = field(default=None, init=False)  # of the current connection
     _private_folder: Path | None = field(default=None, init=False)
 
@@ -126,6 +128,7 @@ class CaptureRun:
         )
         self._discovery = Discovery(self.options, self.clock)
         self._recovery = DataLossRecovery(self.options, self.state, self.stop)
+        self._requests = Requests(self.options, self.state)
 
     def run(self) -> None:
         """Capture until told to stop, or until the connection is lost.
@@ -192,6 +195,8 @@ class CaptureRun:
         altered = self._require_same_source(options, source, receipt)
         if self.offset.lost is not None and self._is_free():
             raise self.offset.lost.error()  # reported before; a planned batch comes first
+        if not altered and self._is_free():
+            self._requests.begin(options, source)
         plan = plan_session(
             options,
             source,
@@ -245,6 +250,7 @@ class CaptureRun:
         self.state.restart_bound.begin_session(plan.source.is_buffered)
         guard = self._guard(plan, start)
         self._discovery.begin(lambda: self._may_end_for_others(plan))
+        self._requests.begin_session(lambda: self._may_end_for_others(plan))
         try:
             self._capture(plan, start, stream, guard, snapshots)
         except ConnectionLost:
@@ -270,6 +276,7 @@ class CaptureRun:
             state.end_of_log,
             snapshots,
             self._discovery,
+            self._requests,
         ]
         pending = self._pending(plan, lambda: start.logged)
         with open_contents(

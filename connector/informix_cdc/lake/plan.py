@@ -27,7 +27,13 @@ from informix_cdc.snapshots import plan_snapshots, wanted_tables
 from informix_checkpoints.offsets import read_checkpoint
 
 # Options of the source that the mirror sets; users set all others.
-_FIXED = {"shape": "arrow", "truncate": "emit", "beforeImage": "true", "metadata": "minimal"}
+_FIXED = {
+    "shape": "arrow",
+    "truncate": "emit",
+    "beforeImage": "true",
+    "metadata": "minimal",
+    "tableEvents": "true",
+}
 _IS_A_FOLDER = re.compile(r"[\w$-][\w$. -]*")
 
 

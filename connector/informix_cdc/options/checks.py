@@ -243,6 +243,25 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
             about="heartbeatTable",
         ),
     ),
+    "tableEvents": (
+        Rule(
+            lambda it: it.table_events and it.shape in _SHAPES_OF_THEIR_OWN,
+            "option 'tableEvents' cannot be used with shape={it.shape}, whose rows have no place for it.",
+            "Set shape to rows, json or arrow, or remove tableEvents.",
+        ),
+    ),
+    "onDataLoss": (
+        Rule(
+            lambda it: (
+                it.on_data_loss == "resync"
+                and not (it.spool_path and it.table_events and it.truncate == "emit")
+            ),
+            "option 'onDataLoss' is resync, which requires spoolPath, tableEvents=true and truncate=emit.",
+            "Set them, and let the sink process the rows (docs/operations/recover-a-table.md); or set"
+            " onDataLoss to continue.",
+            is_of_stream=True,
+        ),
+    ),
     "lobs": _contents_rules("lobs", "lobs"),
     "simpleLobs": _contents_rules("simpleLobs", "simple_lobs"),
     "metadata": (

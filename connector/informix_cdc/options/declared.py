@@ -322,6 +322,12 @@ class DeclaredOptions:
     read_buffer_bytes: int = option(
         "Size of the read buffer, such as 256k.", size(128, 1 << 30), default=256 * 1024
     )
+    table_events: bool = option(
+        "Deliver the rows with which a sink can follow resync: range_start, range_skip and range_end"
+        " (docs/operations/recover-a-table.md). Needs shape=rows, json or arrow.",
+        flag,
+        default=False,
+    )
     truncate: Literal["fail", "emit", "ignore"] = option(
         "How to handle TRUNCATE of a captured table: fail the query, emit a row that tells the"
         " sink to empty its copy, or ignore it (only counted).",
@@ -424,9 +430,15 @@ class DeclaredOptions:
     )
 
     # losses, lost connections and stalls
+    on_data_loss: Literal["fail", "continue", "resync"] = option(
+        "What to do if changes were lost: fail the query; continue at the oldest position available,"
+        " and log the loss; or resync, which continues and reads the affected tables again. resync"
+        " requires spoolPath, tableEvents=true and truncate=emit.",
+        one_of("fail", "continue", "resync"),
+        default="fail",
+    )
     fail_on_data_loss: bool = option(
-        "Fail the query if changes were lost. If false, the stream continues at the oldest"
-        " position available and logs the loss.",
+        "Another name for onDataLoss, as in other sources of Spark: true is fail, false is continue.",
         flag,
         default=True,
     )

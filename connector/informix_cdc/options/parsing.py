@@ -65,9 +65,31 @@ def read_options(
             for rule in rules:
                 if is_stream or not (isinstance(rule, Rule) and rule.is_of_stream):
                     check(name, rule, readable, environment)
+    with errors.of("onDataLoss"):
+        _unite_data_loss(lowered, values)
     errors.raise_all()
     values["user"] = user_to_connect_as(readable)
     return values
+
+
+def _unite_data_loss(given: Mapping[str, str], values: dict[str, Any]) -> None:
+    """Give onDataLoss and failOnDataLoss one meaning.
+
+    Raises:
+        BadOption: they contradict each other.
+    """
+    mine, alias = values.get("on_data_loss"), values.get("fail_on_data_loss")
+    if mine is None or alias is None:
+        return
+    if not given.get("ondataloss"):
+        values["on_data_loss"] = "fail" if alias else "continue"
+    elif given.get("failondataloss") and alias != (mine == "fail"):
+        raise BadOption(
+            "options 'onDataLoss' and 'failOnDataLoss' contradict each other.",
+            "Remove failOnDataLoss.",
+            option="onDataLoss",
+        )
+    values["fail_on_data_loss"] = values["on_data_loss"] == "fail"
 
 
 def missing_options(given: Mapping[str, str]) -> list[str]:

@@ -13,6 +13,7 @@ from informix_cdc.snapshots.awaited_ends import (
     ask_server,
     has_passed,
 )
+from informix_cdc.snapshots.connection import SnapshotConnection
 from informix_cdc.snapshots.plan import (
     PlannedTable,
     look_up_snapshots,
@@ -30,6 +31,7 @@ __all__ = [
     "PlannedTable",
     "QuietTime",
     "ServerSays",
+    "SnapshotConnection",
     "SnapshotFigures",
     "Snapshots",
     "TableProgress",

@@ -131,22 +131,30 @@ class SnapshotConnection:
 
     # reading
 
-    def chunk(self, query: ChunkQuery, after: Bounds | None, most_rows: int) -> RowsRead:
+    def chunk(
+        self, query: ChunkQuery, after: Bounds | None, most_rows: int, limit: Bounds = ()
+    ) -> RowsRead:
         """Read the rows after a key, up to a number, and up to about `snapshotChunkBytes`."""
-        if after is None:
-            statement, arguments = query.first(most_rows), list[Argument]()
-        else:
-            columns = query.key.columns
-            bounds = [
-                key_argument(column.type_text, text)
-                for column, text in zip(columns, after, strict=True)
-            ]
-            statement, arguments = query.behind(most_rows), query.arguments(bounds)
+        columns = [column.type_text for column in query.key.columns]
+        bounds = list(map(key_argument, columns, after or ()))
+        highest = list(map(key_argument, columns, limit))
+        statement = query.behind(most_rows, len(bounds))
+        arguments = query.arguments(bounds, highest)
         most_bytes = self._options.snapshot_chunk_bytes
         rows, size_bytes, last_row = self._fetched(statement, arguments, most_bytes)
         key = _of_key(query, last_row) if last_row else None
         is_last = len(rows) < most_rows and size_bytes < most_bytes
         return RowsRead(rows, key, is_last)
+
+    def last_before(self, query: ChunkQuery, value: str) -> Bounds:
+        """Return the highest value of the first key column below a value; empty if there is none."""
+        column = query.key.columns[0]
+        places = [each.name for each in self._planned.table.columns].index(column.name)
+        columns = [self._planned.table.columns[places]]
+        statement, argument = query.last_before(), key_argument(column.type_text, value)
+        with contextlib.closing(self._blocks.blocks(statement, [argument], columns, 1)) as blocks:
+            found = [blocks.last_row[0] for _ in blocks]
+        return tuple(text for text in found if text is not None)
 
     def _fetched(
         self, statement: str, arguments: Sequence[Argument], most_bytes: int

@@ -17,8 +17,10 @@ from informix_capture_client.incremental_snapshot import (
     SnapshotKey,
     WholeTableQuery,
     choose_key,
+    why_no_order,
 )
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
+from informix_capture_client.shapes import table_schema
 from informix_capture_client.sql_names import TableName, TablePattern
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, is_locked, open_catalog
@@ -39,6 +41,7 @@ class PlannedTable:
         key: the key to read it by; None: it is locked, and read in one go.
         locks: its lock mode, and the number of rows in its statistics.
         rows: number of rows that are already in the stream.
+        why_no_order: why intervals of the key cannot be given; empty if they can.
     """
 
     name: str
@@ -47,6 +50,7 @@ class PlannedTable:
     key: SnapshotKey | None
     locks: RowLocks
     rows: int = 0
+    why_no_order: str = ""
 
 
 def not_yet_delivered(planned: Iterable[PlannedTable]) -> dict[int, int]:
@@ -139,7 +143,12 @@ def plan_snapshots(
         key = _key(options, table, found, rules, columns)
         _require_may_go_on(options, name, snapshot, key)
         _require_readable(catalog, table)
-        planned.append(PlannedTable(name, number, table, key, locked, snapshot.rows))
+        doubt = (
+            "it has no key"
+            if key is None
+            else why_no_order(key, table_schema(table, source.rules), source.rules.codec)
+        )
+        planned.append(PlannedTable(name, number, table, key, locked, snapshot.rows, doubt))
     return tuple(planned)
 
 

@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
+from datetime import time as time_of_day
 from typing import TypeVar
 
 from informix_capture_client.catalog import Table
@@ -37,6 +39,18 @@ _ASK_SECONDS = 5.0  # between two checks whether the server answers, while it se
 
 T = TypeVar("T")
 ChooseLow = Callable[[Callable[[], frozenset[int]]], int | None]
+
+
+def is_in_window(window: str, now: time_of_day) -> bool:
+    """Return whether a time is in a window such as 22:00-05:00, which may include midnight.
+
+    >>> is_in_window("22:00-05:00", time_of_day(23, 30)), is_in_window("22:00-05:00", time_of_day(5, 0))
+    (True, False)
+    """
+    if not window:
+        return True
+    first, end = map(time_of_day.fromisoformat, window.split("-"))
+    return first <= now < end if first < end else now >= first or now < end
 
 
 @contextlib.contextmanager
@@ -122,7 +136,8 @@ class TableReader:
             InformixCdcError: the table cannot be read further.
         """
         self._mark_if_due(connection)
-        if self.snapshot.is_read or not self.snapshot.has_room or not self.may_read():
+        is_time = is_in_window(self.snapshot.state.window, datetime.now().time())
+        if self.snapshot.is_read or not self.snapshot.has_room or not (is_time and self.may_read()):
             return False
         low = self.choose_low(connection.open_transactions)
         chunk = None if low is None else self.snapshot.begin(low)
@@ -143,12 +158,14 @@ class TableReader:
         It is locked first: earlier changes are then in the log before the barrier.
         """
         if (key := self.snapshot.planned.key) is not None:
-            return connection.chunk(ChunkQuery(self._table, key), chunk.after, chunk.most_rows)
-        query = WholeTableQuery(self._table)
-        connection.lock(query)
+            limit = self.snapshot.state.limit
+            query = ChunkQuery(self._table, key, bool(limit))
+            return connection.chunk(query, chunk.after, chunk.most_rows, limit)
+        whole = WholeTableQuery(self._table)
+        connection.lock(whole)
         self._is_locked = True
         self.snapshot.require_lock = connection.require_lock
-        return connection.whole(query)
+        return connection.whole(whole)
 
     @property
     def _table(self) -> Table:

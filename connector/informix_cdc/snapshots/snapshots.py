@@ -26,6 +26,7 @@ from informix_capture_client.incremental_snapshot import (
     Slots,
     ThrownAway,
     TouchedTables,
+    rows_with_interval,
 )
 from informix_capture_client.log_events import (
     CHUNK_READ_AGAIN,
@@ -34,7 +35,7 @@ from informix_capture_client.log_events import (
     SNAPSHOT_WAITS,
 )
 from informix_capture_client.records import RecordBlock
-from informix_capture_client.shapes import ChangeEncoder, ChunkRows
+from informix_capture_client.shapes import ChangeEncoder, ChunkRows, RangeKind
 from informix_capture_client.stream import Answer, Read
 from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
@@ -116,6 +117,23 @@ class SnapshotFigures:
 _SILENT_SECONDS = 1.0
 _FORGET_SECONDS = 5.0  # older than any low watermark that is chosen now
 _TELL_SECONDS = 60.0
+
+
+_STARTS = {
+    "resync": RangeKind.RANGE_START,
+    "verify": RangeKind.VERIFY_START,
+    "repair": RangeKind.REPAIR_START,
+}
+
+
+def _has_intervals(planned: PlannedTable, state: SnapshotState | None) -> bool:
+    """Return whether rows are read again, each chunk with its key interval."""
+    return state is not None and bool(state.purpose) and not planned.why_no_order
+
+
+def _is_from_first_row(planned: PlannedTable, state: SnapshotState | None) -> bool:
+    """Return whether a table is read from its first row, and a sink must remove the rows it has."""
+    return not (state and state.after) and not _has_intervals(planned, state)
 
 
 class CaptureSide(Protocol):
@@ -283,7 +301,7 @@ class Snapshots(NoSnapshots):
         while self._may_begin_next():
             planned = self._planned.popleft()
             state = spool.manifest.present_tables[planned.name]
-            if self._options.truncate == "emit" and not (state.snapshot and state.snapshot.after):
+            if self._options.truncate == "emit" and _is_from_first_row(planned, state.snapshot):
                 position, ordinal = spool.manifest.next_chunk()
                 read_at = self._ask().clock
                 rows = encoder.encode_beginning(planned.number, position.commit, ordinal, read_at)
@@ -385,14 +403,19 @@ class Snapshots(NoSnapshots):
     ) -> None:
         planned = snapshot.planned
         position, ordinal = spool.manifest.next_chunk()
-        rows = encoder.encode_chunk(
-            ChunkRows(planned.number, emitted.rows, position.commit, ordinal, emitted.read_at)
-        )
         state = spool.manifest.present_tables[planned.name]
         previous = state.snapshot or SnapshotState()
+        chunk = ChunkRows(planned.number, emitted.rows, position.commit, ordinal, emitted.read_at)
+        if planned.key is not None and _has_intervals(planned, previous):
+            kinds = (_STARTS[previous.purpose], RangeKind.RANGE_SKIP, RangeKind.RANGE_END)
+            described, of_rows = rows_with_interval(emitted, planned.key, previous.limit, kinds)
+            chunk = replace(chunk, rows=described, kind=of_rows)
+        rows = encoder.encode_chunk(chunk)
         count = previous.rows + len(emitted.rows)
         key = () if planned.key is None else planned.key.names
-        known = SnapshotState(emitted.last_key or (), count, is_done=emitted.is_last, key=key)
+        known = replace(previous, after=emitted.last_key or (), rows=count, key=key)
+        if emitted.is_last:
+            known = known.done()
         failpoint("snapshot.before_append")
         if planned.key is None:  # earlier changes are in the chunk, if the writers still wait
             snapshot.require_lock()

@@ -50,6 +50,7 @@ class TableSnapshot:
     Args:
         planned: the table.
         chunks: bring its chunks into the stream.
+        state: its progress when this process began.
         touched: the keys that the stream touches; None if the table is locked.
         most_waiting_bytes: maximum size of rows that were read and are not in the stream.
         clock: a monotonic clock.
@@ -63,6 +64,7 @@ class TableSnapshot:
     """
 
     planned: PlannedTable
+    state: SnapshotState
     chunks: Reconciliation
     touched: TouchedKeys | None
     most_waiting_bytes: int
@@ -96,7 +98,7 @@ class TableSnapshot:
             touched = TouchedKeys(planned.key, commit, options.snapshot_max_touched_keys)
             after = state.after or None
         chunks = Reconciliation(touched, options.snapshot_chunk_rows, after, since)
-        return cls(planned, chunks, touched, 2 * options.snapshot_chunk_bytes, clock)
+        return cls(planned, state, chunks, touched, 2 * options.snapshot_chunk_bytes, clock)
 
     # called by the reader thread
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -69,8 +70,21 @@ def test_a_key_of_several_columns_is_compared_column_by_column(names: tuple[str,
 
 
 def test_a_bound_of_another_number_of_columns_is_refused() -> None:
+    with pytest.raises(ValueError, match="3 values for the key"):
+        query("k1", "k2").arguments(["1", "2", "3"])
     with pytest.raises(ValueError, match="1 values for the key"):
-        query("k1", "k2").arguments(["1"])
+        query("k1", "k2").arguments(["1"], ["9"])
+
+
+def test_a_prefix_and_a_limit_of_the_first_column_are_inclusive() -> None:
+    made = replace(query("k1", "k2", "k3"), is_limited=True)
+    found = [made.behind(9, columns).partition(" WHERE ")[2] for columns in (0, 1, 2)]
+    assert [text.partition(" ORDER BY ")[0] for text in found] == [
+        '"k1" <= ?',
+        '"k1" >= ? AND "k1" <= ?',
+        '"k1" >= ? AND ("k1" > ? OR ("k1" = ? AND "k2" >= ?)) AND "k1" <= ?',
+    ]
+    assert made.arguments(["A", "B"], ["Z"]) == ["A", "A", "A", "B", "Z"]
 
 
 def test_names_that_are_not_plain_are_delimited_and_the_owner_always() -> None:

@@ -18,6 +18,7 @@ from informix_cdc.monitoring.figures import progress_figures
 from informix_cdc.snapshots import SnapshotFigures, TableProgress
 from informix_cdc.snapshots.connection import RowsRead
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
+from informix_checkpoints.table_states import SnapshotState
 from informix_emulator import EmulatedServer, ListeningServer, load_rows
 
 __all__ = ["served"]  # a fixture
@@ -99,7 +100,7 @@ def test_a_chunk_waits_anew_when_nobody_has_listened() -> None:
     now = [0.0]
     nothing: Any = None
     chunks: Any = Mock(offer=lambda *_, **__: True)
-    snapshot = TableSnapshot(nothing, chunks, None, 1, lambda: now[0])
+    snapshot = TableSnapshot(nothing, SnapshotState(), chunks, None, 1, lambda: now[0])
     rows = pa.table({"id": [1, 2, 3]})
     snapshot.offer(nothing, RowsRead(rows, ("3",), is_last=True), Barrier(1_000, 0))
     now[0] = 100.0

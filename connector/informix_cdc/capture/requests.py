@@ -1,0 +1,270 @@
+"""Requests to the running stream: read rows of tables again.
+
+Rule: requests are files (`informix_checkpoints/requests.py`); what they change is in the states of the
+tables, in the manifest. So a request is begun once, continues after a restart, and is answered when the
+states show that it is done.
+
+    new request     the session ends; before the next one begins, the tables' states are changed
+    all rows read   the request is answered; the session continues
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from informix_capture_client.catalog import Catalog
+from informix_capture_client.errors import AccessRefused, BadOption, InformixCdcError
+from informix_capture_client.failpoints import failpoint
+from informix_capture_client.incremental_snapshot import ChunkQuery
+from informix_capture_client.log_events import REQUEST_ANSWERED, REQUEST_BEGUN
+from informix_capture_client.stream import Answer as StreamAnswer
+from informix_cdc.capture.state import CaptureState
+from informix_cdc.companions import Companion
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables, open_catalog
+from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
+from informix_checkpoints.requests import READS_ROWS, REPAIR, RESYNC, Answer, Request, RequestFolder
+from informix_checkpoints.spool import Spool
+from informix_checkpoints.table_states import SnapshotState, TableState
+
+logger = logging.getLogger("informix_cdc.connector.requests")  # a logger name, not a module
+
+POLL_SECONDS = 1.0
+
+
+class Requests(Companion):
+    """The requests of one capture, over all its sessions.
+
+    Args:
+        options: of the stream; without spoolPath there are no requests.
+        state: of the capture.
+    """
+
+    def __init__(self, options: SourceOptions, state: CaptureState) -> None:
+        self._options, self._state = options, state
+        self._poll_at = 0.0
+        self._may_end: Callable[[], bool] = lambda: False
+        self._problems: dict[str, dict[str, str]] = {}  # by request, by table
+        self._is_over = False
+
+    # during a session
+
+    def begin_session(self, may_end: Callable[[], bool]) -> None:
+        """Watch for requests; a new one ends the session when `may_end` returns true."""
+        self._may_end, self._is_over = may_end, False
+
+    def on_stored(self, answer: StreamAnswer) -> None:
+        """Look for new requests, and answer those that are done."""
+        now = self._state.clock()
+        if now >= self._poll_at:
+            self._poll_at = now + POLL_SECONDS
+            self._is_over = bool(self._due()) and self._may_end()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this session must end so that requests can begin."""
+        return self._is_over
+
+    def _due(self) -> list[Request]:
+        """Return the requests to begin or to cancel; answer those that are done."""
+        spool = self._state.spool
+        if spool is None or not self._options.spool_path:
+            return []
+        return [each for each in RequestFolder(spool.folder).pending() if self._is_due(each, spool)]
+
+    def _is_due(self, request: Request, spool: Spool) -> bool:
+        folder = RequestFolder(spool.folder)
+        known = spool.manifest.present_tables
+        problems = self._problems.get(request.id, {})
+        wanted = [name for name in request.tables if name not in problems]
+        states = {name: known[name].snapshot for name in wanted if name in known}
+        begun = {name: s for name, s in states.items() if s is not None and s.request >= request.id}
+        if len(begun) == len(wanted):
+            running = [name for name, snapshot in begun.items() if not snapshot.is_done]
+            if not running:
+                rows = {name: snapshot.rows for name, snapshot in begun.items()}
+                self._finish(
+                    folder, request, Answer(spool.manifest.high_watermark.commit, rows, problems)
+                )
+            return bool(running) and folder.is_cancelled(request.id)
+        # The initial snapshot of a table is finished first.
+        return folder.is_cancelled(request.id) or not any(map(_is_initial, states.values()))
+
+    def _finish(self, folder: RequestFolder, request: Request, answer: Answer) -> None:
+        failpoint("requests.before_answer")
+        folder.finish(request.id, answer)
+        self._problems.pop(request.id, None)
+        REQUEST_ANSWERED.log(
+            logger,
+            stream=self._state.stream,
+            request=request.id,
+            kind=request.kind,
+            tables=",".join(request.tables),
+            problems="; ".join(f"{name}: {why}" for name, why in answer.problems.items()),
+        )
+
+    # between two sessions
+
+    def begin(self, options: SourceOptions, source: SourceTables) -> None:
+        """Begin all due requests, for the session that comes next.
+
+        Args:
+            options: with all tables listed by name.
+            source: the captured tables.
+        """
+        due, spool = self._due(), self._state.spool
+        if not due or spool is None:
+            return
+        folder = RequestFolder(spool.folder)
+        with open_catalog(options) as catalog:
+            for request in due:
+                if folder.is_cancelled(request.id):
+                    self._cancel(request, spool)
+                else:
+                    self._begin(request, spool, options, source, catalog)
+
+    def _cancel(self, request: Request, spool: Spool) -> None:
+        """End the reading of a request's tables, unless rows would be missing then."""
+        known, folder = spool.manifest.present_tables, RequestFolder(spool.folder)
+        mine = {
+            name: replace(known[name], snapshot=snapshot.done())
+            for name in request.tables
+            if name in known and (snapshot := known[name].snapshot) and snapshot.request == request.id
+        }
+        spool.change_tables(mine)
+        self._finish(folder, request, Answer(problems={"": "it was cancelled."}))
+
+    def _begin(
+        self,
+        request: Request,
+        spool: Spool,
+        options: SourceOptions,
+        source: SourceTables,
+        catalog: Catalog,
+    ) -> None:
+        states: dict[str, TableState] = {}
+        for name in request.tables:
+            try:
+                states[name] = self._requested(request, name, spool, options, source, catalog)
+            except (AccessRefused, BadOption) as reason:
+                problem = f"{reason.message} {reason.remedy}".strip()
+                self._problems.setdefault(request.id, {})[name] = problem
+        failpoint("requests.before_begin")
+        if states:
+            spool.change_tables(states)
+        REQUEST_BEGUN.log(
+            logger,
+            stream=spool.stream,
+            request=request.id,
+            kind=request.kind,
+            tables=",".join(request.tables),
+        )
+        self._due()  # answers a request whose tables all have problems
+
+    def _requested(
+        self,
+        request: Request,
+        name: str,
+        spool: Spool,
+        options: SourceOptions,
+        source: SourceTables,
+        catalog: Catalog,
+    ) -> TableState:
+        """Return the state of a table whose rows are to be read for a request.
+
+        Raises:
+            AccessRefused, BadOption: they cannot be read, or the request makes no sense.
+        """
+        if (known := spool.manifest.present_tables.get(name)) is None or name not in source.names:
+            raise BadOption(f"the stream does not capture {name}.", "Name tables of the stream.")
+        snapshot = SnapshotState(
+            purpose=request.kind, request=request.id, window=request.window, sample=request.sample
+        )
+        before = known.snapshot
+        if before is not None and not before.is_done:  # both are read together, from the first row
+            purpose = request.kind if before.purpose == request.kind else REPAIR
+            snapshot = replace(snapshot, purpose=purpose)
+        (planned,) = plan_snapshots(
+            options, source, catalog, {name: replace(known, snapshot=snapshot), **_done(source, name)}
+        )
+        _require_possible(options, request, planned)
+        key = () if planned.key is None else planned.key.names
+        snapshot = replace(snapshot, key=key)
+        is_alone = before is None or before.is_done
+        if planned.key is not None and is_alone and (request.low, request.high) != (None, None):
+            snapshot = self._limited(request, snapshot, planned, options, source)
+        return replace(known, snapshot=snapshot)
+
+    def _limited(
+        self,
+        request: Request,
+        snapshot: SnapshotState,
+        planned: PlannedTable,
+        options: SourceOptions,
+        source: SourceTables,
+    ) -> SnapshotState:
+        """Return a state with the limits of the first key column.
+
+        A key of one column begins after the last existing value below the limit, because the place
+        where a chunk begins is exclusive.
+        """
+        assert planned.key is not None  # checked before
+        after: tuple[str, ...] = () if request.low is None else (request.low,)
+        if request.low is not None and len(planned.key.names) == 1:
+            with contextlib.closing(SnapshotConnection(options, source, planned)) as connection:
+                after = connection.last_before(ChunkQuery(planned.table, planned.key), request.low)
+        limit = () if request.high is None else (request.high,)
+        return replace(snapshot, after=after, limit=limit)
+
+
+def _is_initial(snapshot: SnapshotState | None) -> bool:
+    return snapshot is not None and not snapshot.is_done and not snapshot.purpose
+
+
+def _done(source: SourceTables, name: str) -> dict[str, TableState]:
+    """Return states in which no other table is read."""
+    others = (other for other in source.names if other != name)
+    return {other: TableState("", snapshot=SnapshotState(is_done=True)) for other in others}
+
+
+def _require_possible(options: SourceOptions, request: Request, planned: PlannedTable) -> None:
+    """Refuse a request that a sink could not follow.
+
+    Raises:
+        BadOption: the key's order is not known, or events are not delivered.
+    """
+    if not options.table_events:
+        raise BadOption(
+            "the stream delivers no events of tables, so its sink could not remove rows that the"
+            " table no longer has.",
+            "Set option tableEvents=true, and let the sink process the events (docs/operations/"
+            "recover-a-table.md).",
+            option="tableEvents",
+        )
+    if not planned.why_no_order:
+        return
+    why = (
+        f"{planned.why_no_order}, so rows that the table no longer has cannot be found chunk by chunk."
+    )
+    if request.kind != RESYNC:
+        raise BadOption(f"it cannot be verified: {why}", "Name another unique key with snapshotKey.")
+    if (request.low, request.high) != (None, None):
+        raise BadOption(f"a part of it cannot be read again: {why}", "Omit --where.")
+    if options.truncate != "emit":
+        raise BadOption(
+            f"{why} It can only be read again after a row of kind truncate.",
+            "Set option truncate=emit.",
+            option="truncate",
+        )
+
+
+def reads_again(states: Iterable[TableState]) -> bool:
+    """Return whether rows of any table are read for a request."""
+    snapshots = (state.snapshot for state in states)
+    return any(each is not None and not each.is_done and each.purpose for each in snapshots)
+
+
+__all__ = ["READS_ROWS", "InformixCdcError", "Requests"]
