@@ -24,6 +24,7 @@ from informix_checkpoints.spool import make_folder, read_plain, replace_file
 
 RESYNC, VERIFY, REPAIR = "resync", "verify", "repair"
 RELEASE, RETURN = "release", "return"
+RELOAD = "reload"  # not requested: what resync becomes for a key whose order is not known
 READS_ROWS = (RESYNC, VERIFY, REPAIR)
 
 FOLDER = "requests"

@@ -27,7 +27,8 @@ class SnapshotState:
             a key from which on rows are read.
         rows: the number of rows in the stream so far.
         is_done: whether the snapshot is complete.
-        purpose: empty for the initial snapshot; resync, verify or repair for rows that are read again.
+        purpose: empty for the initial snapshot; resync, verify or repair for rows that are read again
+            with key intervals; reload for rows that are read again after a truncate.
         request: the request for which they are read, or were read last.
         limit: the highest value of the first key column to read, as fetched; empty: no limit.
         window: the time of day in which rows are read, such as 22:00-05:00; empty: any.

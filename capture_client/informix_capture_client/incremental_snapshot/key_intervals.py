@@ -89,9 +89,9 @@ def rows_with_interval(
 
 def _limit_row(values: Bounds, key: SnapshotKey, schema: pa.Schema) -> pa.Table:
     """Return a row with the values of a key or of a prefix of it, and NULL in all other columns."""
-    names = key.names[: len(values)]
     columns = {
-        name: typed_key(text, schema.field(name)) for name, text in zip(names, values, strict=True)
+        name: key.compared(place, typed_key(text, schema.field(name)))
+        for place, (name, text) in enumerate(zip(key.names, values, strict=False))
     }
     return _filled(columns, 1, schema)
 

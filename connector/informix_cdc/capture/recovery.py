@@ -1,4 +1,4 @@
-"""Continue after a data loss, if option failOnDataLoss allows it.
+"""Continue after a data loss, if option onDataLoss allows it.
 
 Rule: a new stream continues in the same checkpoint. It begins at the oldest position that the server
 still has (or where the old one would have continued, if that can still be read), and skips transactions
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from informix_capture_client.catalog import is_beyond_end
 from informix_capture_client.errors import DataLoss, Gap
@@ -19,8 +19,9 @@ from informix_capture_client.log_events import DATA_LOSS
 from informix_capture_client.positions import Position, show
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
+from informix_checkpoints.requests import RESYNC
 from informix_checkpoints.spool import ReportedLosses, Spool
-from informix_checkpoints.table_states import Tables
+from informix_checkpoints.table_states import SnapshotState, Tables
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")  # a logger name, not a module
 
@@ -79,7 +80,7 @@ class DataLossRecovery:
     """Decides whether a stream that has lost data continues as a new one, and abandons it in that case.
 
     Args:
-        options: `failOnDataLoss`, and the location of the spool.
+        options: `onDataLoss`, and the location of the spool.
         state: of the capture.
         stop: ends the waiting.
 
@@ -130,10 +131,28 @@ class DataLossRecovery:
             is_same_source=loss.gap not in _OTHER_POSITIONS,
             not_before=loss.goes_on_at or 0,
         )
-        self.tables = previous.manifest.present_tables
+        self.tables = self._states(previous, loss)
         self.state.restart_bound.begin_stream()
         self.state.leave(previous)
         return previous
+
+    def _states(self, previous: Spool, loss: DataLoss) -> Tables:
+        """Return the states of the tables; with resync, those that may lack changes are to be read.
+
+        Switched-off row logging affects one table. For any other loss nobody knows which tables had
+        changes in the missing log.
+        """
+        tables = previous.manifest.present_tables
+        if self.options.on_data_loss != "resync":
+            return tables
+        is_of_one = loss.gap is Gap.ROW_LOGGING_OFF
+        affected = [loss.table.partition(":")[2]] if is_of_one else [*tables]
+        unread = {
+            name: replace(tables[name], snapshot=SnapshotState(purpose=RESYNC))
+            for name in affected
+            if name in tables
+        }
+        return {**tables, **unread}
 
     def end_at(self, first_position: Position) -> None:
         """Report the loss, if there was one: a stream that continues begins here."""

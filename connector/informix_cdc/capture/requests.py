@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 from informix_capture_client.catalog import Catalog
-from informix_capture_client.errors import AccessRefused, BadOption, InformixCdcError
+from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.incremental_snapshot import ChunkQuery
 from informix_capture_client.log_events import REQUEST_ANSWERED, REQUEST_BEGUN
@@ -26,7 +26,7 @@ from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
-from informix_checkpoints.requests import READS_ROWS, REPAIR, RESYNC, Answer, Request, RequestFolder
+from informix_checkpoints.requests import RELOAD, REPAIR, RESYNC, Answer, Request, RequestFolder
 from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import SnapshotState, TableState
 
@@ -49,6 +49,12 @@ class Requests(Companion):
         self._may_end: Callable[[], bool] = lambda: False
         self._problems: dict[str, dict[str, str]] = {}  # by request, by table
         self._is_over = False
+        self._left: list[Request] = []  # of a stream that lost data, for the one that continues
+
+    def leave(self, previous: Spool) -> None:
+        """Keep the requests of a stream whose folder is about to be removed."""
+        if self._options.spool_path:
+            self._left += RequestFolder(previous.folder).pending()
 
     # during a session
 
@@ -73,7 +79,11 @@ class Requests(Companion):
         spool = self._state.spool
         if spool is None or not self._options.spool_path:
             return []
-        return [each for each in RequestFolder(spool.folder).pending() if self._is_due(each, spool)]
+        folder = RequestFolder(spool.folder)
+        while self._left:
+            folder.submit(self._left[0])
+            self._left.pop(0)
+        return [each for each in folder.pending() if self._is_due(each, spool)]
 
     def _is_due(self, request: Request, spool: Spool) -> bool:
         folder = RequestFolder(spool.folder)
@@ -83,13 +93,13 @@ class Requests(Companion):
         states = {name: known[name].snapshot for name in wanted if name in known}
         begun = {name: s for name, s in states.items() if s is not None and s.request >= request.id}
         if len(begun) == len(wanted):
-            running = [name for name, snapshot in begun.items() if not snapshot.is_done]
+            running = [snapshot for snapshot in begun.values() if not snapshot.is_done]
             if not running:
                 rows = {name: snapshot.rows for name, snapshot in begun.items()}
                 self._finish(
                     folder, request, Answer(spool.manifest.high_watermark.commit, rows, problems)
                 )
-            return bool(running) and folder.is_cancelled(request.id)
+            return any(map(_may_be_cancelled, running)) and folder.is_cancelled(request.id)
         # The initial snapshot of a table is finished first.
         return folder.is_cancelled(request.id) or not any(map(_is_initial, states.values()))
 
@@ -129,12 +139,14 @@ class Requests(Companion):
     def _cancel(self, request: Request, spool: Spool) -> None:
         """End the reading of a request's tables, unless rows would be missing then."""
         known, folder = spool.manifest.present_tables, RequestFolder(spool.folder)
+        read = {name: known[name].snapshot for name in request.tables if name in known}
         mine = {
             name: replace(known[name], snapshot=snapshot.done())
-            for name in request.tables
-            if name in known and (snapshot := known[name].snapshot) and snapshot.request == request.id
+            for name, snapshot in read.items()
+            if snapshot and snapshot.request == request.id and _may_be_cancelled(snapshot)
         }
-        spool.change_tables(mine)
+        if mine:
+            spool.change_tables(mine)
         self._finish(folder, request, Answer(problems={"": "it was cancelled."}))
 
     def _begin(
@@ -191,6 +203,8 @@ class Requests(Companion):
             options, source, catalog, {name: replace(known, snapshot=snapshot), **_done(source, name)}
         )
         _require_possible(options, request, planned)
+        if planned.why_no_order:
+            snapshot = replace(snapshot, purpose=RELOAD)
         key = () if planned.key is None else planned.key.names
         snapshot = replace(snapshot, key=key)
         is_alone = before is None or before.is_done
@@ -222,6 +236,11 @@ class Requests(Companion):
 
 def _is_initial(snapshot: SnapshotState | None) -> bool:
     return snapshot is not None and not snapshot.is_done and not snapshot.purpose
+
+
+def _may_be_cancelled(snapshot: SnapshotState) -> bool:
+    """Return whether a table is not incomplete while it is read again."""
+    return snapshot.purpose not in ("", RELOAD)
 
 
 def _done(source: SourceTables, name: str) -> dict[str, TableState]:
@@ -259,12 +278,3 @@ def _require_possible(options: SourceOptions, request: Request, planned: Planned
             "Set option truncate=emit.",
             option="truncate",
         )
-
-
-def reads_again(states: Iterable[TableState]) -> bool:
-    """Return whether rows of any table are read for a request."""
-    snapshots = (state.snapshot for state in states)
-    return any(each is not None and not each.is_done and each.purpose for each in snapshots)
-
-
-__all__ = ["READS_ROWS", "InformixCdcError", "Requests"]

@@ -161,6 +161,7 @@ class CaptureRun:
                 ):
                     self.end_session()
                     if previous := self._recovery.leave(reason):
+                        self._requests.leave(previous)
                         self.offset, self._private_folder = NOT_STARTED, None
                         self.liveness.begin_stream()
                         previous.discard()

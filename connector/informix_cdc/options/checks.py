@@ -246,7 +246,7 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     "tableEvents": (
         Rule(
             lambda it: it.table_events and it.shape in _SHAPES_OF_THEIR_OWN,
-            "option 'tableEvents' cannot be used with shape={it.shape}, whose rows have no place for it.",
+            "option 'tableEvents' cannot be used with shape={it.shape}.",
             "Set shape to rows, json or arrow, or remove tableEvents.",
         ),
     ),
@@ -256,7 +256,8 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
                 it.on_data_loss == "resync"
                 and not (it.spool_path and it.table_events and it.truncate == "emit")
             ),
-            "option 'onDataLoss' is resync, which requires spoolPath, tableEvents=true and truncate=emit.",
+            "option 'onDataLoss' is resync, which requires spoolPath, tableEvents=true and"
+            " truncate=emit.",
             "Set them, and let the sink process the rows (docs/operations/recover-a-table.md); or set"
             " onDataLoss to continue.",
             is_of_stream=True,

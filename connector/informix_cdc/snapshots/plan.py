@@ -79,8 +79,10 @@ def states_at_first(
     states = {}
     for (name, state), table in zip(source.states().items(), source.tables, strict=True):
         states[name] = replace(state, snapshot=SnapshotState()) if table.name in wanted else state
-        if left and name in left and left[name].digest == state.digest:
-            states[name] = replace(state, snapshot=left[name].snapshot)
+        known = left[name].snapshot if left and name in left else None
+        is_read_again = known is not None and known.purpose and not known.is_done
+        if left and name in left and (is_read_again or left[name].digest == state.digest):
+            states[name] = replace(state, snapshot=known)
     return states
 
 

@@ -51,6 +51,7 @@ from informix_cdc.spark.versions import (
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.receipts import load_receipt
+from informix_checkpoints.requests import RESYNC, Request, RequestFolder
 from informix_checkpoints.spool import ReportedLosses, Spool
 
 if TYPE_CHECKING:
@@ -332,6 +333,9 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = show(up_to.commit)
             BATCH_LOST.log(logger, stream=start.stream, after=after, upto=end, reason=loss)
             state.counters.count_loss()
+            if self._options.on_data_loss == "resync":
+                folder = RequestFolder(Path(self._options.spool_path) / start.stream)
+                folder.submit(Request(kind=RESYNC, tables=tuple(start.tables or ())))
             capture.stop()
             self._capture = None  # the next request for an offset starts a new capture
             return None
