@@ -5,6 +5,8 @@ written once, atomically; an answered request is never processed again.
 
     requests/<id>.json      the request
     requests/<id>.cancel    the request is no longer wanted
+    requests/<id>.ready     for alter: the stream no longer captures the tables
+    requests/<id>.altered   for alter: the tables can be captured again
     requests/<id>.done      the answer; written when the stream has everything that the request asks for
 """
 
@@ -19,18 +21,17 @@ from pathlib import Path
 
 from informix_capture_client.errors import BadOption
 from informix_checkpoints.json_values import mapping, number, text
-from informix_checkpoints.receipts import Receipt
 from informix_checkpoints.spool import make_folder, read_plain, replace_file
 
 RESYNC, VERIFY, REPAIR = "resync", "verify", "repair"
-RELEASE, RETURN = "release", "return"
+ALTER = "alter"
 RELOAD = "reload"  # not requested: what resync becomes for a key whose order is not known
 READS_ROWS = (RESYNC, VERIFY, REPAIR)
 
 FOLDER = "requests"
 _MOST_BYTES = 16 << 20  # a receipt of thousands of tables
 _MOST_ANSWERS = 200  # older answers are removed
-_REQUEST, _CANCEL, _DONE = ".json", ".cancel", ".done"
+_REQUEST, _CANCEL, _READY, _ALTERED, _DONE = ".json", ".cancel", ".ready", ".altered", ".done"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +40,13 @@ class Request:
 
     Attributes:
         kind: resync, verify or repair: read rows of tables again, to replace, to compare, or both;
-            release: stop capturing tables, so that they can be altered; return: capture them again.
+            alter: stop capturing tables, and capture and read them again when they have been altered.
         tables: owner.table.
         low, high: limits of the first key column, inclusive, as text; None: unlimited.
         window: the time of day in which rows are read, such as 22:00-05:00; empty: any.
         sample: the fraction of rows to read.
-        receipt: for return: the receipt of the ALTER.
-        reread: for return: the tables whose rows are read again.
+        statement: for alter: the statement to run.
+        layout: for alter: a digest of the tables' columns before it.
         id: name of its files; ids sort by time of submission.
     """
 
@@ -55,8 +56,8 @@ class Request:
     high: str | None = None
     window: str = ""
     sample: float = 1.0
-    receipt: Receipt | None = None
-    reread: tuple[str, ...] = ()
+    statement: str = ""
+    layout: str = ""
     id: str = field(default_factory=lambda: f"{time.time_ns():019d}-{secrets.token_hex(3)}")
 
     def to_json(self) -> dict[str, object]:
@@ -68,8 +69,8 @@ class Request:
             "high": self.high,
             "window": self.window,
             "sample": self.sample,
-            "receipt": self.receipt and self.receipt.to_json(),
-            "reread": list(self.reread),
+            "statement": self.statement,
+            "layout": self.layout,
         }
 
     @classmethod
@@ -80,8 +81,8 @@ class Request:
             ValueError: it is something else.
         """
         known = mapping(given, "a request")
-        kind, sample, receipt = text(known.get("kind")), known.get("sample"), known.get("receipt")
-        if kind not in (*READS_ROWS, RELEASE, RETURN):
+        kind, sample = text(known.get("kind")), known.get("sample")
+        if kind not in (*READS_ROWS, ALTER):
             raise ValueError(f"its kind is {kind!r}")
         if not isinstance(sample, float | int) or not 0 < sample <= 1:
             raise ValueError(f"its sample is {sample!r}")
@@ -92,8 +93,8 @@ class Request:
             high=_limit(known.get("high")),
             window=text(known.get("window")),
             sample=float(sample),
-            receipt=None if receipt is None else Receipt.from_json(mapping(receipt, "a receipt")),
-            reread=_texts(known.get("reread")),
+            statement=text(known.get("statement")),
+            layout=text(known.get("layout")),
             id=request_id,
         )
 
@@ -170,6 +171,14 @@ class RequestFolder:
         except ValueError as reason:
             raise BadOption(f"{self.path / request_id}{_DONE} is not an answer: {reason}.") from None
 
+    def is_ready(self, request_id: str) -> bool:
+        """Return whether the stream no longer captures the tables of an alter."""
+        return (self.path / (request_id + _READY)).exists()
+
+    def mark_altered(self, request_id: str) -> None:
+        """Let the stream capture the tables of an alter again."""
+        self._write(request_id + _ALTERED, {})
+
     # called by the capture, and to list requests
 
     def pending(self) -> list[Request]:
@@ -190,11 +199,20 @@ class RequestFolder:
         """Return whether a request is no longer wanted."""
         return (self.path / (request_id + _CANCEL)).exists()
 
+    def mark_ready(self, request_id: str) -> None:
+        """Let the tables of an alter be altered; nothing captures them."""
+        self._write(request_id + _READY, {})
+
+    def is_altered(self, request_id: str) -> bool:
+        """Return whether the tables of an alter can be captured again."""
+        return (self.path / (request_id + _ALTERED)).exists()
+
     def finish(self, request_id: str, answer: Answer) -> None:
         """Write the answer to a request, and remove old answers."""
         self._write(request_id + _DONE, answer.to_json())
         for old in self._ids(_DONE)[:-_MOST_ANSWERS]:
-            for suffix in (_REQUEST, _CANCEL, _DONE):  # the answer last: without it, it is pending
+            # the answer last: without it, the request is pending
+            for suffix in (_REQUEST, _CANCEL, _READY, _ALTERED, _DONE):
                 (self.path / (old + suffix)).unlink(missing_ok=True)
 
     def _ids(self, suffix: str) -> list[str]:

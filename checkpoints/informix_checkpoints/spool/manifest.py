@@ -140,10 +140,12 @@ class Manifest:
     def before_leaving(self, start: Position, captured: Collection[str]) -> Manifest:
         """Return the manifest up to where a captured table left the stream after `start`.
 
-        A checkpoint at `start` still has the table; changes captured without it are captured again.
+        A checkpoint at `start` still has the table; changes captured without it are captured again,
+        unless the table has joined again since.
         """
         for number, epoch in enumerate(self.epochs):
-            leaving = {name for name, state in epoch.tables.items() if state is None}
+            later = {name for each in self.epochs[number + 1 :] for name in each.tables}
+            leaving = {name for name, state in epoch.tables.items() if state is None} - later
             if epoch.position.chunk > start.chunk and leaving & set(captured):
                 chunk = epoch.position.chunk
                 segments = tuple(s for s in self.segments if s.position.chunk < chunk)

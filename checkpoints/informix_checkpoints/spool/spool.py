@@ -50,6 +50,7 @@ class Spool:
             there.
         previous_sources: ids of the same source in earlier versions.
         captured: the tables whose rows are delivered; stored rows with others are discarded. None: all.
+        altering: tables that leave the stream and return to it for an ALTER; stored rows remain.
         rows: accepted digests of the row format, the first for new rows; other stored rows are
             discarded.
         durable: whether the folder must survive a crash of the host (fsync).
@@ -71,6 +72,7 @@ class Spool:
         tables: Tables | None = None,
         previous_sources: Collection[str] = (),
         captured: Collection[str] | None = None,
+        altering: Collection[str] = (),
         left: Mapping[str, int] | None = None,
     ) -> None:
         self._folder = folder
@@ -84,7 +86,7 @@ class Spool:
             on_error.callback(self.close)
             known, gone = tables or {}, left or {}
             fresh = Manifest(stream, source, start, start, rows=rows[0], tables=known, left=gone)
-            recovered = self._recovered(fresh, rows, previous_sources, captured)
+            recovered = self._recovered(fresh, rows, previous_sources, captured, altering)
             self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
             self._remove_strangers()
@@ -305,6 +307,7 @@ class Spool:
         rows: Collection[str],
         previous_sources: Collection[str],
         captured: Collection[str] | None,
+        altering: Collection[str],
     ) -> Manifest:
         """Return the usable part of a previous writer's manifest, or a new one."""
         previous = load_manifest(self._folder)
@@ -321,10 +324,11 @@ class Spool:
         # A power failure may lose the name of the last segment but not the manifest.
         intact = takewhile(lambda segment: is_intact(self._folder, segment), previous.segments)
         manifest = previous.beginning(sum(1 for _ in intact)).before_leaving(
-            fresh.start, captured or ()
+            fresh.start, set(captured or ()) - set(altering)
         )
+        delivered = None if captured is None else {*captured, *altering}
         reaches = manifest.start.place <= fresh.start.place <= manifest.reached.place
-        if reaches and manifest.rows in rows and _has_no_others(manifest, fresh.start, captured):
+        if reaches and manifest.rows in rows and _has_no_others(manifest, fresh.start, delivered):
             return _with_later_restart(manifest, fresh.start)
         return replace(fresh, fence=previous.fence, next_number=previous.next_number)
 

@@ -1,4 +1,4 @@
-"""Requests to the running stream: read rows of tables again.
+"""Requests to the running stream: read rows of tables again, or let tables be altered.
 
 Rule: requests are files (`informix_checkpoints/requests.py`); what they change is in the states of the
 tables, in the manifest. So a request is begun once, continues after a restart, and is answered when the
@@ -6,14 +6,19 @@ states show that it is done.
 
     new request     the session ends; before the next one begins, the tables' states are changed
     all rows read   the request is answered; the session continues
+
+    alter           the session ends; the next one is without the tables, which have left the stream
+    ready           nothing captures them: `informix-cdc alter` can alter them
+    altered         they join the stream again, as new tables do, and their rows are read again
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from pathlib import Path
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import AccessRefused, BadOption
@@ -26,7 +31,8 @@ from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
-from informix_checkpoints.requests import RELOAD, REPAIR, RESYNC, Answer, Request, RequestFolder
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.requests import ALTER, RELOAD, REPAIR, RESYNC, Answer, Request, RequestFolder
 from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import SnapshotState, TableState
 
@@ -86,6 +92,7 @@ class Requests(Companion):
         return [each for each in folder.pending() if self._is_due(each, spool)]
 
     def _is_due(self, request: Request, spool: Spool) -> bool:
+        """Return whether the session must end for a request; answer it if it is done."""
         folder = RequestFolder(spool.folder)
         known = spool.manifest.present_tables
         problems = self._problems.get(request.id, {})
@@ -96,12 +103,15 @@ class Requests(Companion):
             running = [snapshot for snapshot in begun.values() if not snapshot.is_done]
             if not running:
                 rows = {name: snapshot.rows for name, snapshot in begun.items()}
-                self._finish(
-                    folder, request, Answer(spool.manifest.high_watermark.commit, rows, problems)
-                )
+                commit = spool.manifest.high_watermark.commit
+                self._finish(folder, request, Answer(commit, rows, problems))
             return any(map(_may_be_cancelled, running)) and folder.is_cancelled(request.id)
-        # The initial snapshot of a table is finished first.
-        return folder.is_cancelled(request.id) or not any(map(_is_initial, states.values()))
+        if request.kind == ALTER and folder.is_ready(request.id):
+            return folder.is_altered(request.id) and not set(request.tables) <= known.keys()
+        # Whatever is read of a table is finished first, with its present columns; for other requests
+        # only the initial snapshot is.
+        first = _is_read if request.kind == ALTER else _is_initial
+        return folder.is_cancelled(request.id) or not any(map(first, states.values()))
 
     def _finish(self, folder: RequestFolder, request: Request, answer: Answer) -> None:
         failpoint("requests.before_answer")
@@ -115,6 +125,71 @@ class Requests(Companion):
             tables=",".join(request.tables),
             problems="; ".join(f"{name}: {why}" for name, why in answer.problems.items()),
         )
+
+    # tables that leave and return for an ALTER
+
+    def altering(self, offset: StreamOffset) -> dict[str, Request]:
+        """Return the tables that leave the stream and return to it, with the request of each.
+
+        Args:
+            offset: of the stream, whose spool may not have been opened yet.
+        """
+        if not (self._options.spool_path and offset.is_started):
+            return {}
+        alters = [each for each in self._folder(offset).pending() if each.kind == ALTER]
+        return {name: request for request in alters for name in request.tables}
+
+    def _folder(self, offset: StreamOffset) -> RequestFolder:
+        spool = self._state.spool
+        return RequestFolder(spool.folder if spool else Path(self._options.spool_path) / offset.stream)
+
+    def released(self, offset: StreamOffset, *, is_free: bool) -> set[str]:
+        """Return the tables that must not be captured now.
+
+        Args:
+            offset: of the stream.
+            is_free: whether tables may leave: no planned batch comes first.
+        """
+        spool, found = self._state.spool, set[str]()
+        for name, request in self.altering(offset).items():
+            folder = self._folder(offset)
+            if folder.is_ready(request.id):
+                found |= set() if folder.is_altered(request.id) else {name}
+            elif spool is not None and is_free and not folder.is_cancelled(request.id):
+                found |= {name} if self._may_leave(request, spool) else set()
+        return found
+
+    def _may_leave(self, request: Request, spool: Spool) -> bool:
+        """Return whether tables may leave the stream; refuse a request that cannot be followed."""
+        known, why = spool.manifest.present_tables, ""
+        if unknown := sorted(set(request.tables) - known.keys()):
+            why = f"the stream does not capture {', '.join(unknown)}."
+        elif not self._options.row_form().has_fixed_schema:
+            why = "with this shape the columns of the stream cannot change while the query runs."
+        elif not self._options.table_events:
+            why = "the stream delivers no events of tables. Set option tableEvents=true."
+        if why:
+            problems = dict.fromkeys(request.tables, why)
+            self._finish(RequestFolder(spool.folder), request, Answer(problems=problems))
+        return not why and not any(_is_read(known[name].snapshot) for name in request.tables)
+
+    def record_captured(self, names: Collection[str], offset: StreamOffset) -> None:
+        """Record that a session of these tables has begun: others may be altered."""
+        if (spool := self._state.spool) is None:
+            return
+        folder = RequestFolder(spool.folder)
+        for request in {each.id: each for each in self.altering(offset).values()}.values():
+            is_left = not set(request.tables) & {*names, *spool.manifest.present_tables}
+            if is_left and not folder.is_ready(request.id):
+                failpoint("requests.before_ready")
+                folder.mark_ready(request.id)
+
+    def returning(self, offset: StreamOffset) -> dict[str, TableState]:
+        """Return the tables that join the stream again, as tables whose rows are to be read."""
+        return {
+            name: TableState("", snapshot=SnapshotState(purpose=RESYNC, request=request.id))
+            for name, request in self.altering(offset).items()
+        }
 
     # between two sessions
 
@@ -133,7 +208,7 @@ class Requests(Companion):
             for request in due:
                 if folder.is_cancelled(request.id):
                     self._cancel(request, spool)
-                else:
+                elif request.kind != ALTER:  # tables to alter are not in `options`
                     self._begin(request, spool, options, source, catalog)
 
     def _cancel(self, request: Request, spool: Spool) -> None:
@@ -232,6 +307,10 @@ class Requests(Companion):
                 after = connection.last_before(ChunkQuery(planned.table, planned.key), request.low)
         limit = () if request.high is None else (request.high,)
         return replace(snapshot, after=after, limit=limit)
+
+
+def _is_read(snapshot: SnapshotState | None) -> bool:
+    return snapshot is not None and not snapshot.is_done
 
 
 def _is_initial(snapshot: SnapshotState | None) -> bool:

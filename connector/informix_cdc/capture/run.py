@@ -19,7 +19,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from informix_capture_client.catalog import Table
-from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
+from informix_capture_client.errors import (
+    NEW_STREAM,
+    BadOption,
+    ConnectionLost,
+    DataLoss,
+    InformixCdcError,
+)
 from informix_capture_client.log_events import (
     ALTERED_ROWS_KEPT,
     SESSION_ABANDONED,
@@ -204,7 +210,7 @@ class CaptureRun:
             self.state.spool,
             receipt,
             altered,
-            self._recovery.tables,
+            {**self._recovery.tables, **self._requests.returning(self.offset)},
             self._is_free,
             self.clock,
         )
@@ -222,6 +228,7 @@ class CaptureRun:
         """Return the options with all tables listed by name, and the server's facts about them."""
         with open_catalog(self.options) as catalog:
             options = self._discovery.named(catalog, may_change=self._is_free())
+            options = self._without_released(options)
             source = describe_tables(options, catalog)
             sample = offer_sample(catalog, self.state.restart_bound)
             end = self.state.end_of_log
@@ -234,6 +241,16 @@ class CaptureRun:
             if self.options.metrics_port:  # each time, because the server may have been upgraded
                 self.state.server_version = server_version_text(catalog)
         return options, source
+
+    def _without_released(self, options: SourceOptions) -> SourceOptions:
+        """Return the options without tables that are being altered.
+
+        Raises:
+            BadOption: Spark repeats a batch with rows of such a table, and the spool has lost them.
+        """
+        released = self._requests.released(self.offset, is_free=self._is_free())
+        names = [name for name in options.table_names() if str(name).partition(":")[2] not in released]
+        return options.of_tables(names) if released else options
 
     def _run_session(self, plan: SessionPlan) -> bool:
         """Begin a session and capture over it; return False if it failed after being told to stop."""
@@ -398,7 +415,8 @@ class CaptureRun:
         self.offset = in_this_version(self.offset, source)
         if self.offset.source != source.source:
             raise other_source(self.offset.source, source.source)
-        require_may_leave(self.offset, source, self.planned)
+        altering = self._requests.altering(self.offset)
+        require_may_leave(self.offset, [*source.names, *altering], self.planned)
         if self.options.spool_path:
             require_form_of_chunks(
                 Path(self.options.spool_path) / self.offset.stream,
@@ -408,6 +426,12 @@ class CaptureRun:
             )
         spool = self._open_spool(source, self.offset)
         require_chunks(spool, self.planned)
+        if not self._is_free() and (lost := altering.keys() & (self.offset.tables or {}).keys()):
+            raise BadOption(
+                f"Spark repeats a batch that may have rows of {min(lost)}, which is being altered, and"
+                " the spool no longer has them.",
+                f"Start with a new checkpoint: {NEW_STREAM}.",
+            )
 
     def _begin_session(self, start: CaptureStart, source: SourceTables) -> Begun:
         """Begin a session; then remove tables from the stream that it no longer captures.
@@ -424,6 +448,7 @@ class CaptureRun:
             for name in leaving:
                 place = show(spool.manifest.high_watermark.commit)
                 TABLE_LEFT.log(logger, stream=spool.stream, table=name, left=place)
+        self._requests.record_captured(source.names, self.offset)
         return begun
 
     def _require_same_source(
@@ -473,6 +498,7 @@ class CaptureRun:
             tables=offset.tables,
             previous_sources=[source.of_first(len(offset.tables or ()))],
             captured=source.names,
+            altering=self._requests.altering(offset).keys(),
             left=offset.left,
         )
         STREAM_BEGUN.log(

@@ -90,7 +90,7 @@ def plan_session(
         spool: of the stream; None before it has begun.
         receipt: the receipt of option schemaChange.
         altered: altered tables of the stream, with their new state.
-        left: states of tables where a stream lost data.
+        left: states of tables where a stream lost data, and of tables that return to it.
         is_free: whether no planned batch comes first.
         clock: a monotonic clock.
 
@@ -103,8 +103,10 @@ def plan_session(
     if spool is None:
         planned = look_up_snapshots(options, source, at_first if left else {})
         return SessionPlan(options, source, with_keys(at_first, planned), planned, Absent(), receipt)
-    planned = look_up_snapshots(options, source, {**spool.manifest.present_tables, **altered})
-    states = with_keys(states_at_first(options, source), planned)
+    back = {name: state for name, state in left.items() if name in source.names}
+    known = {**back, **spool.manifest.present_tables, **altered}
+    planned = look_up_snapshots(options, source, known)
+    states = with_keys(at_first, planned)
     late = {name: state for name, state in states.items() if name not in spool.manifest.present_tables}
     absent = plan_joining(
         options, source, spool, late, with_keys(altered, planned), receipt, is_free, clock

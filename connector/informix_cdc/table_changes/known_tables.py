@@ -35,13 +35,18 @@ def in_this_version(offset: StreamOffset, source: SourceTables) -> StreamOffset:
     raise other_source(offset.source, source.of_first(len(source.tables)))
 
 
-def require_may_leave(offset: StreamOffset, source: SourceTables, planned: Position | None) -> None:
+def require_may_leave(offset: StreamOffset, names: Collection[str], planned: Position | None) -> None:
     """Refuse to remove a table that the stream still needs.
+
+    Args:
+        offset: of the stream.
+        names: the tables that remain.
+        planned: end of a planned batch that Spark requests again.
 
     Raises:
         BadOption: a planned batch has rows of it, or its snapshot is not finished.
     """
-    left = sorted((offset.tables or {}).keys() - set(source.names))
+    left = sorted((offset.tables or {}).keys() - set(names))
     if left and planned is not None and planned.place > offset.position.place:
         raise BadOption(
             f"Spark repeats a batch that was planned with table {left[0]}, which is no longer in"

@@ -1,0 +1,152 @@
+"""A table leaves the stream, is altered, and returns, while the query runs and the others continue."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connector.capture.test_resync_after_a_loss import (
+    KEYS,
+    LINES,
+    OTHER,
+    PAIRS,
+    change,
+    deliver,
+    filled,
+    in_copies,
+    in_tables,
+    marked,
+    of_stream,
+)
+from harness.capture.copies import Copies
+from harness.capture.driving import LIMIT, Offset, meanwhile, reader, rows_of
+from harness.capture.snapshots import serving_tables
+from harness.runs.patience import patiently
+from harness.servers.in_process import InProcessConnection
+from harness.servers.stores import DATABASE
+from informix_cdc.spark.reader import InformixStreamReader
+from informix_checkpoints.requests import ALTER, Request, RequestFolder
+from informix_emulator import EmulatedServer
+
+pytestmark = pytest.mark.slow
+
+TABLE = "informix.lines"
+ADD = f"ALTER TABLE {TABLE} ADD (size INTEGER)"
+
+
+@pytest.fixture
+def served() -> Iterator[Any]:
+    with serving_tables(LINES, PAIRS, OTHER) as served:
+        filled(served[0])
+        yield served
+
+
+def altered(server: EmulatedServer, writer: InProcessConnection, statement: str) -> None:
+    """Do by hand what `informix-cdc alter` does once the table has left the stream."""
+    server.set_full_row_logging(f"{DATABASE}:{TABLE}", False)
+    writer.rows(statement)
+    server.finish_alter(f"{DATABASE}:{TABLE}")
+
+
+def step(made: InformixStreamReader, start: Offset, copies: Copies) -> Offset:
+    end = made.latestOffset(start, LIMIT)
+    if end != start:
+        copies.apply(rows_of(made, start, end))
+    return end
+
+
+def until(
+    made: InformixStreamReader, start: Offset, copies: Copies, is_true: Callable[[], bool]
+) -> Offset:
+    deadline = time.monotonic() + patiently(60)
+    while not is_true():
+        assert time.monotonic() < deadline
+        start = step(made, start, copies)
+    return start
+
+
+def submitted(folder: Path, start: Offset) -> tuple[RequestFolder, Request]:
+    request = Request(kind=ALTER, tables=(TABLE,), statement=ADD)
+    requests = RequestFolder(folder / start["stream"])
+    requests.submit(request)
+    return requests, request
+
+
+RESTARTS = {
+    "none": (),
+    "before the ALTER": ("ready",),
+    "behind the ALTER": ("altered",),
+    "everywhere": ("ready", "altered", "joined"),
+}
+
+
+@pytest.mark.parametrize("restarts", RESTARTS)
+def test_an_altered_table_equals_informix_and_the_others_continue(
+    restarts: str, served: Any, tmp_path: Path
+) -> None:
+    """Writers of all tables go on: also of the table, while its row logging is off."""
+    server, listening, writer = served
+    draw, copies, sharing = random.Random(0), Copies(KEYS), threading.Lock()
+
+    def write() -> None:
+        with sharing:
+            change(writer, draw)
+
+    def alter() -> None:
+        assert TABLE not in _known(made)
+        with sharing:
+            altered(server, writer, ADD)
+
+    with reader(listening.port, **of_stream(tmp_path)) as made:
+        start = deliver(made, made.initialOffset(), copies)
+    requests, request = submitted(tmp_path, start)
+    steps: list[tuple[str, Callable[[], bool], Callable[[], None]]] = [
+        ("ready", lambda: requests.is_ready(request.id), alter),
+        ("altered", lambda: True, lambda: requests.mark_altered(request.id)),
+        ("joined", lambda: TABLE in _known(made), lambda: None),
+        ("", lambda: requests.answer(request.id) is not None, lambda: None),
+    ]
+    with meanwhile(write, 0.01), contextlib.ExitStack() as readers:
+        made = readers.enter_context(reader(listening.port, **of_stream(tmp_path)))
+        for name, is_there, then in steps:
+            start = until(made, start, copies, is_there)
+            if name in RESTARTS[restarts]:
+                readers.close()
+                made = readers.enter_context(reader(listening.port, **of_stream(tmp_path)))
+                for _ in range(3):
+                    start = step(made, start, copies)
+            then()
+    upto = marked(server)
+    with reader(listening.port, **of_stream(tmp_path)) as made:
+        deliver(made, start, copies, upto)
+    answer = requests.answer(request.id)
+    assert answer is not None
+    assert answer.problems == {}
+    assert {row.pop("size") for row in copies.rows[TABLE].values()} == {None}
+    assert in_copies(copies) == in_tables(writer)
+
+
+def _known(made: InformixStreamReader) -> dict[str, object]:
+    spool = made._state.spool if made._state else None
+    return dict(spool.manifest.present_tables) if spool else {}
+
+
+def test_a_table_that_the_stream_does_not_have_is_refused(served: Any, tmp_path: Path) -> None:
+    _, listening, _ = served
+    copies = Copies(KEYS)
+    with reader(listening.port, **of_stream(tmp_path)) as made:
+        start = deliver(made, made.initialOffset(), copies)
+        request = Request(kind=ALTER, tables=("informix.nothing",))
+        requests = RequestFolder(tmp_path / start["stream"])
+        requests.submit(request)
+        until(made, start, copies, lambda: requests.answer(request.id) is not None)
+    answer = requests.answer(request.id)
+    assert answer is not None
+    assert "does not capture informix.nothing" in answer.problems["informix.nothing"]
