@@ -5,7 +5,7 @@ Rule: only this package knows the order of the CDC calls.
 
 from __future__ import annotations
 
-from informix_capture_client.session.error_codes import finish_alter
+from informix_capture_client.session.error_codes import PENDING_ALTER, finish_alter
 from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
 from informix_capture_client.session.read_ahead import ReadAhead
 from informix_capture_client.session.session import (
@@ -17,6 +17,7 @@ from informix_capture_client.session.session import (
 )
 
 __all__ = [
+    "PENDING_ALTER",
     "CaptureSession",
     "CapturedTable",
     "OpenSession",

@@ -191,6 +191,52 @@ def release(
         )
 
 
+@main.command(epilog=PASSWORD_HINT, short_help="Alter a captured table while its query runs.")
+@source_options(CONNECTION, ["database"], also=["restartBound"])
+@click.argument("statement", metavar="STATEMENT")
+@click.option(
+    "--checkpoint",
+    required=True,
+    metavar="PLACE",
+    help="checkpointLocation of the query that captures the table.",
+)
+@click.option(
+    "--spool",
+    default="",
+    metavar="FOLDER",
+    help="The query's option spoolPath. Default: spool in the checkpoint, as in a mirror.",
+)
+@click.option("--dry-run", is_flag=True, help="Check everything and print the steps; change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until the rows have been read again.")
+def alter(
+    statement: str,
+    checkpoint: str,
+    spool: str,
+    dry_run: bool,
+    yes: bool,
+    no_wait: bool,
+    **given: str | None,
+) -> None:
+    """Run STATEMENT, an ALTER TABLE or RENAME COLUMN of a captured table, while its query runs.
+
+    The table leaves the stream, is altered, returns, and its rows are read again; the other tables
+    continue. If alter is interrupted, run it again: it continues where it was.
+    """
+    from informix_cdc.commands import alter as alter_command
+    from informix_cdc.commands.running_streams import RunningStream
+
+    with one_line_errors():
+        alter_command.alter(
+            _options_of(("informix.x",), given),
+            statement,
+            RunningStream.of(checkpoint, spool),
+            is_dry=dry_run,
+            is_sure=yes,
+            waits=not no_wait,
+        )
+
+
 @main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging on again after an ALTER.")
 @source_options(CONNECTION, _ALTERED_TABLES, _LARGE_OBJECTS, also=["restartBound"])
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")

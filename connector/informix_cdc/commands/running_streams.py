@@ -1,0 +1,131 @@
+"""Find the stream of a checkpoint, and send requests to the query that runs it.
+
+Rule: nothing here connects to a server; requests and answers are files in the stream's folder.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
+from informix_checkpoints.offsets import StreamOffset, read_checkpoint
+from informix_checkpoints.requests import Answer, RequestFolder
+from informix_checkpoints.spool import WriterLock, load_manifest
+from informix_checkpoints.table_states import Tables
+
+_POLL_SECONDS = 0.1
+_GRACE_SECONDS = 5.0  # within which a query that was just started or restarted opens its spool
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStream:
+    """The stream of a checkpoint.
+
+    Attributes:
+        checkpoint: Spark's checkpoint of the query.
+        spool_path: option spoolPath of the query.
+    """
+
+    checkpoint: str
+    spool_path: Path
+
+    @classmethod
+    def of(cls, checkpoint: str, spool_path: str = "") -> RunningStream:
+        """Return the stream of a checkpoint; the default of spoolPath is that of a mirror.
+
+        Raises:
+            BadOption: the checkpoint has no stream, or its folder is not there.
+            AccessRefused: the checkpoint cannot be read.
+        """
+        usual = f"{checkpoint.rstrip('/').removeprefix('file://')}/spool"
+        found = cls(checkpoint, Path(spool_path or usual))
+        if not found.folder.is_dir():
+            raise BadOption(
+                f"the stream has no folder {found.folder}.",
+                "Give the query's option spoolPath with --spool. A query without spoolPath cannot"
+                " receive requests.",
+            )
+        return found
+
+    @property
+    def offset(self) -> StreamOffset:
+        """The latest planned offset."""
+        sources = read_checkpoint(self.checkpoint).sources
+        if len(sources) != 1:
+            raise BadOption(
+                f"the query of {self.checkpoint} has {len(sources)} sources of informix-cdc.",
+                "Requests need a query with one.",
+            )
+        return sources[0].planned[1]
+
+    @property
+    def committed(self) -> int:
+        """The commit up to which Spark has committed its batches."""
+        (source,) = read_checkpoint(self.checkpoint).sources
+        return source.committed[1].position.commit if source.committed else 0
+
+    @property
+    def folder(self) -> Path:
+        """The stream's folder; another one after a data loss."""
+        return self.spool_path / self.offset.stream
+
+    @property
+    def requests(self) -> RequestFolder:
+        """The stream's requests."""
+        return RequestFolder(self.folder)
+
+    @property
+    def tables(self) -> Tables:
+        """The states of the stream's tables."""
+        manifest = load_manifest(self.folder)
+        return manifest.present_tables if manifest else {}
+
+    def is_running(self) -> bool:
+        """Return whether a query captures the stream."""
+        try:
+            WriterLock(self.folder, 0).release()
+        except AccessRefused:
+            return True
+        return False
+
+    def wait(
+        self,
+        is_true: Callable[[], bool],
+        what: str,
+        timeout_seconds: float,
+        show: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Wait until something is true.
+
+        Args:
+            is_true: whether it is.
+            what: it, for messages.
+            timeout_seconds: how long to wait.
+            show: shows progress.
+
+        Raises:
+            ServerRefused: it does not happen in time, or no query captures the stream.
+        """
+        begun = seen = time.monotonic()
+        while not is_true():
+            show()
+            if self.is_running():
+                seen = time.monotonic()
+            elif time.monotonic() - seen >= _GRACE_SECONDS and not is_true():
+                raise ServerRefused(
+                    f"the query of {self.checkpoint} does not run, so {what} does not happen.",
+                    "Start it, and run this command again: it continues where it was.",
+                )
+            if time.monotonic() - begun >= timeout_seconds:
+                raise ServerRefused(
+                    f"{what} did not happen within {timeout_seconds:g} s.",
+                    "Look at the query's log, and run this command again: it continues where it was.",
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def answer(self, request_id: str) -> Answer | None:
+        """Return the answer to a request; None if there is none yet."""
+        return self.requests.answer(request_id)
