@@ -50,6 +50,7 @@ class RangeKind(IntEnum):
     REPAIR_START = 152  # of rows to compare with a copy, and to replace it
     RANGE_SKIP = 153
     RANGE_END = 154
+    RESYNC_BEGIN = 155  # before the first chunk: a copy that is behind can follow from here on
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ class ChunkRows:
         commit: the version that the rows get.
         first_ordinal: the index of the first row among all rows with that version.
         read_at: the server's time after the read, in seconds since 1970.
-        kind: INSERT; TRUNCATE for the single row that begins a snapshot, whose columns are NULL; or
-            the kind of each row, if there are `RangeKind` rows among them.
+        kind: INSERT; TRUNCATE or RESYNC_BEGIN for the single row that begins a snapshot, whose columns
+            are NULL; or the kind of each row, if there are `RangeKind` rows among them.
     """
 
     number: int
@@ -71,7 +72,7 @@ class ChunkRows:
     commit: int
     first_ordinal: int
     read_at: int
-    kind: RecordKind | Integers = RecordKind.INSERT
+    kind: int | Integers = RecordKind.INSERT
 
 
 @dataclass(frozen=True, slots=True, eq=False)

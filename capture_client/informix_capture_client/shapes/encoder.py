@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.records import TableSchema
+from informix_capture_client.records import RecordKind, TableSchema
 from informix_capture_client.shapes.announced_tables import AnnouncedTables
 from informix_capture_client.shapes.change_columns import ChunkRows
 from informix_capture_client.shapes.encoding_steps import JoinedTables, LeftOut
@@ -102,8 +102,10 @@ class ChangeEncoder(ABC):
         """
 
     @abstractmethod
-    def encode_beginning(self, number: int, commit: int, ordinal: int, read_at: int) -> EncodedRows:
-        """Return the row of kind truncate that begins a snapshot, so that a sink removes older rows.
+    def encode_beginning(
+        self, number: int, commit: int, ordinal: int, read_at: int, kind: int = RecordKind.TRUNCATE
+    ) -> EncodedRows:
+        """Return the row that begins a snapshot: of kind truncate, so that a sink removes older rows.
 
         The snapshot delivers all existing rows; rows that a sink has from an earlier stream may be
         obsolete.

@@ -70,7 +70,9 @@ class RawEncoder(ChangeEncoder):
         """Reject snapshot rows."""
         _refuse_snapshot()
 
-    def encode_beginning(self, _number: int, _commit: int, _ordinal: int, _read_at: int) -> NoReturn:
+    def encode_beginning(
+        self, _number: int, _commit: int, _ordinal: int, _read_at: int, _kind: int = 0
+    ) -> NoReturn:
         """Reject the row that begins a snapshot."""
         _refuse_snapshot()
 

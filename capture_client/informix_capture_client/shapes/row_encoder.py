@@ -138,9 +138,9 @@ class RowEncoder(ChangeEncoder):
         batches = map(self._shape.encode, self._contents.parts(rows_of_chunk(chunk)))
         return EncodedRows(self._shape.stored_schema, batches)
 
-    def encode_beginning(self, number: int, commit: int, ordinal: int, read_at: int) -> EncodedRows:
-        """Return a TRUNCATE of a table, as a row of a snapshot."""
+    def encode_beginning(
+        self, number: int, commit: int, ordinal: int, read_at: int, kind: int = RecordKind.TRUNCATE
+    ) -> EncodedRows:
+        """Return a row of a snapshot that is before its rows."""
         nothing = self._tables.row_of_nulls(number)
-        return self.encode_chunk(
-            ChunkRows(number, nothing, commit, ordinal, read_at, RecordKind.TRUNCATE)
-        )
+        return self.encode_chunk(ChunkRows(number, nothing, commit, ordinal, read_at, kind))

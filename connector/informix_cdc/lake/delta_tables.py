@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from informix_cdc.lake.intervals import Limits
 from informix_cdc.lake.merges import Merge
 
 if TYPE_CHECKING:
@@ -137,6 +138,29 @@ class DeltaTarget:
         """Return all rows."""
         found = pa.RecordBatchReader.from_stream(self.table().scan()).read_all()
         return found.cast(self.schema())
+
+    def rows_between(self, limits: Limits, open_column: str | None) -> pa.Table:
+        """Return the rows in a key interval, and maybe others."""
+        conditions = [f"{_quoted(open_column)} IS NULL"] if open_column else []
+        conditions += self._conditions(limits)
+        predicate = " AND ".join(conditions) or None
+        return pa.RecordBatchReader.from_stream(self.table().scan(predicate=predicate)).read_all()
+
+    def _conditions(self, limits: Limits) -> Iterator[str]:
+        """Yield conditions on the first key column; a row of kind truncate has NULL there."""
+        name, kind = limits.key[0], self.schema().field(limits.key[0]).type
+        column = _quoted(name)
+        is_text = pa.types.is_string(kind)
+        parts = []
+        if limits.low:
+            low = limits.low[0]
+            parts.append(f"{column} >= {_literal_of(low.rstrip(' ') if is_text else low, kind)}")
+        if limits.high:
+            high = limits.high[0]
+            sign, value = ("<", high.rstrip(" ") + "!") if is_text else ("<=", high)
+            parts.append(f"{column} {sign} {_literal_of(value, kind)}")
+        if parts:
+            yield f"({' AND '.join(parts)} OR {column} IS NULL)"
 
     # the table's columns
 
@@ -261,6 +285,20 @@ def _in(schema: pa.Schema, rows: pa.Table) -> pa.Table:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _literal_of(value: object, kind: pa.DataType) -> str:
+    """Return a literal of DataFusion for a value of a key column."""
+    if pa.types.is_integer(kind):
+        return str(value)
+    text = "'" + str(value).replace("'", "''") + "'"
+    if pa.types.is_string(kind):
+        return text
+    if pa.types.is_decimal(kind):
+        return f"arrow_cast({text}, 'Decimal128({kind.precision}, {kind.scale})')"
+    if pa.types.is_timestamp(kind):
+        return f"arrow_cast({text}, 'Timestamp(Microsecond, None)')"
+    return f"arrow_cast({text}, '{'Boolean' if pa.types.is_boolean(kind) else 'Date32'}')"
 
 
 def _literal(value: int | datetime) -> str:

@@ -7,13 +7,14 @@ stops this table with a reason, and no other one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from informix_cdc.lake.intervals import BEGIN, Compared, Limits, compare
 from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_states
 from informix_cdc.lake.settings import CHANGES, CURRENT, FAIL, HISTORY, SOFT
 from informix_cdc.lake.table_changes import (
@@ -23,9 +24,11 @@ from informix_cdc.lake.table_changes import (
     GONE,
     INSTANT,
     IS_STATE,
+    TO,
     TableChanges,
     all_changes,
     final_images,
+    last_rows,
     states,
 )
 
@@ -70,6 +73,15 @@ class Target(Protocol):
 
     def rows(self) -> pa.Table:
         """Return all rows."""
+        ...
+
+    def rows_between(self, limits: Limits, open_column: str | None) -> pa.Table:
+        """Return the rows in a key interval, and maybe others.
+
+        Args:
+            limits: of the interval.
+            open_column: a column that is NULL in the rows that are wanted.
+        """
         ...
 
     def create(self, schema: pa.Schema, name: str, description: str) -> None:
@@ -148,6 +160,8 @@ class MirroredTable:
             TableStopped: the target cannot hold these rows exactly.
         """
         wanted, target = self.columns(changes), self.target
+        if not len(changes):
+            return
         if not target.is_there():
             target.create(wanted, self.name, f"{changes.definition.table} of Informix")
             target.has_snapshot_rows_only = True
@@ -155,10 +169,39 @@ class MirroredTable:
             return
         else:
             self._require_same_form(target.schema().names)
-        replaces = self._form == CURRENT and changes.last_truncate >= 0
-        if not replaces:
+        if not (self._form == CURRENT and (changes.last_truncate >= 0 or changes.replaces)):
             self._evolve(wanted, changes)
         _WAYS[self._form](self, changes, batch)
+
+    def compared(self, changes: TableChanges) -> Compared:
+        """Return ordinary changes in place of key intervals, and what differs in them.
+
+        Raises:
+            TableStopped: the target was created with another setting.
+        """
+        begins = bool(changes.is_kind(BEGIN).any())
+        if self.target.is_there():
+            self._require_same_form(self.target.schema().names)
+            if begins and self._form == CURRENT and not self._fits(changes):
+                changes = replace(changes, replaces=True)
+        if begins:
+            changes = replace(changes, begins_pass=True)
+        return compare(changes, changes.definition.key, self._rows_of_table)
+
+    def _fits(self, changes: TableChanges) -> bool:
+        """Return whether the target's columns can become those of the table."""
+        try:
+            self._evolvable(self.columns(changes), changes)
+        except TableStopped:
+            return False
+        return True
+
+    def _rows_of_table(self, limits: Limits) -> pa.Table:
+        """Return the rows of the target that the table had, in an interval and maybe beyond it."""
+        if not self.target.is_there():
+            return pa.table({name: pa.array([], pa.string()) for name in limits.key})
+        rows = self.target.rows_between(limits, _OPEN.get(self._form))
+        return rows if self._form != CHANGES else last_rows(rows, limits.key)
 
     def _require_same_form(self, names: Sequence[str]) -> None:
         """Refuse a target that was created for another value of keep or deletes."""
@@ -173,6 +216,21 @@ class MirroredTable:
 
     def _evolve(self, wanted: pa.Schema, changes: TableChanges) -> None:
         """Add and widen columns, so that the target can hold the rows."""
+        added, changed = self._evolvable(wanted, changes)
+        names = self.target.schema().names
+        if changed:
+            self.target.widen(pa.schema([*(wanted.field(name) for name in names), *added]))
+        elif added:
+            self.target.add_columns(added)
+
+    def _evolvable(
+        self, wanted: pa.Schema, changes: TableChanges
+    ) -> tuple[list[pa.Field], list[pa.Field]]:
+        """Return the columns to add, and those to widen.
+
+        Raises:
+            TableStopped: others have changed.
+        """
         found = self.target.schema()
         added = [each for each in wanted if each.name not in found.names]
         changed = [
@@ -182,7 +240,8 @@ class MirroredTable:
         ]
         lost = [name for name in found.names if name not in wanted.names]
         narrowed = [e for e in changed if not _is_wider(found.field(e.name).type, e.type)]
-        if changes.begins_snapshot and all(found.field(name).nullable for name in lost):
+        begins = changes.begins_snapshot or (changes.begins_pass and self._form != CURRENT)
+        if begins and all(found.field(name).nullable for name in lost):
             lost = []  # existing rows keep their values; new rows have NULL
         if lost or narrowed or (self.schema_change == FAIL and (added or changed)):
             what = [
@@ -192,14 +251,11 @@ class MirroredTable:
                 *(f"column {e.name} was widened to {e.type}" for e in changed if e not in narrowed),
             ]
             raise TableStopped(f"its columns have changed: {'; '.join(what)}.", RELOAD)
-        if changed:
-            self.target.widen(pa.schema([*(wanted.field(name) for name in found.names), *added]))
-        elif added:
-            self.target.add_columns(added)
+        return added, changed
 
     def _current(self, changes: TableChanges, batch: int) -> None:
         target, images = self.target, final_images(changes, changes.definition.key)
-        if changes.last_truncate >= 0:
+        if changes.last_truncate >= 0 or changes.replaces:
             rows = _there(images)
             if len(rows) or not target.is_empty() or target.schema() != self.columns(changes):
                 target.replace(rows, batch, self.columns(changes))
@@ -243,6 +299,7 @@ class MirroredTable:
         return is_empty or target.has_snapshot_rows_only
 
 
+_OPEN = {SOFT: DELETED_AT, HISTORY: TO}  # columns that are NULL in rows that the table has
 _WAYS: dict[str, Callable[[MirroredTable, TableChanges, int], None]] = {
     CURRENT: MirroredTable._current,
     SOFT: MirroredTable._soft,

@@ -22,8 +22,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ from informix_cdc.lake.control_tables import (
     ControlTables,
     TableRecord,
 )
+from informix_cdc.lake.intervals import Compared, begins_pass, from_pass
 from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
@@ -47,6 +49,7 @@ from informix_cdc.lake.table_changes import TableChanges
 from informix_cdc.lake.target_tables import TargetTable
 from informix_cdc.monitoring import MirrorMetrics
 from informix_checkpoints.offsets import StreamOffset, planned_offset, query_id
+from informix_checkpoints.requests import REPAIR, VERIFY
 from informix_checkpoints.table_states import SnapshotState
 
 if TYPE_CHECKING:
@@ -67,6 +70,7 @@ class MirroredBatch:
         commit: sequence number of the commit that all targets have reached.
         stopped: tables that are no longer mirrored, with reasons.
         snapshots: snapshot states by table.
+        verified: number of differences by table, for verifications that have ended in this batch.
     """
 
     number: int
@@ -76,11 +80,12 @@ class MirroredBatch:
     seconds: float
     stopped: Mapping[str, str]
     snapshots: Mapping[str, SnapshotState]
+    verified: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def loading(self) -> tuple[str, ...]:
         """The tables whose snapshot is not done."""
-        return tuple(name for name, snapshot in self.snapshots.items() if not snapshot.is_done)
+        return tuple(name for name, snapshot in self.snapshots.items() if _is_loading(snapshot))
 
 
 @dataclass(slots=True)
@@ -89,6 +94,22 @@ class _Share:
 
     streams: list[pa.Buffer] = field(default_factory=list)
     changes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The part of a batch for one table.
+
+    Attributes:
+        record: the table's new record.
+        last: its last commit with the time.
+        mirrored, compared: the table, and its changes; None if nothing is to be written.
+    """
+
+    record: TableRecord
+    last: tuple[int, datetime]
+    mirrored: MirroredTable | None = None
+    compared: Compared | None = None
 
 
 class Mirror:
@@ -139,28 +160,31 @@ class Mirror:
             for name, state in (end.tables or {}).items()
             if state.snapshot is not None
         }
-        jobs = [
-            self._pool.submit(self._apply, table, share, batch, snapshots.get(table))
+        prepared = self._done(
+            partial(self._prepare, table, share, snapshots.get(table))
             for table, share in shares.items()
-        ]
-        wait(jobs)  # also if one fails: none may be running when the batch is repeated
-        done = [job.result() for job in jobs]
-        records = [record for record, _ in done]
-        _, committed_at = max((last for _, last in done), default=(0, None))
+        )
+        differences = {work.record: work.compared for work in prepared if work.compared}
+        failpoint("mirror.before_differences")
+        self._control.write_differences(batch, differences, snapshots)
+        done = self._done(partial(self._write, work, batch) for work in prepared)
+        records = [work.record for work in done]
+        _, committed_at = max((work.last for work in done), default=(0, None))
         failpoint("mirror.before_control")
         changed = [each for each in records if self._known.get(each.table) != each]
         changed += self._tables_that_left(end)
-        loading = [name for name, snapshot in snapshots.items() if not snapshot.is_done]
+        loading = [name for name, snapshot in snapshots.items() if _is_loading(snapshot)]
         versions = {
             each.target: self._tables[each.table].target.version()
             for each in records
-            if each.status == MIRRORED
+            if each.status == MIRRORED and self._tables[each.table].target.is_there()
         }
         commit = end.position.commit
         self._committed_at = committed_at or self._committed_at
         is_news = set(loading) != self._loading
         record = BatchRecord(batch, commit, self._committed_at, loading, versions)
         self._control.write(record, changed, is_news=is_news)
+        verified = self._control.write_verified(record, _ended(prepared, snapshots))
         self._loading = set(loading)
         failpoint("mirror.after_control")
         self._known |= {each.table: each for each in changed}
@@ -173,8 +197,14 @@ class Mirror:
                 time.monotonic() - begun,
                 {name: e.reason for name, e in self._known.items() if e.status == STOPPED},
                 snapshots,
+                verified,
             )
         )
+
+    def _done(self, jobs: Iterable[Callable[[], _Work]]) -> list[_Work]:
+        running = [self._pool.submit(job) for job in jobs]
+        wait(running)  # also if one fails: none may be running when the batch is repeated
+        return [each.result() for each in running]
 
     def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
         """Return the tables that have left the stream since the previous batch."""
@@ -188,14 +218,8 @@ class Mirror:
         """Stop the threads."""
         self._pool.shutdown()
 
-    def _apply(
-        self, table: str, share: _Share, batch: int, snapshot: SnapshotState | None
-    ) -> tuple[TableRecord, tuple[int, datetime]]:
-        """Apply the part of a table to its target.
-
-        Returns:
-            the table's new record; the last commit with its time.
-        """
+    def _prepare(self, table: str, share: _Share, snapshot: SnapshotState | None) -> _Work:
+        """Return the part of a table as it will be applied to its target."""
         changes = TableChanges.of(share.streams)
         name, special = self._settings.name_of(table), self._settings.of_table(table)
         record = TableRecord.of(changes.definition, changes.rows.schema, name, str(special.keep))
@@ -204,23 +228,30 @@ class Mirror:
         if known is not None and known.status != MIRRORED:
             if changes.begins_snapshot:
                 changes = changes.from_snapshot()
+            elif begins_pass(changes):
+                changes = from_pass(changes)
             elif known.status == STOPPED or _is_to_be_read(snapshot):
-                return (
-                    known,
-                    last,
-                )  # its rows are read later, with everything that is skipped until then
+                # its rows are read later, with everything that is skipped until then
+                return _Work(known, last)
         try:
             self._require_whole(record, known, changes, snapshot)
             mirrored = self._mirrored(table, record, changes)
+            compared = mirrored.compared(changes)
+        except (TableStopped, UnsupportedColumn) as stop:
+            return _Work(_stopped(record, stop), last)
+        return _Work(record, last, mirrored, compared)
+
+    def _write(self, work: _Work, batch: int) -> _Work:
+        """Apply the part of a table to its target."""
+        if work.mirrored is None or work.compared is None:
+            return work
+        try:
             failpoint("mirror.before_table")
-            mirrored.apply(changes, batch)
+            work.mirrored.apply(work.compared.changes, batch)
             failpoint("mirror.after_table")
         except (TableStopped, UnsupportedColumn) as stop:
-            reason = getattr(stop, "reason", None) or getattr(stop, "message", str(stop))
-            MIRROR_TABLE_STOPPED.log(logger, table=table, target=name, reason=reason)
-            stopped = {"status": STOPPED, "reason": f"{reason} {stop.remedy}"}
-            return TableRecord(**{**_facts(record), **stopped}), last
-        return record, last
+            return replace(work, record=_stopped(work.record, stop))
+        return work
 
     def _mirrored(self, table: str, record: TableRecord, changes: TableChanges) -> MirroredTable:
         """Return the table with its target, if it can be mirrored.
@@ -264,7 +295,7 @@ class Mirror:
             TableStopped: the table was mirrored before, into another target or into one that no longer
                 exists.
         """
-        if changes.begins_snapshot:
+        if changes.begins_snapshot or begins_pass(changes):
             return
         if known is None:
             why = "is new here, and its rows were read before" if _is_begun(snapshot) else ""
@@ -285,8 +316,28 @@ def _is_to_be_read(snapshot: SnapshotState | None) -> bool:
     return snapshot is not None and not _is_begun(snapshot)
 
 
+def _ended(
+    prepared: Iterable[_Work], snapshots: Mapping[str, SnapshotState]
+) -> dict[str, SnapshotState]:
+    """Return the tables whose verification ends in a batch: its last interval is there."""
+    verified = (work.record.table for work in prepared if work.compared and work.compared.is_verified)
+    return {name: snapshots[name] for name in verified if snapshots[name].is_done}
+
+
+def _is_loading(snapshot: SnapshotState) -> bool:
+    """Return whether a target may not equal its table, because rows are being read."""
+    return not snapshot.is_done and snapshot.purpose not in (VERIFY, REPAIR)
+
+
 def _is_begun(snapshot: SnapshotState | None) -> bool:
     return snapshot is not None and bool(snapshot.is_done or snapshot.rows or snapshot.after)
+
+
+def _stopped(record: TableRecord, stop: TableStopped | UnsupportedColumn) -> TableRecord:
+    reason = getattr(stop, "reason", None) or getattr(stop, "message", str(stop))
+    MIRROR_TABLE_STOPPED.log(logger, table=record.table, target=record.target, reason=reason)
+    stopped = {"status": STOPPED, "reason": f"{reason} {stop.remedy}"}
+    return TableRecord(**{**_facts(record), **stopped})
 
 
 def _facts(record: TableRecord) -> dict[str, Any]:

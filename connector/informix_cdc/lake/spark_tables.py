@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from informix_cdc.lake.definitions import ICEBERG, quoted, type_in
+from informix_cdc.lake.intervals import Limits
 from informix_cdc.lake.merges import Merge
 
 if TYPE_CHECKING:
@@ -167,6 +168,24 @@ class IcebergTarget:
     def rows(self) -> pa.Table:
         """Return all rows."""
         return self.spark.session.table(self.name).toArrow()
+
+    def rows_between(self, limits: Limits, open_column: str | None) -> pa.Table:
+        """Return the rows in a key interval, and maybe others."""
+        from pyspark.sql import functions
+
+        frame, first = self.spark.session.table(self.name), limits.key[0]
+        column = frame[quoted(first)]
+        is_text = isinstance((*limits.low, *limits.high, 0)[0], str)
+        if open_column:
+            frame = frame.where(frame[open_column].isNull())
+        if limits.low:
+            low = limits.low[0].rstrip(" ") if is_text else limits.low[0]
+            frame = frame.where((column >= functions.lit(low)) | column.isNull())
+        if limits.high:
+            high = limits.high[0]
+            above = column < high.rstrip(" ") + "!" if is_text else column <= functions.lit(high)
+            frame = frame.where(above | column.isNull())
+        return frame.toArrow()
 
     def create(self, schema: pa.Schema, name: str, description: str) -> None:
         """Create the table if it does not exist."""

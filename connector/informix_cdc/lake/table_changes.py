@@ -63,12 +63,16 @@ class TableChanges:
         about: metadata of each change.
         rows: the row of each change, in lake types; NULL for a TRUNCATE.
         is_snapshot: whether all of them are snapshot rows or the beginning of a snapshot.
+        replaces: whether the target's columns do not fit, so that all its rows are replaced.
+        begins_pass: whether the table is read again from its first row from somewhere here on.
     """
 
     definition: TableDefinition
     about: pa.Table
     rows: pa.Table
     is_snapshot: bool
+    replaces: bool = False
+    begins_pass: bool = False
 
     @classmethod
     def of(cls, streams: Iterable[bytes | pa.Buffer]) -> TableChanges:
@@ -126,7 +130,10 @@ class TableChanges:
     def from_snapshot(self) -> TableChanges:
         """Return the changes from the beginning of the snapshot."""
         begins = self.is_kind(TRUNCATE) & np.asarray(self.about.column(SNAPSHOT).to_numpy())
-        first = int(np.flatnonzero(begins)[-1])
+        return self.part(int(np.flatnonzero(begins)[-1]))
+
+    def part(self, first: int) -> TableChanges:
+        """Return the changes from an index on."""
         about = self.about.slice(first)
         is_snapshot = bool(pc.all(about.column(SNAPSHOT)).as_py())
         return replace(self, about=about, rows=self.rows.slice(first), is_snapshot=is_snapshot)
@@ -173,7 +180,7 @@ def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     """
     truncates = np.flatnonzero(changes.is_kind(TRUNCATE))
     places = _net_changes(changes, key, truncates)
-    group = _numbers_of([changes.rows.column(name).take(pa.array(places)) for name in key])
+    group = numbers_of([changes.rows.column(name).take(pa.array(places)) for name in key])
     order = np.lexsort((places, group))
     places, group = places[order], group[order]
     # A state ends with the next change of its key, or with a TRUNCATE before that; -1: it does not end.
@@ -212,7 +219,7 @@ def _net_changes(changes: TableChanges, key: Sequence[str], truncates: np.ndarra
     settled = np.setdiff1d(last[~is_doubtful], truncates)
     if not is_doubtful.any():
         return settled
-    numbers = _numbers_of(columns)
+    numbers = numbers_of(columns)
     doubtful = np.flatnonzero(np.isin(numbers, numbers[last[is_doubtful]]))
     # Contents of large objects are not compared: images before a change have none.
     compared = [f.name for f in changes.rows.schema if not pa.types.is_struct(f.type)]
@@ -253,7 +260,7 @@ def _groups(columns: Sequence[pa.ChunkedArray], gone: np.ndarray | None = None) 
     return found.select(["at_max", "at_count", "gone_sum"]).rename_columns(["last", "count", "gone"])
 
 
-def _numbers_of(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
+def numbers_of(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
     """Return a number for each row that is unique for its combination of values."""
     names = [str(number) for number in range(len(columns))]
     table = pa.table([*columns, pa.array(np.arange(len(columns[0])))], names=[*names, "place"])
@@ -284,3 +291,15 @@ def all_changes(changes: TableChanges) -> pa.Table:
     for field in ADDED["changes"]:
         rows = rows.append_column(field.name, changes.about.column(field.name))
     return rows
+
+
+def last_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return the rows that a table has after all changes of a target that keeps changes."""
+    order = rows.sort_by([(COMMIT, "ascending"), (ORDINAL, "ascending")])
+    kinds = np.asarray(order.column(KIND).to_pylist())
+    emptied = np.flatnonzero(kinds == TRUNCATE)
+    order = order.slice(int(emptied[-1]) + 1 if len(emptied) else 0)
+    last = np.sort(_groups([order.column(name) for name in key]).column("last").to_numpy())
+    order = order.take(pa.array(last))
+    is_there = pc.is_in(order.column(KIND), value_set=pa.array(["insert", "update_postimage"]))
+    return order.filter(is_there).drop_columns(ADDED["changes"].names)

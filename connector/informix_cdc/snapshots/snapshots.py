@@ -34,7 +34,7 @@ from informix_capture_client.log_events import (
     SNAPSHOT_DONE,
     SNAPSHOT_WAITS,
 )
-from informix_capture_client.records import RecordBlock
+from informix_capture_client.records import RecordBlock, RecordKind
 from informix_capture_client.shapes import ChangeEncoder, ChunkRows, RangeKind
 from informix_capture_client.stream import Answer, Read
 from informix_cdc.companions import Companion
@@ -129,11 +129,6 @@ _STARTS = {
 def _has_intervals(planned: PlannedTable, state: SnapshotState | None) -> bool:
     """Return whether rows are read again, each chunk with its key interval."""
     return state is not None and bool(state.purpose) and not planned.why_no_order
-
-
-def _is_from_first_row(planned: PlannedTable, state: SnapshotState | None) -> bool:
-    """Return whether a table is read from its first row, and a sink must remove the rows it has."""
-    return not (state and state.after) and not _has_intervals(planned, state)
 
 
 class CaptureSide(Protocol):
@@ -295,16 +290,16 @@ class Snapshots(NoSnapshots):
         """Begin with the next tables; their keys are collected from the rows encoded next.
 
         If TRUNCATEs are delivered, a row of kind truncate comes first, so that a sink drops its rows of
-        the table. Everything read so far is in the spool, so no change is between that row and the
-        collecting.
+        the table; or one of kind resync_begin, if each chunk has its interval. Everything read so far
+        is in the spool, so no change is between that row and the collecting.
         """
         while self._may_begin_next():
             planned = self._planned.popleft()
             state = spool.manifest.present_tables[planned.name]
-            if self._options.truncate == "emit" and _is_from_first_row(planned, state.snapshot):
+            if (kind := self._kind_of_beginning(planned, state.snapshot)) is not None:
                 position, ordinal = spool.manifest.next_chunk()
                 read_at = self._ask().clock
-                rows = encoder.encode_beginning(planned.number, position.commit, ordinal, read_at)
+                rows = encoder.encode_beginning(planned.number, position.commit, ordinal, read_at, kind)
                 self._capture.record(
                     spool.append_chunk(rows.schema, rows, {planned.name: state}), read_at
                 )
@@ -328,6 +323,14 @@ class Snapshots(NoSnapshots):
                 rows_estimated=planned.locks.row_estimate,
             )
             self._read(snapshot)
+
+    def _kind_of_beginning(self, planned: PlannedTable, state: SnapshotState | None) -> int | None:
+        """Return the kind of the row before a snapshot from the first row; None: there is none."""
+        if state is not None and (state.after or state.limit):
+            return None
+        if state is not None and _has_intervals(planned, state):
+            return None if state.purpose == "verify" else RangeKind.RESYNC_BEGIN
+        return RecordKind.TRUNCATE if self._options.truncate == "emit" else None
 
     def _read(self, snapshot: TableSnapshot) -> None:
         reader = TableReader(

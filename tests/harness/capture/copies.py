@@ -51,6 +51,9 @@ class Copies:
     def _truncate(self, table: str, _before: None, _after: None) -> None:
         self.rows[table].clear()
 
+    def _resync_begin(self, table: str, before: None, after: Row) -> None:
+        pass  # a copy that is behind could follow from here on
+
     def _range_start(self, table: str, _before: None, after: Row) -> None:
         self._open[table] = self._key(table, after), set()
 

@@ -1,0 +1,323 @@
+"""Compare chunks that are read again with a target, each in the key interval that it covers.
+
+Rule: Arrow in, Arrow out. A chunk is true at its place in the stream. What the target has before the
+batch is true there too, for every key that no change of the batch touches: such keys are compared, all
+others get the row of their last change anyway. So a comparison needs no lock, and lag is no difference.
+
+    range_start     the key after which the interval begins; NULL: before everything; a prefix: with it
+    insert          the rows that the table has in it
+    range_skip      keys that changed while the chunk was read
+    range_end       the last key; NULL: to the end; a prefix: to the last row with it
+
+An interval becomes ordinary changes: an insert for each row that is missing or different, a delete for
+each row that the table does not have. Contents of large objects are not compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from informix_cdc.lake.table_changes import KIND, TableChanges, numbers_of
+
+STARTS = ("range_start", "verify_start", "repair_start")
+SKIP, END, BEGIN = "range_skip", "range_end", "resync_begin"
+_REPORTED, _APPLIED = STARTS[1:], ("range_start", "repair_start")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of an interval: values of the first key columns, fewer than all for a prefix.
+
+    Attributes:
+        low: exclusive; a prefix is inclusive. Empty: before everything.
+        high: inclusive. Empty: to the end.
+    """
+
+    key: tuple[str, ...]
+    low: tuple[Any, ...]
+    high: tuple[Any, ...]
+
+    def contains(self, rows: pa.Table) -> np.ndarray:
+        """Return which rows are in the interval; text is compared without trailing blanks.
+
+        A text with characters below the blank is never in it: blanks pad a CHAR, so that its order is
+        not that of its characters.
+        """
+        found = np.ones(len(rows), bool)
+        columns = [_compared(rows.column(name)) for name in self.key]
+        for column in columns:
+            if pa.types.is_string(column.type):
+                found &= ~_flags(pc.match_substring_regex(column, r"[\x00-\x1f]"))
+        if self.low:
+            above = _is_above(columns, self.low)
+            found &= above if len(self.low) == len(self.key) else above | _starts(columns, self.low)
+        if self.high:
+            found &= ~_is_above(columns, self.high)
+        return found
+
+
+def _is_above(columns: Sequence[pa.ChunkedArray], values: Sequence[Any]) -> np.ndarray:
+    """Return which keys are above a key, or above all keys with a prefix."""
+    above, same = np.zeros(len(columns[0]), bool), np.ones(len(columns[0]), bool)
+    for column, value in zip(columns, values, strict=False):
+        limit = _compared_value(value, column.type)
+        above |= same & _flags(pc.greater(column, limit))
+        same &= _flags(pc.equal(column, limit))
+    return above
+
+
+def _starts(columns: Sequence[pa.ChunkedArray], values: Sequence[Any]) -> np.ndarray:
+    same = np.ones(len(columns[0]), bool)
+    for column, value in zip(columns, values, strict=False):
+        same &= _flags(pc.equal(column, _compared_value(value, column.type)))
+    return same
+
+
+def _compared(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if _is_text(column.type):
+        return pc.utf8_rtrim(column.cast(pa.string()), characters=" ")
+    return column
+
+
+def _compared_value(value: object, kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar(value.rstrip(" ") if isinstance(value, str) else value, kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(is_it(kind) for is_it in (pa.types.is_string, pa.types.is_large_string, _is_view))
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(kind == pa.string_view())
+
+
+def _flags(values: pa.ChunkedArray) -> np.ndarray:
+    return np.asarray(pc.fill_null(values, False).to_numpy(), bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A row in which a target differs from Informix.
+
+    Attributes:
+        what: missing, extra or different.
+        key: its key, as JSON.
+        columns: the columns that differ.
+        commit: the commit after which the target differs.
+    """
+
+    what: str
+    key: str
+    columns: tuple[str, ...]
+    commit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The result of comparing all intervals of a batch.
+
+    Attributes:
+        changes: ordinary changes only.
+        differences: to report.
+        is_repaired: whether `changes` mend them.
+        is_verified: whether there are intervals that are to be reported.
+    """
+
+    changes: TableChanges
+    differences: tuple[Difference, ...]
+    is_repaired: bool
+    is_verified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    first: int
+    end: int  # the index of range_end
+    purpose: str
+
+
+def begins_pass(changes: TableChanges) -> bool:
+    """Return whether a table is read again from its first row from somewhere in these changes on."""
+    return bool(changes.is_kind(BEGIN).any())
+
+
+def from_pass(changes: TableChanges) -> TableChanges:
+    """Return the changes from the last place where a table is read again from its first row."""
+    return changes.part(int(np.flatnonzero(changes.is_kind(BEGIN))[-1]))
+
+
+def compare(
+    changes: TableChanges, key: Sequence[str], target_rows: Callable[[Limits], pa.Table]
+) -> Compared:
+    """Return ordinary changes in place of intervals, and the differences that are to be reported.
+
+    Args:
+        changes: of one table, in order.
+        key: the columns that identify a row.
+        target_rows: returns rows that the target had before the batch: all in an interval, and
+            maybe others.
+    """
+    found = list(_intervals(changes))
+    if not found and not begins_pass(changes):
+        return Compared(changes, (), is_repaired=True)
+    of_intervals = np.zeros(len(changes), bool)
+    for each in found:
+        of_intervals[each.first : each.end + 1] = True
+    ordinary = ~of_intervals & ~changes.is_kind(BEGIN)
+    touched = np.flatnonzero(ordinary & ~changes.is_kind("truncate"))
+    kept, ghosts, differences = ordinary.copy(), list[tuple[int, pa.Table]](), list[Difference]()
+    for each in found:
+        if each.end < changes.last_truncate:
+            continue
+        here = _Comparison(changes, tuple(key), each, touched)
+        is_empty = changes.last_truncate >= 0 or changes.replaces
+        existing = here.no_rows() if is_empty else here.in_interval(target_rows)
+        added, extra, mine = here.compared(existing)
+        if each.purpose in _APPLIED:
+            kept[added] = True
+            ghosts.append((each.end, extra))
+        if each.purpose in _REPORTED:
+            differences += mine
+    return Compared(
+        _with_ghosts(changes, kept, ghosts),
+        tuple(differences),
+        is_repaired=all(each.purpose in _APPLIED for each in found),
+        is_verified=any(each.purpose in _REPORTED for each in found),
+    )
+
+
+def _intervals(changes: TableChanges) -> Iterator[_Interval]:
+    kinds = changes.about.column(KIND).to_pylist() if changes.is_kind(END).any() else []
+    first, purpose = -1, ""
+    for place, kind in enumerate(kinds):
+        if kind in STARTS:
+            first, purpose = place, kind
+        elif kind == END:
+            yield _Interval(first, place, purpose)
+
+
+@dataclass(slots=True)
+class _Comparison:
+    changes: TableChanges
+    key: tuple[str, ...]
+    interval: _Interval
+    touched: np.ndarray
+
+    @property
+    def limits(self) -> Limits:
+        def values(place: int) -> tuple[Any, ...]:
+            row = [self.changes.rows.column(name)[place].as_py() for name in self.key]
+            return tuple(row[: row.index(None)] if None in row else row)
+
+        return Limits(self.key, values(self.interval.first), values(self.interval.end))
+
+    def no_rows(self) -> pa.Table:
+        return self.changes.rows.slice(0, 0)
+
+    def in_interval(self, target_rows: Callable[[Limits], pa.Table]) -> pa.Table:
+        limits = self.limits
+        rows = _in_schema(self.changes.rows.schema, target_rows(limits))
+        return rows.filter(pa.array(limits.contains(rows)))
+
+    def compared(self, existing: pa.Table) -> tuple[np.ndarray, pa.Table, list[Difference]]:
+        """Return the indexes of rows to insert, the rows to delete, and all differences."""
+        places = np.arange(self.interval.first + 1, self.interval.end)
+        is_skip = self.changes.is_kind(SKIP)[places]
+        inside, skipped = places[~is_skip], places[is_skip]
+        rows = self.changes.rows.take(pa.array(inside))
+        doubtful = self.changes.rows.take(pa.array(np.concatenate([skipped, self.touched])))
+        keys = pa.concat_tables([each.select(list(self.key)) for each in (rows, existing, doubtful)])
+        numbers = numbers_of([_compared(keys.column(name)) for name in self.key])
+        of_rows, of_existing, of_doubtful = np.split(numbers, [len(rows), len(rows) + len(existing)])
+        is_new = ~np.isin(of_rows, of_existing) & ~np.isin(of_rows, of_doubtful)
+        is_extra = ~np.isin(of_existing, of_rows) & ~np.isin(of_existing, of_doubtful)
+        order = np.argsort(of_existing)
+        both = np.flatnonzero(np.isin(of_rows, of_existing) & ~np.isin(of_rows, of_doubtful))
+        twins = order[np.searchsorted(of_existing[order], of_rows[both])]
+        unequal = _unequal(rows.take(pa.array(both)), existing.take(pa.array(twins)), self.key)
+        differs = np.zeros(len(both), bool)
+        for flags in unequal.values():
+            differs |= flags
+        different = both[differs]
+        extra = existing.filter(pa.array(is_extra))
+        found = [
+            *self._named("missing", rows.filter(pa.array(is_new)), {}),
+            *self._named("extra", extra, {}),
+            *self._named(
+                "different",
+                rows.take(pa.array(different)),
+                {name: flags[differs] for name, flags in unequal.items()},
+            ),
+        ]
+        return inside[np.sort(np.concatenate([np.flatnonzero(is_new), different]))], extra, found
+
+    def _named(self, what: str, rows: pa.Table, unequal: dict[str, np.ndarray]) -> Iterator[Difference]:
+        if self.interval.purpose not in _REPORTED:
+            return
+        commit = self.changes.commit_at(self.interval.end)[0]
+        for place, key in enumerate(rows.select(list(self.key)).to_pylist()):
+            columns = tuple(name for name, flags in unequal.items() if flags[place])
+            yield Difference(what, json.dumps(key, default=str), columns, commit)
+
+
+def _unequal(left: pa.Table, right: pa.Table, key: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return for each other column which rows differ; NULL equals NULL, and NaN equals NaN."""
+    found = {}
+    for field in left.schema:
+        if field.name in key or pa.types.is_struct(field.type):
+            continue
+        a, b = left.column(field.name), right.column(field.name)
+        same = _flags(pc.equal(a, b)) | _flags(pc.and_(pc.is_null(a), pc.is_null(b)))
+        if pa.types.is_floating(field.type):
+            same |= _flags(pc.and_(pc.is_nan(a), pc.is_nan(b)))
+        found[field.name] = ~same
+    return found
+
+
+def _in_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:
+    """Return rows with the columns and types of the changes; missing columns are NULL."""
+    columns = [
+        _cast(rows.column(each.name), each.type)
+        if each.name in rows.column_names
+        else pa.nulls(len(rows), each.type)
+        for each in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema([(e.name, e.type) for e in schema]))
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return values in another type; one that Informix cannot have becomes NULL."""
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        near = column.cast(kind, safe=False)
+        return pc.if_else(pc.equal(near.cast(column.type, safe=False), column), near, None)
+
+
+def _with_ghosts(
+    changes: TableChanges, kept: np.ndarray, ghosts: Sequence[tuple[int, pa.Table]]
+) -> TableChanges:
+    """Return the kept changes, and a delete for each row that the table does not have."""
+    places = np.flatnonzero(kept)
+    abouts, rows = [changes.about.take(pa.array(places))], [changes.rows.take(pa.array(places))]
+    order = [places]
+    for end, extra in ghosts:
+        count = len(extra)
+        about = changes.about.take(pa.array(np.full(count, end)))
+        column = about.column_names.index(KIND)
+        kinds = pa.array(["delete"] * count, about.schema.field(KIND).type)
+        abouts.append(about.set_column(column, KIND, kinds))
+        rows.append(extra.cast(changes.rows.schema))
+        order.append(np.full(count, end))
+    sorted_places = pa.array(np.argsort(np.concatenate(order), kind="stable"))
+    about, all_rows = (pa.concat_tables(each).take(sorted_places) for each in (abouts, rows))
+    return replace(
+        changes, about=about.combine_chunks(), rows=all_rows.combine_chunks(), is_snapshot=False
+    )
