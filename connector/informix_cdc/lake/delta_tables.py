@@ -144,7 +144,8 @@ class DeltaTarget:
         conditions = [f"{_quoted(open_column)} IS NULL"] if open_column else []
         conditions += self._conditions(limits)
         predicate = " AND ".join(conditions) or None
-        return pa.RecordBatchReader.from_stream(self.table().scan(predicate=predicate)).read_all()
+        found = self.table().scan(predicate=predicate)
+        return pa.RecordBatchReader.from_stream(found).read_all().cast(self.schema())
 
     def _conditions(self, limits: Limits) -> Iterator[str]:
         """Yield conditions on the first key column; a row of kind truncate has NULL there."""
