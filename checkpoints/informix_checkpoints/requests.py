@@ -42,6 +42,7 @@ class Request:
             release: stop capturing tables, so that they can be altered; return: capture them again.
         tables: owner.table.
         low, high: limits of the first key column, inclusive, as text; None: unlimited.
+        column: the name of that column, to be checked; empty: not checked.
         window: the time of day in which rows are read, such as 22:00-05:00; empty: any.
         sample: the fraction of rows to read.
         receipt: for return: the receipt of the ALTER.
@@ -53,6 +54,7 @@ class Request:
     tables: tuple[str, ...]
     low: str | None = None
     high: str | None = None
+    column: str = ""
     window: str = ""
     sample: float = 1.0
     receipt: Receipt | None = None
@@ -66,6 +68,7 @@ class Request:
             "tables": list(self.tables),
             "low": self.low,
             "high": self.high,
+            "column": self.column,
             "window": self.window,
             "sample": self.sample,
             "receipt": self.receipt and self.receipt.to_json(),
@@ -90,6 +93,7 @@ class Request:
             tables=_texts(known.get("tables")),
             low=_limit(known.get("low")),
             high=_limit(known.get("high")),
+            column=text(known.get("column", "")),
             window=text(known.get("window")),
             sample=float(sample),
             receipt=None if receipt is None else Receipt.from_json(mapping(receipt, "a receipt")),
