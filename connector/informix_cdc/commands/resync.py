@@ -174,11 +174,15 @@ def resync(
         given = ("--spool", spool) if spool else ()
         say_command("resync", *tables, "--checkpoint", place, *given, "--cancel")
         raise
+    _print(answer)
+    return not answer.problems
+
+
+def _print(answer: Answer) -> None:
     for table, rows in answer.rows.items():
         say(f"{table}: {counted(rows, 'row')} read again.", to_stdout=True)
     for table, problem in answer.problems.items():
         say(f"{table or 'The request'}: {problem}")
-    return not answer.problems
 
 
 def _answer(request: Request, place: str, spool: str, timeout_seconds: float | None) -> Answer:
