@@ -234,7 +234,7 @@ DATA_LOSS = LogEvent(
     "data_loss",
     _ERROR,
     ("stream", "after", "upto", "transactions_open", "reason"),
-    "Changes were lost and the stream continues (failOnDataLoss=false). Commits above `after` and up"
+    "Changes were lost and the stream continues (onDataLoss=continue). Commits above `after` and up"
     " to `upto` may be missing, as well as the transactions open at `upto`.",
 )
 BATCH_LOST = LogEvent(
@@ -242,7 +242,7 @@ BATCH_LOST = LogEvent(
     _ERROR,
     ("stream", "after", "upto", "reason"),
     "A batch that Spark had planned cannot be read again and is delivered empty"
-    " (failOnDataLoss=false). Its commits are above `after` and up to `upto`.",
+    " (onDataLoss=continue). Its commits are above `after` and up to `upto`.",
 )
 REQUEST_BEGUN = LogEvent(
     "request_begun",

@@ -43,6 +43,7 @@ class Request:
             alter: stop capturing tables, and capture and read them again when they have been altered.
         tables: owner.table.
         low, high: limits of the first key column, inclusive, as text; None: unlimited.
+        column: the name of that column, to be checked; empty: not checked.
         window: the time of day in which rows are read, such as 22:00-05:00; empty: any.
         sample: the fraction of rows to read.
         statement: for alter: the statement to run.
@@ -54,6 +55,7 @@ class Request:
     tables: tuple[str, ...]
     low: str | None = None
     high: str | None = None
+    column: str = ""
     window: str = ""
     sample: float = 1.0
     statement: str = ""
@@ -67,6 +69,7 @@ class Request:
             "tables": list(self.tables),
             "low": self.low,
             "high": self.high,
+            "column": self.column,
             "window": self.window,
             "sample": self.sample,
             "statement": self.statement,
@@ -91,6 +94,7 @@ class Request:
             tables=_texts(known.get("tables")),
             low=_limit(known.get("low")),
             high=_limit(known.get("high")),
+            column=text(known.get("column", "")),
             window=text(known.get("window")),
             sample=float(sample),
             statement=text(known.get("statement")),

@@ -92,6 +92,20 @@ class WriterLock:
         self._file.close()
 
 
+def has_writer(folder: Path) -> bool:
+    """Return whether a process on this host has the lock of a folder."""
+    try:
+        file = open_plain(folder / FILE_NAME, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
     begun, is_awaited = time.monotonic(), False
     while True:

@@ -39,7 +39,7 @@ _LONGEST_WAIT_SECONDS = 3600.0  # between two checks of a persistent stall
 
 _OUT_OF_IT = (
     "Switch the log (onmode -l): a stream that begins there can read all later changes, and"
-    " with failOnDataLoss=false this query continues there without the changes in between. Or"
+    " with onDataLoss=continue this query continues there without the changes in between. Or"
     " restart the server: then everything can be read. Nothing is lost until the log wraps"
     " around."
 )

@@ -23,8 +23,9 @@ from pathlib import Path
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.incremental_snapshot import ChunkQuery
+from informix_capture_client.incremental_snapshot import ChunkQuery, typed_key
 from informix_capture_client.log_events import REQUEST_ANSWERED, REQUEST_BEGUN
+from informix_capture_client.shapes import table_schema
 from informix_capture_client.stream import Answer as StreamAnswer
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.companions import Companion
@@ -301,6 +302,15 @@ class Requests(Companion):
         where a chunk begins is exclusive.
         """
         assert planned.key is not None  # checked before
+        first = planned.key.names[0]
+        if request.column and request.column.lower() != first.lower():
+            raise BadOption(
+                f"{request.column} is not the first column of its key, {', '.join(planned.key.names)}.",
+                f"Give limits of {first} with --where.",
+            )
+        column = table_schema(planned.table, source.rules).field(first)
+        for value in filter(None, (request.low, request.high)):
+            typed_key(value, column)  # refuses what would fail the stream later
         after: tuple[str, ...] = () if request.low is None else (request.low,)
         if request.low is not None and len(planned.key.names) == 1:
             with contextlib.closing(SnapshotConnection(options, source, planned)) as connection:

@@ -399,6 +399,61 @@ def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
     return ParameterSource.COMMANDLINE in sources
 
 
+@main.command(short_help="Read tables of a running query again.")
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+@click.option(
+    "--checkpoint", metavar="PLACE", required=True, help="checkpointLocation of the query or mirror."
+)
+@click.option(
+    "--spool",
+    default="",
+    metavar="PATH",
+    help="Option spoolPath of the query. Default: the folder spool in PLACE, as for a mirror.",
+)
+@click.option(
+    "--where",
+    default="",
+    metavar="CONDITION",
+    help="Inclusive limits of the first key column of the only TABLE, such as 'order_num >= 40000',"
+    " or 'order_num BETWEEN 1 AND 9'.",
+)
+@click.option("--window", default="", metavar="HH:MM-HH:MM", help="Time of day in which rows are read.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until the rows are in the sink.")
+@click.option(
+    "--cancel", "is_cancel", is_flag=True, help="Cancel the pending requests for TABLE... instead."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop waiting after this time."
+)
+def resync(
+    tables: tuple[str, ...],
+    checkpoint: str,
+    spool: str,
+    where: str,
+    window: str,
+    no_wait: bool,
+    is_cancel: bool,
+    timeout: float | None,
+) -> None:
+    """Read the rows of each TABLE again while its query runs, so that its copy equals the table.
+
+    TABLE is owner.table, or a pattern such as informix.ord*. The query needs tableEvents=true, as a
+    mirror sets it. The command stores a request in the query's spool, and never connects to the server.
+    It waits until the sink has the rows. Exit code 1: a table could not be read, or --timeout passed.
+    """
+    from informix_cdc.commands import resync as resync_command
+
+    with one_line_errors():
+        if is_cancel:
+            resync_command.cancel(tables, checkpoint, spool)
+            return
+        is_done = resync_command.resync(
+            tables, checkpoint, spool, where, window, waits=not no_wait, timeout_seconds=timeout
+        )
+        if not is_done:
+            raise SystemExit(1)
+
+
 @main.command(epilog=PASSWORD_HINT, short_help="Record a server's responses for replay elsewhere.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING), also=["restartBound"]

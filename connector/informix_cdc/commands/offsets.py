@@ -205,7 +205,7 @@ def _table_text(name: str, state: TableState, committed: TableState | None) -> s
     if state.since:
         facts.append(f"since {show(state.since)}")
     if (snapshot := state.snapshot) is not None:
-        kind = "snapshot done" if snapshot.is_done else "snapshot running"
+        kind = f"{snapshot.purpose or 'snapshot'} {'done' if snapshot.is_done else 'running'}"
         if committed is None or committed.snapshot != snapshot:
             kind += ", read but not committed"
         facts.append(f"{kind}, {counted(snapshot.rows, 'row')}")

@@ -247,7 +247,7 @@ FIGURES = (
         "data_losses",
         COUNTER,
         "counters.data_losses",
-        "data losses after which the stream continued (failOnDataLoss=false)",
+        "data losses after which the stream continued (onDataLoss)",
     ),
     Figure(
         "empty_transactions",

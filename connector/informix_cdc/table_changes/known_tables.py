@@ -74,7 +74,7 @@ def require_chunks(spool: Spool, planned: Position | None) -> None:
             f"Spark repeats a batch, up to {show(planned.commit)}, that has snapshot rows, but"
             f" the spool {spool.folder} no longer has them.",
             f"Restore the folder if it was moved or spoolPath was changed; otherwise {NEW_STREAM}."
-            " failOnDataLoss=false has no effect here.",
+            " onDataLoss=continue has no effect here.",
         )
 
 

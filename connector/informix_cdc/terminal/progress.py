@@ -116,7 +116,11 @@ def snapshot_text(name: str, snapshot: SnapshotState) -> str:
     >>> from informix_checkpoints.table_states import SnapshotState
     >>> snapshot_text("informix.orders", SnapshotState(rows=20, is_done=True))
     'informix.orders done, 20 rows'
+    >>> snapshot_text("informix.orders", SnapshotState(rows=5, purpose="resync"))
+    'informix.orders (resync) 5 rows so far'
     """
+    if snapshot.purpose:
+        name = f"{name} ({snapshot.purpose})"
     if snapshot.is_done:
         return f"{name} done, {counted(snapshot.rows, 'row')}"
     return f"{name} {counted(snapshot.rows, 'row')} so far"

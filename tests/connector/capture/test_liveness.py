@@ -250,7 +250,7 @@ def test_what_is_proven_says_position_cause_and_remedies_in_their_order() -> Non
     text = str(proven.error())
     assert "cannot be read past 7:0x64000: only TIMEOUT records came there, in two sessions" in text
     assert "can be read from 8:0x0" in text
-    words = ["onmode -l", "failOnDataLoss=false", "restart the server", "Nothing is lost until the log"]
+    words = ["onmode -l", "onDataLoss=continue", "restart the server", "Nothing is lost until the log"]
     assert [text.index(word) for word in words] == sorted(text.index(word) for word in words)
     loss = proven.loss()
     assert (loss.gap, loss.goes_on_at) == (Gap.LOG_UNREADABLE, log_page(8, 0))

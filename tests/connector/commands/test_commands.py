@@ -70,6 +70,8 @@ _NOT_FOR_TAIL = {
     "maxLatencyMs",
     "maxSpoolBytes",
     "segmentBytes",
+    "tableEvents",
+    "onDataLoss",
     "failOnDataLoss",
     "maxReconnectSeconds",
     "maxReconnectAttempts",

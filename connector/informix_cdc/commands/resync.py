@@ -1,0 +1,231 @@
+"""`informix-cdc resync`: request that a running query reads rows of tables again.
+
+Rule: it writes a request into the stream's folder under spoolPath, and never connects to Informix. The
+capture processes the request, and answers it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import click
+
+from informix_capture_client.errors import BadOption, DataLoss
+from informix_cdc.terminal import OneLineError, counted, say, say_command, waiting
+from informix_checkpoints.offsets import StreamOffset, read_checkpoint
+from informix_checkpoints.requests import READS_ROWS, RESYNC, Answer, Request, RequestFolder
+from informix_checkpoints.spool import has_writer, load_manifest
+
+_POLL_SECONDS = 0.5
+_VALUE = r"(-?\d+(?:\.\d+)?|'(?:[^']|'')*')"
+_LIMIT = rf"(\w+)\s*(>=|<=|=)\s*{_VALUE}"
+_LIMITS = re.compile(rf"\s*{_LIMIT}(?:\s*AND\s+{_LIMIT})?\s*", re.IGNORECASE)
+_BETWEEN = re.compile(rf"\s*(\w+)\s+BETWEEN\s+{_VALUE}\s*AND\s+{_VALUE}\s*", re.IGNORECASE)
+_WINDOW = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStream:
+    """The stream of a query.
+
+    Attributes:
+        folder: its folder under spoolPath.
+        planned: the last offset that Spark has planned.
+        committed: the last commit that the sink has; 0 if the stream has no committed batch.
+    """
+
+    folder: Path
+    planned: StreamOffset
+    committed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of the first key column, inclusive; None: unlimited."""
+
+    column: str = ""
+    low: str | None = None
+    high: str | None = None
+
+
+def stream_of(place: str, spool: str) -> QueryStream:
+    """Return the stream of a checkpoint.
+
+    Args:
+        place: the query's checkpointLocation.
+        spool: the query's spoolPath; empty: the folder spool in the checkpoint, as of a mirror.
+
+    Raises:
+        BadOption: there is none, or its folder does not exist.
+        AccessRefused: the checkpoint cannot be read.
+    """
+    sources = read_checkpoint(place).sources
+    if len(sources) != 1:
+        raise BadOption(
+            f"checkpoint {place} has {len(sources)} sources of informix-cdc, and not one.",
+            "Use a separate query for each source.",
+        )
+    planned, committed = sources[0].planned[1], sources[0].committed
+    folder = Path(spool or f"{place.rstrip('/').removeprefix('file://')}/spool") / planned.stream
+    if not folder.is_dir():
+        raise BadOption(
+            f"the folder {folder} of the stream does not exist.",
+            "Give --spool with option spoolPath of the query, on the host of its driver.",
+        )
+    is_same = committed is not None and committed[1].stream == planned.stream
+    commit = committed[1].position.commit if committed is not None and is_same else 0
+    return QueryStream(folder, planned, commit)
+
+
+def tables_of(stream: QueryStream, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the tables of a stream that match names or patterns.
+
+    Raises:
+        BadOption: a name or pattern matches none.
+    """
+    known = sorted(stream.planned.tables or ())
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            listed = ", ".join(known) or "none (its offset is of an earlier version: run the query)"
+            raise BadOption(f"no table of the stream matches {pattern!r}.", f"Its tables: {listed}.")
+    return tuple(name for name in known if any(fnmatchcase(name, each) for each in patterns))
+
+
+def limits_of(condition: str) -> Limits:
+    """Return the limits in a condition.
+
+    Raises:
+        BadOption: it is anything else than limits of one column.
+
+    >>> limits_of("order_num BETWEEN 1 AND 9")
+    Limits(column='order_num', low='1', high='9')
+    >>> limits_of("order_num >= 40000")
+    Limits(column='order_num', low='40000', high=None)
+    """
+    if between := _BETWEEN.fullmatch(condition):
+        return Limits(between[1], _plain(between[2]), _plain(between[3]))
+    found = _LIMITS.fullmatch(condition)
+    if found is not None:
+        given = {found[2]: _plain(found[3]), **({found[5]: _plain(found[6])} if found[5] else {})}
+        if not found[5] or (found[4].lower() == found[1].lower() and given.keys() == {">=", "<="}):
+            either = given.get("=")
+            return Limits(found[1], given.get(">=", either), given.get("<=", either))
+    raise BadOption(
+        f"--where {condition!r} is not a limit of a key column.",
+        "Give inclusive limits of the first column of the table's key:"
+        " --where 'order_num >= 40000 AND order_num <= 50000', or one of them.",
+    )
+
+
+def _plain(value: str) -> str:
+    return value[1:-1].replace("''", "'") if value.startswith("'") else value
+
+
+def resync(
+    names: Sequence[str],
+    place: str,
+    spool: str,
+    where: str,
+    window: str,
+    *,
+    waits: bool,
+    timeout_seconds: float | None,
+) -> bool:
+    """Submit a request, and wait until the sink has the rows.
+
+    Returns:
+        whether no table has a problem; true without waiting.
+
+    Raises:
+        BadOption: an argument is not valid.
+        OneLineError: the time has passed.
+    """
+    if window and not _WINDOW.fullmatch(window):
+        raise BadOption(f"--window {window!r} is not a time of day.", "Write it as 22:00-05:00.")
+    stream = stream_of(place, spool)
+    tables = tables_of(stream, names)
+    limits = limits_of(where) if where else Limits()
+    if where and len(tables) != 1:
+        raise BadOption(f"--where is given for {len(tables)} tables.", "Name one table with --where.")
+    request = Request(
+        kind=RESYNC,
+        tables=tables,
+        column=limits.column,
+        low=limits.low,
+        high=limits.high,
+        window=window,
+    )
+    RequestFolder(stream.folder).submit(request)
+    say(f"Request {request.id}: read rows of {', '.join(tables)} again.")
+    if not has_writer(stream.folder):
+        say("No query is running. The request is stored, and is processed when the query runs.")
+        return True
+    if not waits:
+        return True
+    try:
+        answer = _answer(request, place, spool, timeout_seconds)
+    except KeyboardInterrupt:
+        say("The request continues. To cancel it:")
+        given = ("--spool", spool) if spool else ()
+        say_command("resync", *tables, "--checkpoint", place, *given, "--cancel")
+        raise
+    _print(answer)
+    return not answer.problems
+
+
+def _print(answer: Answer) -> None:
+    for table, rows in answer.rows.items():
+        say(f"{table}: {counted(rows, 'row')} read again.", to_stdout=True)
+    for table, problem in answer.problems.items():
+        say(f"{table or 'The request'}: {problem}")
+
+
+def _answer(request: Request, place: str, spool: str, timeout_seconds: float | None) -> Answer:
+    """Wait until a request is answered, and the sink has everything that it asks for."""
+    begun = time.monotonic()
+    with waiting(f"Reading {', '.join(request.tables)} again") as show:
+        while timeout_seconds is None or time.monotonic() < begun + timeout_seconds:
+            try:
+                stream = stream_of(place, spool)  # after a data loss it is another one
+                answer = RequestFolder(stream.folder).answer(request.id)
+                if answer is not None and (not answer.rows or stream.committed >= answer.commit):
+                    return answer
+                rows = _rows_so_far(request, stream.folder)
+                show(rows, f"{counted(rows, 'row')}")
+            except (BadOption, DataLoss):  # a stream is just replaced by another one
+                pass
+            time.sleep(_POLL_SECONDS)
+    raise OneLineError(
+        f"request {request.id} is not done after {timeout_seconds:g} s. It continues; the query's log"
+        " has an event request_answered when it is done."
+    )
+
+
+def _rows_so_far(request: Request, folder: Path) -> int:
+    manifest = load_manifest(folder)
+    states = manifest.present_tables if manifest else {}
+    snapshots = [states[name].snapshot for name in request.tables if name in states]
+    return sum(each.rows for each in snapshots if each is not None and each.request >= request.id)
+
+
+def cancel(
+    names: Sequence[str], place: str, spool: str, report: Callable[[str], object] = click.echo
+) -> None:
+    """Cancel the requests that read rows of tables, and report each.
+
+    Raises:
+        BadOption: a name matches no table.
+    """
+    stream = stream_of(place, spool)
+    tables, folder = set(tables_of(stream, names)), RequestFolder(stream.folder)
+    found = [r for r in folder.pending() if r.kind in READS_ROWS and not tables.isdisjoint(r.tables)]
+    for request in found:
+        folder.cancel(request.id)
+        report(f"Cancelled request {request.id} ({request.kind} of {', '.join(request.tables)}).")
+    if not found:
+        report("There is no pending request that reads rows of these tables.")
