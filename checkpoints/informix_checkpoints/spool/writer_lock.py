@@ -153,3 +153,12 @@ def _is_still(file: BinaryIO, path: Path) -> bool:
 
 def _number(content: bytes) -> int:
     return int(content) if content.isdigit() else 0
+
+
+def has_writer(folder: Path) -> bool:
+    """Return whether a process of this host writes to a folder."""
+    try:
+        with open_plain(folder / FILE_NAME, os.O_RDWR) as file:
+            return not _is_locked_now(file)
+    except FileNotFoundError:
+        return False

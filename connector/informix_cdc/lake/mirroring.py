@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -45,6 +45,7 @@ from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, pr
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import TableChanges
 from informix_cdc.lake.target_tables import TargetTable
+from informix_cdc.lake.verifying import VERIFIED, last_verified
 from informix_cdc.monitoring import MirrorMetrics
 from informix_checkpoints.offsets import StreamOffset, planned_offset, query_id
 from informix_checkpoints.table_states import SnapshotState
@@ -67,6 +68,7 @@ class MirroredBatch:
         commit: sequence number of the commit that all targets have reached.
         stopped: tables that are no longer mirrored, with reasons.
         snapshots: snapshot states by table.
+        verified: number of differences of each table whose verification ended in this batch.
     """
 
     number: int
@@ -76,6 +78,7 @@ class MirroredBatch:
     seconds: float
     stopped: Mapping[str, str]
     snapshots: Mapping[str, SnapshotState]
+    verified: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def loading(self) -> tuple[str, ...]:
@@ -383,6 +386,9 @@ class _Sink:
             query = query_id(settings.checkpoint)
             lake = Lake(settings, query, self._spark)
             self._mirror = Mirror(settings, lake, query, self._report)
+            if self._metrics is not None:
+                for table, at, differences in last_verified(lake.target(VERIFIED), query):
+                    self._metrics.verified(table, at, differences)
         end = planned_offset(settings.checkpoint, number)
         self._mirror.apply(delivered_rows(batch.toArrow()), number, end)
 
@@ -390,6 +396,8 @@ class _Sink:
         if self._metrics is not None:
             changes = sum(batch.changes.values())
             self._metrics.batch(len(batch.stopped), changes, batch.seconds, batch.committed_at)
+            for table, differences in batch.verified.items():
+                self._metrics.verified(table, datetime.now(UTC), differences)
         self._on_batch(batch)
 
     def close_after(self, query: StreamingQuery) -> None:
