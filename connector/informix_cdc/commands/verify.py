@@ -15,7 +15,8 @@ import click
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable
 from informix_cdc.commands.mirror import read_file
-from informix_cdc.lake import ICEBERG, start_session
+from informix_cdc.lake import start_session
+from informix_cdc.lake.settings import ICEBERG
 from informix_cdc.lake.verifying import MirrorNotRunning, Verification, VerifiedTable, verify
 from informix_cdc.terminal import counted, say
 
