@@ -21,7 +21,7 @@ from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRang
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool
 from informix_checkpoints.spool.stored_rows import delivered, in_row_form, row_count
-from informix_checkpoints.spool.writer_lock import WriterLock
+from informix_checkpoints.spool.writer_lock import WriterLock, has_writer
 
 __all__ = [
     "DEFINITION",
@@ -39,6 +39,7 @@ __all__ = [
     "create_file",
     "delivered",
     "disk_errors",
+    "has_writer",
     "in_row_form",
     "load_manifest",
     "make_folder",

@@ -15,9 +15,7 @@ import click
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable
 from informix_cdc.commands.mirror import read_file
-from informix_cdc.lake import start_session
-from informix_cdc.lake.settings import ICEBERG
-from informix_cdc.lake.verifying import MirrorNotRunning, Verification, VerifiedTable, verify
+from informix_cdc.lake import MirrorNotRunning, Verification, VerifiedTable, start_session, verify
 from informix_cdc.terminal import counted, say
 
 EQUAL, DIFFERS, NOT_VERIFIED = 0, 1, 2
@@ -33,7 +31,7 @@ def run_verify(
     """
     file = read_file(path)
     spool = next((v for name, v in file.source.items() if name.lower() == "spoolpath"), "")
-    is_iceberg = file.settings.format == ICEBERG
+    is_iceberg = file.settings.format == "iceberg"
     spark = start_session(file.settings, file.spark) if is_iceberg else None
     try:
         found = verify(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from informix_cdc.lake.sessions import start_session, submitted_session
     from informix_cdc.lake.settings import MirrorSettings
     from informix_cdc.lake.tables_as_of import TablesAsOf, as_of
-    from informix_cdc.lake.verifying import Verification, VerifiedTable, verify
+    from informix_cdc.lake.verifying import MirrorNotRunning, Verification, VerifiedTable, verify
 
 __all__ = [
     "DEFINITIONS",
@@ -38,6 +38,7 @@ __all__ = [
     "SPARK",
     "Lake",
     "Mirror",
+    "MirrorNotRunning",
     "MirrorPlan",
     "MirrorSettings",
     "MirroredBatch",
@@ -68,6 +69,6 @@ _HOMES = {
     "places": ("Lake",),
     "sessions": ("start_session", "submitted_session"),
     "settings": ("MirrorSettings",),
-    "verifying": ("Verification", "VerifiedTable", "verify"),
+    "verifying": ("MirrorNotRunning", "Verification", "VerifiedTable", "verify"),
 }
 __getattr__ = lazy_names(__name__, {name: home for home, names in _HOMES.items() for name in names})

@@ -22,7 +22,7 @@ from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import CONTROL, MirrorSettings
 from informix_checkpoints.offsets import StreamOffset, query_id, read_checkpoint
 from informix_checkpoints.requests import REPAIR, VERIFY, Request, RequestFolder
-from informix_checkpoints.spool.writer_lock import has_writer
+from informix_checkpoints.spool import has_writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
