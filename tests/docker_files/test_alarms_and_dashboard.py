@@ -92,6 +92,8 @@ CASES: dict[str, tuple[Figures, Figures]] = {
     "Down": ({"up": 0}, {"up": 1}),
     "CrashLoop": ({"start_time_seconds": [1, 2, 2, 3, 4]}, {"start_time_seconds": [7, 8, 8, 9]}),
     "MirrorTableStopped": ({"mirror_stopped_tables": 1}, {"mirror_stopped_tables": 0}),
+    "MirrorTableDiffers": ({"differences": 1}, {"differences": 0}),
+    "MirrorTableNotVerified": ({"verified_seconds_ago": 604801}, {"verified_seconds_ago": 604799}),
     "DataLoss": ({"data_losses_total": 1}, {"data_losses_total": [1] + [0] * 2880}),
     "LogWrap": ({HEADROOM: 19, LOG: 100}, {HEADROOM: 21, LOG: 100}),
     "LogWrapSoon": ({HEADROOM: FALLING, LOG: 1000}, {HEADROOM: FALLING, LOG: 800}),

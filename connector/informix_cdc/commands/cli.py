@@ -365,6 +365,43 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
             run_mirror(file, once=once)
 
 
+@main.command(short_help="Compare mirrored tables with Informix.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--tables", default="", help="Names or patterns of owner.table, with commas; default: all."
+)
+@click.option(
+    "--sample",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="The fraction of rows to compare.",
+)
+@click.option("--repair", is_flag=True, help="Write the rows of Informix over those that differ.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Cancel the request after this time; default: wait until all tables are compared.",
+)
+def verify(file: Path, tables: str, sample: float, repair: bool, timeout: float | None) -> None:
+    """Compare the tables of the running mirror in FILE (TOML) with Informix.
+
+    The mirror compares all rows while changes stream, and this command prints one line per difference
+    and a summary per table. Exit code 0: all tables are equal; 1: a table differs, also if it was
+    repaired; 2: a table could not be verified, or no mirror is running.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("deltalake") is None:
+        raise OneLineError("verify requires deltalake. Run: pip install 'informix-cdc[delta]'")
+    from informix_cdc.commands.verify import run_verify
+
+    patterns = tuple(each.strip() for each in tables.split(",") if each.strip())
+    with one_line_errors():
+        raise SystemExit(run_verify(file, patterns, sample=sample, repair=repair, timeout=timeout))
+
+
 @main.command(epilog=PASSWORD_HINT, short_help="Show the log position of a query's checkpoint.")
 @click.argument("checkpoint")
 @source_options(CONNECTION, _LARGE_OBJECTS, also=["tableExclude", "restartBound"])

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
+from informix_capture_client.errors import BadOption, ServerRefused
 from informix_checkpoints.offsets import StreamOffset, read_checkpoint
 from informix_checkpoints.requests import Answer, RequestFolder
-from informix_checkpoints.spool import WriterLock, load_manifest
+from informix_checkpoints.spool import has_writer, load_manifest
 from informix_checkpoints.table_states import Tables
 
 _POLL_SECONDS = 0.1
@@ -85,11 +85,7 @@ class RunningStream:
 
     def is_running(self) -> bool:
         """Return whether a query captures the stream."""
-        try:
-            WriterLock(self.folder, 0).release()
-        except AccessRefused:
-            return True
-        return False
+        return has_writer(self.folder)
 
     def wait(
         self,

@@ -1,6 +1,7 @@
 """Lake tables that are kept in sync with Informix tables.
 
     mirror          starts a query that keeps N lake tables in sync with N Informix tables
+    verify          compares them with Informix, while the mirror runs
     as_of           reads all of them as they were at one commit of Informix
     target_tables, definitions     the schema of such tables, for sinks that you write yourself
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from informix_cdc.lake.sessions import start_session, submitted_session
     from informix_cdc.lake.settings import MirrorSettings
     from informix_cdc.lake.tables_as_of import TablesAsOf, as_of
+    from informix_cdc.lake.verifying import MirrorNotRunning, Verification, VerifiedTable, verify
 
 __all__ = [
     "DEFINITIONS",
@@ -36,12 +38,15 @@ __all__ = [
     "SPARK",
     "Lake",
     "Mirror",
+    "MirrorNotRunning",
     "MirrorPlan",
     "MirrorSettings",
     "MirroredBatch",
     "TablesAsOf",
     "TargetColumn",
     "TargetTable",
+    "Verification",
+    "VerifiedTable",
     "as_of",
     "checked_settings",
     "definitions",
@@ -54,6 +59,7 @@ __all__ = [
     "submitted_session",
     "target_tables",
     "type_in",
+    "verify",
 ]
 
 _HOMES = {
@@ -63,5 +69,6 @@ _HOMES = {
     "places": ("Lake",),
     "sessions": ("start_session", "submitted_session"),
     "settings": ("MirrorSettings",),
+    "verifying": ("MirrorNotRunning", "Verification", "VerifiedTable", "verify"),
 }
 __getattr__ = lazy_names(__name__, {name: home for home, names in _HOMES.items() for name in names})

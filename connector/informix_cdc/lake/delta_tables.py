@@ -30,7 +30,7 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from informix_cdc.lake.intervals import Limits
+from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class DeltaTarget:
         found = pa.RecordBatchReader.from_stream(self.table().scan()).read_all()
         return found.cast(self.schema())
 
-    def rows_between(self, limits: Limits, open_column: str | None) -> pa.Table:
+    def rows_between(self, limits: KeyInterval, open_column: str | None) -> pa.Table:
         """Return the rows in a key interval, and maybe others."""
         conditions = [f"{_quoted(open_column)} IS NULL"] if open_column else []
         conditions += self._conditions(limits)
@@ -147,7 +147,7 @@ class DeltaTarget:
         found = self.table().scan(predicate=predicate)
         return pa.RecordBatchReader.from_stream(found).read_all().cast(self.schema())
 
-    def _conditions(self, limits: Limits) -> Iterator[str]:
+    def _conditions(self, limits: KeyInterval) -> Iterator[str]:
         """Yield conditions on the first key column; a row of kind truncate has NULL there."""
         name, kind = limits.key[0], self.schema().field(limits.key[0]).type
         column = _quoted(name)

@@ -32,8 +32,8 @@ _REPORTED, _APPLIED = STARTS[1:], ("range_start", "repair_start")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of an interval: values of the first key columns, fewer than all for a prefix.
+class KeyInterval:
+    """The limits of a key interval: values of the first key columns, fewer than all for a prefix.
 
     Attributes:
         low: exclusive; a prefix is inclusive. Empty: before everything.
@@ -154,7 +154,7 @@ def from_pass(changes: TableChanges) -> TableChanges:
 
 
 def compare(
-    changes: TableChanges, key: Sequence[str], target_rows: Callable[[Limits], pa.Table]
+    changes: TableChanges, key: Sequence[str], target_rows: Callable[[KeyInterval], pa.Table]
 ) -> Compared:
     """Return ordinary changes in place of intervals, and the differences that are to be reported.
 
@@ -211,17 +211,17 @@ class _Comparison:
     touched: np.ndarray
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> KeyInterval:
         def values(place: int) -> tuple[Any, ...]:
             row = [self.changes.rows.column(name)[place].as_py() for name in self.key]
             return tuple(row[: row.index(None)] if None in row else row)
 
-        return Limits(self.key, values(self.interval.first), values(self.interval.end))
+        return KeyInterval(self.key, values(self.interval.first), values(self.interval.end))
 
     def no_rows(self) -> pa.Table:
         return self.changes.rows.slice(0, 0)
 
-    def in_interval(self, target_rows: Callable[[Limits], pa.Table]) -> pa.Table:
+    def in_interval(self, target_rows: Callable[[KeyInterval], pa.Table]) -> pa.Table:
         limits = self.limits
         rows = _in_schema(self.changes.rows.schema, target_rows(limits))
         return rows.filter(pa.array(limits.contains(rows)))

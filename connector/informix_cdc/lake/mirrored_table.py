@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from informix_cdc.lake.intervals import BEGIN, Compared, Limits, compare
+from informix_cdc.lake.intervals import BEGIN, Compared, KeyInterval, compare
 from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_states
 from informix_cdc.lake.settings import CHANGES, CURRENT, FAIL, HISTORY, SOFT
 from informix_cdc.lake.table_changes import (
@@ -75,7 +75,7 @@ class Target(Protocol):
         """Return all rows."""
         ...
 
-    def rows_between(self, limits: Limits, open_column: str | None) -> pa.Table:
+    def rows_between(self, limits: KeyInterval, open_column: str | None) -> pa.Table:
         """Return the rows in a key interval, and maybe others.
 
         Args:
@@ -196,7 +196,7 @@ class MirroredTable:
             return False
         return True
 
-    def _rows_of_table(self, limits: Limits) -> pa.Table:
+    def _rows_of_table(self, limits: KeyInterval) -> pa.Table:
         """Return the rows of the target that the table had, in an interval and maybe beyond it."""
         if not self.target.is_there():
             return pa.table({name: pa.array([], pa.string()) for name in limits.key})

@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +32,12 @@ import pyarrow as pa
 from informix_capture_client.errors import UnsupportedColumn
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MIRROR_TABLE_STOPPED
+from informix_capture_client.shell_commands import command
 from informix_cdc.lake.control_tables import (
     LEFT,
     MIRRORED,
     STOPPED,
+    VERIFIED,
     BatchRecord,
     ControlTables,
     TableRecord,
@@ -47,6 +49,7 @@ from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, pr
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import TableChanges
 from informix_cdc.lake.target_tables import TargetTable
+from informix_cdc.lake.verifying import last_verified
 from informix_cdc.monitoring import MirrorMetrics
 from informix_checkpoints.offsets import StreamOffset, planned_offset, query_id
 from informix_checkpoints.requests import REPAIR, VERIFY
@@ -206,6 +209,16 @@ class Mirror:
         wait(running)  # also if one fails: none may be running when the batch is repeated
         return [each.result() for each in running]
 
+    def _stopped(self, record: TableRecord, stop: TableStopped | UnsupportedColumn) -> TableRecord:
+        reason = getattr(stop, "reason", None) or getattr(stop, "message", str(stop))
+        MIRROR_TABLE_STOPPED.log(logger, table=record.table, target=record.target, reason=reason)
+        remedy = stop.remedy
+        if remedy == RELOAD:
+            resync = command("resync", record.table, "--checkpoint", self._settings.checkpoint)
+            remedy = f"To read its rows again while the mirror runs: {resync}"
+        stopped = {"status": STOPPED, "reason": f"{reason} {remedy}"}
+        return TableRecord(**{**_facts(record), **stopped})
+
     def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
         """Return the tables that have left the stream since the previous batch."""
         return [
@@ -238,7 +251,7 @@ class Mirror:
             mirrored = self._mirrored(table, record, changes)
             compared = mirrored.compared(changes)
         except (TableStopped, UnsupportedColumn) as stop:
-            return _Work(_stopped(record, stop), last)
+            return _Work(self._stopped(record, stop), last)
         return _Work(record, last, mirrored, compared)
 
     def _write(self, work: _Work, batch: int) -> _Work:
@@ -250,7 +263,7 @@ class Mirror:
             work.mirrored.apply(work.compared.changes, batch)
             failpoint("mirror.after_table")
         except (TableStopped, UnsupportedColumn) as stop:
-            return replace(work, record=_stopped(work.record, stop))
+            return replace(work, record=self._stopped(work.record, stop))
         return work
 
     def _mirrored(self, table: str, record: TableRecord, changes: TableChanges) -> MirroredTable:
@@ -331,13 +344,6 @@ def _is_loading(snapshot: SnapshotState) -> bool:
 
 def _is_begun(snapshot: SnapshotState | None) -> bool:
     return snapshot is not None and bool(snapshot.is_done or snapshot.rows or snapshot.after)
-
-
-def _stopped(record: TableRecord, stop: TableStopped | UnsupportedColumn) -> TableRecord:
-    reason = getattr(stop, "reason", None) or getattr(stop, "message", str(stop))
-    MIRROR_TABLE_STOPPED.log(logger, table=record.table, target=record.target, reason=reason)
-    stopped = {"status": STOPPED, "reason": f"{reason} {stop.remedy}"}
-    return TableRecord(**{**_facts(record), **stopped})
 
 
 def _facts(record: TableRecord) -> dict[str, Any]:
@@ -434,6 +440,9 @@ class _Sink:
             query = query_id(settings.checkpoint)
             lake = Lake(settings, query, self._spark)
             self._mirror = Mirror(settings, lake, query, self._report)
+            if self._metrics is not None:
+                for table, at, differences in last_verified(lake.target(VERIFIED), query):
+                    self._metrics.verified(table, at, differences)
         end = planned_offset(settings.checkpoint, number)
         self._mirror.apply(delivered_rows(batch.toArrow()), number, end)
 
@@ -441,6 +450,8 @@ class _Sink:
         if self._metrics is not None:
             changes = sum(batch.changes.values())
             self._metrics.batch(len(batch.stopped), changes, batch.seconds, batch.committed_at)
+            for table, differences in batch.verified.items():
+                self._metrics.verified(table, datetime.now(UTC), differences)
         self._on_batch(batch)
 
     def close_after(self, query: StreamingQuery) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from informix_cdc.lake.definitions import ICEBERG, quoted, type_in
-from informix_cdc.lake.intervals import Limits
+from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class IcebergTarget:
         """Return all rows."""
         return self.spark.session.table(self.name).toArrow()
 
-    def rows_between(self, limits: Limits, open_column: str | None) -> pa.Table:
+    def rows_between(self, limits: KeyInterval, open_column: str | None) -> pa.Table:
         """Return the rows in a key interval, and maybe others."""
         from pyspark.sql import functions
 

@@ -191,11 +191,14 @@ def _patiently() -> Retrying:
 
 STOPPED, CHANGES = "informix_cdc_mirror_stopped_tables", "informix_cdc_mirror_changes_total"
 SECONDS, COMMITTED = "informix_cdc_mirror_batch_seconds", "informix_cdc_mirror_commit_time_seconds"
+AGO, DIFFERENCES = "informix_cdc_verified_seconds_ago", "informix_cdc_differences"
 OF_MIRRORS = {
     STOPPED: "tables that are no longer mirrored; _informix_cdc_tables has the reasons",
     CHANGES: "changes applied to tables",
     SECONDS: "duration in seconds of the latest micro-batch with changes",
     COMMITTED: "UNIX time, in seconds, of the latest commit applied to the tables",
+    AGO: "seconds since the last verification of a table, with the label table",
+    DIFFERENCES: "rows that the last verification of a table found to differ, also if it repaired them",
 }
 
 
@@ -218,6 +221,11 @@ class MirrorMetrics:
             name: Gauge(name, OF_MIRRORS[name], names, registry=registry).labels(**labels)
             for name in (STOPPED, SECONDS, COMMITTED)
         }
+        self._labels = labels
+        self._of_tables = {
+            name: Gauge(name, OF_MIRRORS[name], [*names, "table"], registry=registry)
+            for name in (AGO, DIFFERENCES)
+        }
         self._server, _ = serve("0.0.0.0", port, registry)
 
     def batch(self, stopped: int, changes: int, seconds: float, committed_at: datetime | None) -> None:
@@ -228,6 +236,13 @@ class MirrorMetrics:
             self._gauges[SECONDS].set(seconds)
         if committed_at is not None:
             self._gauges[COMMITTED].set(committed_at.timestamp())
+
+    def verified(self, table: str, at: datetime, differences: int) -> None:
+        """Record a finished verification of a table."""
+        labels = {**self._labels, "table": table}
+        ago = self._of_tables[AGO].labels(**labels)
+        ago.set_function(lambda: max(time.time() - at.timestamp(), 0.0))
+        self._of_tables[DIFFERENCES].labels(**labels).set(differences)
 
     def close(self) -> None:
         """Close the port."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import urllib.request
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -24,7 +24,7 @@ def free_port() -> int:
 def scraped(port: int) -> dict[str, float]:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
-    found = (line.rsplit(" ", 1) for line in lines if line.startswith("informix_cdc_mirror"))
+    found = (line.rsplit(" ", 1) for line in lines if line.startswith("informix_cdc_"))
     shown = {name: float(value) for name, value in found}
     assert all('database="stores"' in name for name in shown)
     return {name.partition("{")[0]: value for name, value in shown.items()}
@@ -37,12 +37,15 @@ def test_a_port_shows_stopped_tables_and_how_far_the_others_are() -> None:
         at = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
         metrics.batch(0, 7, 0.25, at)
         metrics.batch(2, 0, 9.0, None)  # without changes
+        metrics.verified("informix.orders", at - timedelta(days=8), 3)
         found = scraped(port)
-        assert {name: found[name] for name in OF_MIRRORS} == {
+        assert found.pop("informix_cdc_verified_seconds_ago") > 8 * 86400
+        assert {name: found[name] for name in OF_MIRRORS if name in found} == {
             "informix_cdc_mirror_stopped_tables": 2,
             "informix_cdc_mirror_changes_total": 7,
             "informix_cdc_mirror_batch_seconds": 0.25,
             "informix_cdc_mirror_commit_time_seconds": at.timestamp(),
+            "informix_cdc_differences": 3,
         }
     finally:
         metrics.close()
