@@ -49,7 +49,7 @@ class ChunkQuery:
 
     def first(self, rows: int) -> str:
         """Return the statement for the first rows of the table."""
-        return self._statement(rows, 0)
+        return self._statement(f"FIRST {rows}", 0)
 
     def behind(self, rows: int, columns: int | None = None) -> str:
         """Return the statement for the next rows after a key, with parameters from `arguments`.
@@ -59,7 +59,11 @@ class ChunkQuery:
             columns: the number of key columns that are given; fewer than all: from the first row on
                 that has these values.
         """
-        return self._statement(rows, len(self.key.columns) if columns is None else columns)
+        return self._statement(f"FIRST {rows}", len(self.key.columns) if columns is None else columns)
+
+    def row_behind(self, rows: int, columns: int) -> str:
+        """Return the statement for the last one of the next rows, with the same parameters."""
+        return self._statement(f"SKIP {rows - 1} FIRST 1", columns)
 
     def arguments(self, after: Sequence[_Bound], limit: Sequence[_Bound] = ()) -> list[_Bound]:
         """Return the parameters of a statement.
@@ -98,11 +102,11 @@ class ChunkQuery:
         if self.is_limited:
             yield f"{self._key_names()[0]} <= ?"
 
-    def _statement(self, rows: int, columns: int) -> str:
+    def _statement(self, rows: str, columns: int) -> str:
         conditions = " AND ".join(self._conditions(columns))
         where = f" WHERE {conditions}" if conditions else ""
         return (
-            f"SELECT /*+ AVOID_FULL({_ALIAS}) */ FIRST {rows} {_columns(self.table)}"
+            f"SELECT /*+ AVOID_FULL({_ALIAS}) */ {rows} {_columns(self.table)}"
             f" FROM {self.table.name.in_statements} {_ALIAS}{where}"
             f" ORDER BY {', '.join(self._key_names())}"
         )

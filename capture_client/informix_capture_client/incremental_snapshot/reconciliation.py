@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -165,6 +165,13 @@ class Reconciliation:
             raise ValueError("the last rows of the table have been read")
         self._collecting = Collecting(low, self._read_up_to, self._most_rows)
         self._update_needed()
+        return self._collecting
+
+    def skip(self, chunk: Collecting, after: Bounds) -> Collecting:
+        """Let a chunk start after a later key: rows before it are not read."""
+        if chunk is not self._collecting:
+            return chunk
+        self._collecting = replace(chunk, after=after)
         return self._collecting
 
     def offer(

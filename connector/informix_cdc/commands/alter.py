@@ -128,23 +128,24 @@ def alter(
         if is_dry:
             return say("Nothing was changed.")
         if request is None:
-            if not is_sure:
-                require_yes("Run it?")
-            layout = _layout(catalog, table)
-            request = Request(kind=ALTER, tables=(name,), statement=statement, layout=layout)
-            stream.requests.submit(request)
+            request = _submitted(stream, statement, name, _layout(catalog, table), is_sure=is_sure)
         failpoint("alter.after_request")
         _await_ready(stream, request)
         refused = _altered(options, catalog, table, request)
     failpoint("alter.before_return")
     stream.requests.mark_altered(request.id)
-    if refused is not None:
-        raise ServerRefused(
-            f"the statement failed: {refused.message}",
-            f"{name} returns to the stream unchanged. {refused.remedy}".strip(),
-        )
-    say(f"{name}: altered. The stream captures it again.")
+    _say_returned(name, refused)
     return _await_rows(stream, request) if waits else None
+
+
+def _submitted(
+    stream: RunningStream, statement: str, name: str, layout: str, *, is_sure: bool
+) -> Request:
+    if not is_sure:
+        require_yes("Run it?")
+    request = Request(kind=ALTER, tables=(name,), statement=statement, layout=layout)
+    stream.requests.submit(request)
+    return request
 
 
 def _earlier(pending: list[Request], name: str, statement: str) -> Request | None:
@@ -241,6 +242,15 @@ def _rewrite(options: SourceOptions, catalog: Catalog, table: Table) -> None:
         connection.rows(statement)
     while any(catalog.pending_alters([table])):
         time.sleep(_REWRITE_PAUSE_SECONDS)
+
+
+def _say_returned(name: str, refused: InformixCdcError | None) -> None:
+    if refused is not None:
+        raise ServerRefused(
+            f"the statement failed: {refused.message}",
+            f"{name} returns to the stream unchanged. {refused.remedy}".strip(),
+        )
+    say(f"{name}: altered. The stream captures it again.")
 
 
 def _await_rows(stream: RunningStream, request: Request) -> None:

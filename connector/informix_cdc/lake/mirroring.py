@@ -167,9 +167,9 @@ class Mirror:
             partial(self._prepare, table, share, snapshots.get(table))
             for table, share in shares.items()
         )
-        differences = {work.record: work.compared for work in prepared if work.compared}
         failpoint("mirror.before_differences")
-        self._control.write_differences(batch, differences, snapshots)
+        compared = {work.record: work.compared for work in prepared if work.compared}
+        self._control.write_differences(batch, compared, snapshots)
         done = self._done(partial(self._write, work, batch) for work in prepared)
         records = [work.record for work in done]
         _, committed_at = max((work.last for work in done), default=(0, None))
@@ -184,9 +184,8 @@ class Mirror:
         }
         commit = end.position.commit
         self._committed_at = committed_at or self._committed_at
-        is_news = set(loading) != self._loading
         record = BatchRecord(batch, commit, self._committed_at, loading, versions)
-        self._control.write(record, changed, is_news=is_news)
+        self._control.write(record, changed, is_news=set(loading) != self._loading)
         verified = self._control.write_verified(record, _ended(prepared, snapshots))
         self._loading = set(loading)
         failpoint("mirror.after_control")

@@ -135,16 +135,21 @@ class SnapshotConnection:
         self, query: ChunkQuery, after: Bounds | None, most_rows: int, limit: Bounds = ()
     ) -> RowsRead:
         """Read the rows after a key, up to a number, and up to about `snapshotChunkBytes`."""
-        columns = [column.type_text for column in query.key.columns]
-        bounds = list(map(key_argument, columns, after or ()))
-        highest = list(map(key_argument, columns, limit))
-        statement = query.behind(most_rows, len(bounds))
-        arguments = query.arguments(bounds, highest)
+        statement = query.behind(most_rows, len(after or ()))
+        arguments = _arguments(query, after, limit)
         most_bytes = self._options.snapshot_chunk_bytes
         rows, size_bytes, last_row = self._fetched(statement, arguments, most_bytes)
         key = _of_key(query, last_row) if last_row else None
         is_last = len(rows) < most_rows and size_bytes < most_bytes
         return RowsRead(rows, key, is_last)
+
+    def key_behind(
+        self, query: ChunkQuery, after: Bounds | None, rows: int, limit: Bounds = ()
+    ) -> Bounds | None:
+        """Return the key of the last one of the next rows; None if there are fewer rows."""
+        statement = query.row_behind(rows, len(after or ()))
+        _, _, row = self._fetched(statement, _arguments(query, after, limit), 1 << 62)
+        return _of_key(query, row) if row else None
 
     def last_before(self, query: ChunkQuery, value: str) -> Bounds:
         """Return the highest value of the first key column below a value; empty if there is none."""
@@ -274,6 +279,12 @@ class SnapshotConnection:
             return MAKE_MARKER, DROP_MARKER
         column = delimited(heartbeat.columns[0].name)
         return (f"UPDATE {heartbeat.name.in_statements} SET {column} = {column}",)
+
+
+def _arguments(query: ChunkQuery, after: Bounds | None, limit: Bounds) -> list[Argument]:
+    columns = [column.type_text for column in query.key.columns]
+    bounds, highest = (list(map(key_argument, columns, texts)) for texts in (after or (), limit))
+    return query.arguments(bounds, highest)
 
 
 def _of_key(query: ChunkQuery, row: Sequence[str | None]) -> Bounds:

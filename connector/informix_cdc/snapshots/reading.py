@@ -13,6 +13,7 @@ barrier that was set after its last row had been fetched; the capture loop inser
 from __future__ import annotations
 
 import contextlib
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -143,6 +144,8 @@ class TableReader:
         chunk = None if low is None else self.snapshot.begin(low)
         if chunk is None:
             return False
+        if (sample := self.snapshot.state.sample) < 1:
+            chunk = self._sampled(connection, chunk, sample)
         read = self._tried(connection, lambda: self._rows(connection, chunk))
         if read is None:
             return False
@@ -151,6 +154,18 @@ class TableReader:
         self._unmarked.append(barrier.clock)
         self.snapshot.offer(chunk, read, barrier)
         return True
+
+    def _sampled(self, connection: SnapshotConnection, chunk: Collecting, sample: float) -> Collecting:
+        """Return a later chunk, chosen at random; the table's last rows are always read."""
+        key = self.snapshot.planned.key
+        while key is not None and random.random() >= sample and not self.stop.is_set():
+            limit, after = self.snapshot.state.limit, chunk.after
+            query = ChunkQuery(self._table, key, bool(limit))
+            later = connection.key_behind(query, after, chunk.most_rows, limit)
+            if later is None:
+                break
+            chunk = self.snapshot.skip(chunk, later)
+        return chunk
 
     def _rows(self, connection: SnapshotConnection, chunk: Collecting) -> RowsRead:
         """Return the rows of a chunk; a table without a key is one chunk, read while its writers wait.

@@ -119,6 +119,11 @@ class TableSnapshot:
         with self._lock:
             return self.chunks.begin(low)
 
+    def skip(self, chunk: Collecting, after: Bounds) -> Collecting:
+        """Let a chunk start after a later key."""
+        with self._lock:
+            return self.chunks.skip(chunk, after)
+
     def offer(self, chunk: Collecting, read: RowsRead, barrier: Barrier) -> None:
         """Pass on the rows that were read."""
         last_key: Bounds | None = chunk.after if read.last_key is None else read.last_key

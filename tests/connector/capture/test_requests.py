@@ -62,10 +62,10 @@ def until_answered(
     raise AssertionError(f"no answer to {request}")
 
 
-def intervals(rows: list[dict[str, Any]]) -> Iterator[tuple[object, ...]]:
+def intervals(rows: list[dict[str, Any]]) -> Iterator[tuple[str, Any, Any, list[int]]]:
     """Yield each interval: its purpose, limits, and the keys of its rows."""
     start: Any = None
-    inside: list[object] = []
+    inside: list[int] = []
     for row in rows:
         kind, key = row["_change_type"], row["after"] and json.loads(row["after"])["id"]
         if kind.endswith("_start"):
@@ -180,7 +180,7 @@ def test_a_request_outside_its_window_waits_and_can_be_cancelled(tmp_path: Path)
                 pass  # the table is about to be read
             folder.cancel(request.id)
             rows, end, answer = until_answered(made, folder, request, start)
-    assert rows == []
+    assert [row["_change_type"] for row in rows] == ["resync_begin"]
     assert "cancelled" in answer.problems[""]
     assert end["tables"][TABLE]["snapshot"]["done"] is True
 
@@ -227,3 +227,20 @@ def test_keys_without_a_known_order_are_read_again_behind_a_truncate(tmp_path: P
             folder = requested(tmp_path, start["stream"], request)
             rows, _, _ = until_answered(made, folder, request, start)
     assert [row["_change_type"] for row in rows] == ["truncate", *["insert"] * 4]
+
+
+def test_a_sample_reads_a_part_of_the_rows_and_always_the_last_ones(tmp_path: Path) -> None:
+    with serving_tables(LINES) as (server, listening, _):
+        load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(300)])
+        request = Request(kind=VERIFY, tables=(TABLE,), sample=0.1)
+        with reader(listening.port, **of_stream(tmp_path)) as made:
+            start = anchor_of(made)
+            folder = requested(tmp_path, start["stream"], request)
+            rows, _, answer = until_answered(made, folder, request, start)
+    found = [*intervals(rows)]
+    assert 1 <= len(found) < 60
+    assert found[-1][2] is None
+    for _, low, high, keys in found:
+        first = 0 if low is None else low + 1
+        assert keys == [*range(first, 300 if high is None else high + 1)]
+    assert answer.rows == {TABLE: sum(len(keys) for *_, keys in found)}

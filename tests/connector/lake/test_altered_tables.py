@@ -12,6 +12,7 @@ from connector.commands.commands import run as command
 from harness.lake.ledger import LedgerTable, ledger
 from harness.lake.mirroring import MirrorRun, until
 from harness.spark.checkpoints import run_batches
+from informix_checkpoints.requests import ALTER, Request, RequestFolder
 from informix_emulator import EmulatedServer, ListeningServer
 
 T, OTHER = "stores:informix.t", "stores:informix.other"
@@ -86,3 +87,39 @@ def test_an_altered_table_equals_informix_and_the_others_go_on(name: str, tmp_pa
 
 def caught_up(run: MirrorRun, step: Callable[[], bool], upto: int) -> None:
     until(step, lambda: run.batches[-1].commit >= upto and not run.batches[-1].loading)
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_a_table_that_is_altered_while_the_mirror_runs_equals_informix(
+    name: str, tmp_path: Path
+) -> None:
+    """No restart, and writers go on, also while row logging is off."""
+    columns = ALTERED[name]
+    with ledger(1, 0) as (made, listening):
+        made.add(LedgerTable("t", ("id",), COLUMNS))
+        made.add(LedgerTable("other", ("id",), {"id": "integer"}))
+        server = made.server
+        insert(server, T, *(only(row, COLUMNS) for row in ROWS))
+        run = MirrorRun(tmp_path, listening.port, snapshotParallelism="8")
+        with run.running() as step:
+            step()
+            caught_up(run, step, insert(server, OTHER, {"id": 1}))
+            assert run.start is not None
+            spool = Path(run.settings.checkpoint) / "spool" / run.start["stream"]
+            requests, request = RequestFolder(spool), Request(kind=ALTER, tables=("informix.t",))
+            requests.submit(request)
+            until(step, lambda: requests.is_ready(request.id))
+            server.set_full_row_logging(T, False)
+            insert(server, T, {"id": 5, "note": "late", "size": 5})
+            shown = ", ".join(f"{column} {kind}" for column, kind in columns.items())
+            server.alter_table(T, f"{shown}, primary key (id)")
+            server.finish_alter(T)
+            requests.mark_altered(request.id)
+            until(step, lambda: requests.answer(request.id) is not None)
+            new = {"id": 9, "note": "n9", "size": 9, "priority": 7}
+            caught_up(run, step, insert(server, T, only(new, columns)))
+        wanted = [*ROWS, {"id": 5, "note": "late", "size": 5, "priority": None}, new]
+        found = sorted(run.rows("t"), key=lambda row: row["id"])
+        assert found == [only(row, columns) for row in wanted]
+        assert [row["status"] for row in run.control("informix.t")][-1] == "mirrored"
+        assert sorted(row["id"] for row in run.rows("other")) == [1]
