@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from dataclasses import replace
 
 from informix_capture_client.catalog import Catalog, Table, table_digest
 from informix_capture_client.errors import BadOption, InformixCdcError, ServerRefused
@@ -32,9 +33,16 @@ from informix_cdc.commands.row_logging import (
 )
 from informix_cdc.commands.running_streams import RunningStream
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import open_capture_connection, open_catalog, open_connection
+from informix_cdc.server import (
+    describe_tables,
+    open_capture_connection,
+    open_catalog,
+    open_connection,
+)
+from informix_cdc.snapshots import plan_snapshots
 from informix_cdc.terminal import require_yes, say
 from informix_checkpoints.requests import ALTER, Answer, Request
+from informix_checkpoints.table_states import SnapshotState
 
 _PATH = r'(?:"(?:[^"]|"")*"|[\w$:.])+'
 _STATEMENTS = (
@@ -217,7 +225,20 @@ def _altered(
         failpoint("alter.before_switch_on")
         switch_on_for_capture(connection, catalog, [table], settings, lambda *_: None)
         say(f"{table.name}: full row logging is on.")
+    _require_readable_in_chunks(options, catalog)
     return refused
+
+
+def _require_readable_in_chunks(options: SourceOptions, catalog: Catalog) -> None:
+    """Check that the table can return, while that fails this command and not the query.
+
+    Raises:
+        BadOption: it has no usable key any more; run the command again when it has.
+    """
+    options = replace(options, spool_path="as in the query")
+    source = describe_tables(options, catalog)
+    states = {name: replace(state, snapshot=SnapshotState()) for name, state in source.states().items()}
+    plan_snapshots(options, source, catalog, states)
 
 
 def _run(options: SourceOptions, statement: str) -> InformixCdcError | None:

@@ -192,7 +192,7 @@ def release(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Alter a captured table while its query runs.")
-@source_options(CONNECTION, ["database"], also=["restartBound"])
+@source_options(CONNECTION, ["database", "snapshotKey"], also=["restartBound"])
 @click.argument("statement", metavar="STATEMENT")
 @click.option(
     "--checkpoint",

@@ -297,8 +297,11 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        near = column.cast(kind, safe=False)
-        return pc.if_else(pc.equal(near.cast(column.type, safe=False), column), near, None)
+        pass
+    if not pa.types.is_integer(kind):
+        return pa.chunked_array([pa.nulls(len(column), kind)], kind)
+    near = column.cast(kind, safe=False)
+    return pc.if_else(pc.equal(near.cast(column.type), column), near, None)
 
 
 def _with_ghosts(

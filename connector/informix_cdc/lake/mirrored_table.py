@@ -160,7 +160,7 @@ class MirroredTable:
             TableStopped: the target cannot hold these rows exactly.
         """
         wanted, target = self.columns(changes), self.target
-        if not len(changes):
+        if not len(changes) and not changes.replaces:
             return
         if not target.is_there():
             target.create(wanted, self.name, f"{changes.definition.table} of Informix")
