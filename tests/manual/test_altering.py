@@ -37,7 +37,7 @@ class ShopOfThePage(Shop):
 
 def steps() -> list[tuple[str, str]]:
     """Return language and text of each block that the section prints, in its order."""
-    section = PAGE.read_text().split("\n## Steps\n")[1].split("\n## ")[0]
+    section = PAGE.read_text().split("\n## Step by step, with a restart\n")[1].split("\n## ")[0]
     found = re.findall(r"^ *```(\w+)\n(.*?)```", section, re.DOTALL | re.MULTILINE)
     return [(language, textwrap.dedent(text).strip()) for language, text in found]
 
