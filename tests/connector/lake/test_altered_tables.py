@@ -97,6 +97,7 @@ def caught_up(run: MirrorRun, step: Callable[[], bool], upto: int) -> None:
     until(step, lambda: run.batches[-1].commit >= upto and not run.batches[-1].loading)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALTERED)
 def test_a_table_that_is_altered_while_the_mirror_runs_equals_informix(
     name: str, tmp_path: Path
