@@ -25,6 +25,7 @@ creates it; `companions.py` documents when each hook is called):
     end of the log    capture/end_of_log.py         detects the end that the log had at the start
     snapshots         snapshots/snapshots.py        existing rows, put between changes
     discovery         capture/discovery.py          new tables that match a pattern
+    requests          capture/requests.py           of `informix-cdc resync`, `verify` and `alter`
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,8 @@ import click
 from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.positions import page_after, show
-from informix_capture_client.session import SessionSettings
+from informix_capture_client.session import PENDING_ALTER, SessionSettings
+from informix_capture_client.transport import Transport
 from informix_cdc.commands.altering import acquired, require_receipt_of
 from informix_cdc.commands.row_logging import switch_on_for_capture
 from informix_cdc.options import SourceOptions
@@ -48,6 +49,7 @@ _IN_STREAM = (
 
 WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
+_PENDING_SECONDS = 2.0
 
 
 def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
@@ -59,8 +61,7 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
 
     Raises:
         BadOption: the database is not logged, or a table does not exist.
-        ServerRefused: the server refuses the switch, the flag is not set after it, or a table has a
-            pending in-place ALTER.
+        ServerRefused: the server refuses the switch, or the flag is not set after it.
     """
     with open_catalog(options) as catalog:
         options = with_named_tables(options, catalog)
@@ -72,7 +73,7 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             settings = SessionSettings(server=options.server, dialect=options.dialect)
-            switch_on_for_capture(connection, catalog, tables, settings, _say_switched)
+            _switch_on(connection, catalog, tables, settings)
         if known is None or receipt is None:
             position, still_open = _position_behind_the_switch(catalog)
             _say_position(show(position), still_open)
@@ -82,6 +83,23 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         save_receipt(replace(known, acquired=found), receipt, is_new=False)
         say(_IN_STREAM.format(receipt=json.dumps(str(receipt.absolute()))))
         click.echo(show(found.since))
+
+
+def _switch_on(
+    connection: Transport, catalog: Catalog, tables: Sequence[Table], settings: SessionSettings
+) -> None:
+    """Switch row logging on, and wait until no table has rows from before an in-place ALTER."""
+    is_said = False
+    while True:
+        try:
+            return switch_on_for_capture(connection, catalog, tables, settings, _say_switched)
+        except ServerRefused as reason:
+            if reason.facts.get("error_code") != PENDING_ALTER:
+                raise
+            if not is_said:
+                say(f"{reason.message} {reason.remedy}\nWaiting until that is done. Ctrl-C stops.")
+            is_said = True
+        time.sleep(_PENDING_SECONDS)
 
 
 def _say_switched(table: Table, was_on: bool) -> None:
