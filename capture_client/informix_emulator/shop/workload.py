@@ -23,6 +23,7 @@ from .database import CUSTOMERS, ITEMS, ORDERS, RowDict
 TICK_SECONDS = 0.01
 _ROLLED_BACK = 0.12  # of all transactions; short ones commit before it comes to that
 _SECOND_THOUGHTS = 0.2  # of all orders: an item is put in and taken out again by a savepoint
+_SECOND_THOUGHTS_FROM = 100  # added to the numbers of such items
 # Older rows are forgotten, so that the workload can run for days.
 _MOST_CUSTOMERS, _MOST_ORDERS = 500, 400
 
@@ -229,7 +230,8 @@ class Workload:
         kept = list(work.changes)
         savepoint = work.transaction.savepoint()
         for item in database.items(self._random, order):
-            work.insert(ITEMS, item)
+            # The order has items with these numbers already.
+            work.insert(ITEMS, {**item, "item_num": item["item_num"] + _SECOND_THOUGHTS_FROM})
             yield
         work.transaction.rollback_to(savepoint)
         work.changes[:] = kept
