@@ -11,15 +11,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import click
 
 from informix_capture_client.errors import BadOption, DataLoss
+from informix_cdc.commands.running_streams import RunningStream
 from informix_cdc.terminal import OneLineError, counted, say, say_command, waiting
-from informix_checkpoints.offsets import StreamOffset, read_checkpoint
-from informix_checkpoints.requests import READS_ROWS, RESYNC, Answer, Request, RequestFolder
-from informix_checkpoints.spool import has_writer, load_manifest
+from informix_checkpoints.requests import READS_ROWS, RESYNC, Answer, Request
 
 _POLL_SECONDS = 0.5
 _VALUE = r"(-?\d+(?:\.\d+)?|'(?:[^']|'')*')"
@@ -27,21 +25,6 @@ _LIMIT = rf"(\w+)\s*(>=|<=|=)\s*{_VALUE}"
 _LIMITS = re.compile(rf"\s*{_LIMIT}(?:\s*AND\s+{_LIMIT})?\s*", re.IGNORECASE)
 _BETWEEN = re.compile(rf"\s*(\w+)\s+BETWEEN\s+{_VALUE}\s*AND\s+{_VALUE}\s*", re.IGNORECASE)
 _WINDOW = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d")
-
-
-@dataclass(frozen=True, slots=True)
-class QueryStream:
-    """The stream of a query.
-
-    Attributes:
-        folder: its folder under spoolPath.
-        planned: the last offset that Spark has planned.
-        committed: the last commit that the sink has; 0 if the stream has no committed batch.
-    """
-
-    folder: Path
-    planned: StreamOffset
-    committed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,42 +36,13 @@ class Limits:
     high: str | None = None
 
 
-def stream_of(place: str, spool: str) -> QueryStream:
-    """Return the stream of a checkpoint.
-
-    Args:
-        place: the query's checkpointLocation.
-        spool: the query's spoolPath; empty: the folder spool in the checkpoint, as of a mirror.
-
-    Raises:
-        BadOption: there is none, or its folder does not exist.
-        AccessRefused: the checkpoint cannot be read.
-    """
-    sources = read_checkpoint(place).sources
-    if len(sources) != 1:
-        raise BadOption(
-            f"checkpoint {place} has {len(sources)} sources of informix-cdc, and not one.",
-            "Use a separate query for each source.",
-        )
-    planned, committed = sources[0].planned[1], sources[0].committed
-    folder = Path(spool or f"{place.rstrip('/').removeprefix('file://')}/spool") / planned.stream
-    if not folder.is_dir():
-        raise BadOption(
-            f"the folder {folder} of the stream does not exist.",
-            "Give --spool with option spoolPath of the query, on the host of its driver.",
-        )
-    is_same = committed is not None and committed[1].stream == planned.stream
-    commit = committed[1].position.commit if committed is not None and is_same else 0
-    return QueryStream(folder, planned, commit)
-
-
-def tables_of(stream: QueryStream, patterns: Sequence[str]) -> tuple[str, ...]:
+def tables_of(stream: RunningStream, patterns: Sequence[str]) -> tuple[str, ...]:
     """Return the tables of a stream that match names or patterns.
 
     Raises:
         BadOption: a name or pattern matches none.
     """
-    known = sorted(stream.planned.tables or ())
+    known = sorted(stream.offset.tables or ())
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in known):
             listed = ", ".join(known) or "none (its offset is of an earlier version: run the query)"
@@ -147,7 +101,7 @@ def resync(
     """
     if window and not _WINDOW.fullmatch(window):
         raise BadOption(f"--window {window!r} is not a time of day.", "Write it as 22:00-05:00.")
-    stream = stream_of(place, spool)
+    stream = RunningStream.of(place, spool)
     tables = tables_of(stream, names)
     limits = limits_of(where) if where else Limits()
     if where and len(tables) != 1:
@@ -160,9 +114,9 @@ def resync(
         high=limits.high,
         window=window,
     )
-    RequestFolder(stream.folder).submit(request)
+    stream.requests.submit(request)
     say(f"Request {request.id}: read rows of {', '.join(tables)} again.")
-    if not has_writer(stream.folder):
+    if not stream.is_running():
         say("No query is running. The request is stored, and is processed when the query runs.")
         return True
     if not waits:
@@ -191,11 +145,11 @@ def _answer(request: Request, place: str, spool: str, timeout_seconds: float | N
     with waiting(f"Reading {', '.join(request.tables)} again") as show:
         while timeout_seconds is None or time.monotonic() < begun + timeout_seconds:
             try:
-                stream = stream_of(place, spool)  # after a data loss it is another one
-                answer = RequestFolder(stream.folder).answer(request.id)
+                stream = RunningStream.of(place, spool)  # after a data loss it is another one
+                answer = stream.answer(request.id)
                 if answer is not None and (not answer.rows or stream.committed >= answer.commit):
                     return answer
-                rows = _rows_so_far(request, stream.folder)
+                rows = _rows_so_far(request, stream)
                 show(rows, f"{counted(rows, 'row')}")
             except (BadOption, DataLoss):  # a stream is just replaced by another one
                 pass
@@ -206,9 +160,8 @@ def _answer(request: Request, place: str, spool: str, timeout_seconds: float | N
     )
 
 
-def _rows_so_far(request: Request, folder: Path) -> int:
-    manifest = load_manifest(folder)
-    states = manifest.present_tables if manifest else {}
+def _rows_so_far(request: Request, stream: RunningStream) -> int:
+    states = stream.tables
     snapshots = [states[name].snapshot for name in request.tables if name in states]
     return sum(each.rows for each in snapshots if each is not None and each.request >= request.id)
 
@@ -221,8 +174,8 @@ def cancel(
     Raises:
         BadOption: a name matches no table.
     """
-    stream = stream_of(place, spool)
-    tables, folder = set(tables_of(stream, names)), RequestFolder(stream.folder)
+    stream = RunningStream.of(place, spool)
+    tables, folder = set(tables_of(stream, names)), stream.requests
     found = [r for r in folder.pending() if r.kind in READS_ROWS and not tables.isdisjoint(r.tables)]
     for request in found:
         folder.cancel(request.id)

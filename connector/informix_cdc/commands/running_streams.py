@@ -44,9 +44,9 @@ class RunningStream:
         found = cls(checkpoint, Path(spool_path or usual))
         if not found.folder.is_dir():
             raise BadOption(
-                f"the stream has no folder {found.folder}.",
-                "Give the query's option spoolPath with --spool. A query without spoolPath cannot"
-                " receive requests.",
+                f"the folder {found.folder} of the stream does not exist.",
+                "Give --spool with option spoolPath of the query, on the host of its driver. A query"
+                " without spoolPath cannot receive requests.",
             )
         return found
 
@@ -63,9 +63,11 @@ class RunningStream:
 
     @property
     def committed(self) -> int:
-        """The commit up to which Spark has committed its batches."""
+        """The commit up to which Spark has committed batches of the stream; 0 if there is none."""
         (source,) = read_checkpoint(self.checkpoint).sources
-        return source.committed[1].position.commit if source.committed else 0
+        done = source.committed[1] if source.committed else None
+        is_same = done is not None and done.stream == source.planned[1].stream
+        return done.position.commit if done is not None and is_same else 0
 
     @property
     def folder(self) -> Path:
@@ -92,7 +94,6 @@ class RunningStream:
         is_true: Callable[[], bool],
         what: str,
         timeout_seconds: float,
-        show: Callable[[], None] = lambda: None,
     ) -> None:
         """Wait until something is true.
 
@@ -100,14 +101,12 @@ class RunningStream:
             is_true: whether it is.
             what: it, for messages.
             timeout_seconds: how long to wait.
-            show: shows progress.
 
         Raises:
             ServerRefused: it does not happen in time, or no query captures the stream.
         """
         begun = seen = time.monotonic()
         while not is_true():
-            show()
             if self.is_running():
                 seen = time.monotonic()
             elif time.monotonic() - seen >= _GRACE_SECONDS and not is_true():

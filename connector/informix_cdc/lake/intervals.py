@@ -81,21 +81,12 @@ def _starts(columns: Sequence[pa.ChunkedArray], values: Sequence[Any]) -> np.nda
 
 
 def _compared(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if _is_text(column.type):
-        return pc.utf8_rtrim(column.cast(pa.string()), characters=" ")
-    return column
+    is_text = pa.types.is_string(column.type)
+    return pc.utf8_rtrim(column, characters=" ") if is_text else column
 
 
 def _compared_value(value: object, kind: pa.DataType) -> pa.Scalar:
     return pa.scalar(value.rstrip(" ") if isinstance(value, str) else value, kind)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return any(is_it(kind) for is_it in (pa.types.is_string, pa.types.is_large_string, _is_view))
-
-
-def _is_view(kind: pa.DataType) -> bool:
-    return bool(kind == pa.string_view())
 
 
 def _flags(values: pa.ChunkedArray) -> np.ndarray:
@@ -194,13 +185,9 @@ def compare(
 
 
 def _intervals(changes: TableChanges) -> Iterator[_Interval]:
-    kinds = changes.about.column(KIND).to_pylist() if changes.is_kind(END).any() else []
-    first, purpose = -1, ""
-    for place, kind in enumerate(kinds):
-        if kind in STARTS:
-            first, purpose = place, kind
-        elif kind == END:
-            yield _Interval(first, place, purpose)
+    starts, ends = (np.flatnonzero(changes.is_kind(*kinds)) for kinds in (STARTS, (END,)))
+    for first, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield _Interval(first, end, changes.about.column(KIND)[first].as_py())
 
 
 @dataclass(slots=True)
