@@ -31,6 +31,7 @@ COLUMNS = {
     " quantity smallint, unit_price money(8,2), total_price decimal(10,2),"
     " primary key (order_num, item_num)",
 }
+KEYS = {CUSTOMERS: ("customer_num",), ORDERS: ("order_num",), ITEMS: ("order_num", "item_num")}
 _LOG_COUNT, _LOG_PAGE_BYTES = 8, 2048
 
 _FIRST_NAMES = (

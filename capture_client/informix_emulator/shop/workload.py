@@ -17,6 +17,7 @@ from typing import Any
 
 from ..log.transactions import EmulatedTransaction
 from ..server import EmulatedServer
+from ..sql import row_as_stored
 from . import database
 from .database import CUSTOMERS, ITEMS, ORDERS, RowDict
 
@@ -50,6 +51,7 @@ class CommittedTransaction:
 class _Work:
     """An open transaction, and what becomes true when it commits."""
 
+    server: EmulatedServer
     transaction: EmulatedTransaction
     patience: float  # after so many steps it rolls back
     steps: Iterator[None] = field(default_factory=lambda: iter(()))
@@ -57,15 +59,21 @@ class _Work:
     claims: set[tuple[str, int]] = field(default_factory=set)
     on_commit: list[Callable[[], None]] = field(default_factory=list)
 
+    def _as_stored(self, table: str, row: RowDict) -> RowDict:
+        return dict(row_as_stored(self.server, table, row, database.KEYS[table]))
+
     def insert(self, table: str, row: RowDict) -> None:
+        row = self._as_stored(table, row)
         self.transaction.insert(table, row)
         self.changes.append(ExpectedChange("insert", table, row))
 
     def delete(self, table: str, row: RowDict) -> None:
+        row = self._as_stored(table, row)
         self.transaction.delete(table, row)
         self.changes.append(ExpectedChange("delete", table, row))
 
     def update(self, table: str, before: RowDict, **new_values: object) -> RowDict:
+        before = self._as_stored(table, before)
         after = {**before, **new_values}
         self.transaction.update(table, before, after)
         self.changes.append(ExpectedChange("update_preimage", table, before))
@@ -156,7 +164,9 @@ class Workload:
     def _begin(self) -> None:
         transaction = self._server.begin(user_id=self._random.choice(database.CLERKS))
         gives_up = self._random.random() < _ROLLED_BACK
-        work = _Work(transaction, self._random.randint(1, 3) if gives_up else float("inf"))
+        work = _Work(
+            self._server, transaction, self._random.randint(1, 3) if gives_up else float("inf")
+        )
         kinds, weights = zip(*_KINDS, strict=True)
         (kind,) = self._random.choices(kinds, weights)
         work.steps = (self._clear_up(work) if self._clears_up else None) or kind(self, work)

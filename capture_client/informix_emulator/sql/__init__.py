@@ -14,6 +14,6 @@ change is in the logical log with whole images. Nothing here knows the protocol.
 
 from __future__ import annotations
 
-from .engine import keep_rows, load_rows, open_session, pack_rows
+from .engine import keep_rows, load_rows, open_session, pack_rows, row_as_stored
 
-__all__ = ["keep_rows", "load_rows", "open_session", "pack_rows"]
+__all__ = ["keep_rows", "load_rows", "open_session", "pack_rows", "row_as_stored"]

@@ -20,10 +20,11 @@ from ..poses import DEFAULT_LOCALE
 from ..server import EmulatedServer
 from ..tables.tables import EmulatedTable
 from .held_locks import locks_of, owners_of
-from .language.values import DateForm, store
+from .language.values import DateForm, load, store
 from .reading import SessionView
 from .row_images import keep_images
 from .session import Session
+from .statements.rules import Rules
 from .storage import RowValues, Storage, Store, is_serial
 from .transactions import WORK_NUMBERS, SessionTransaction
 from .work import Undo, Work
@@ -253,6 +254,30 @@ def open_session(
     `locale` is what a database is created in, `date_form` DBDATE of the login.
     """
     return engine_of(server).open(user, database, delimits_names, locale, date_form)
+
+
+def row_as_stored(server: EmulatedServer, name: str, row: NamedRow, key: Iterable[str]) -> NamedRow:
+    """Return the row with the same key as its table has it now: others may have changed or altered it.
+
+    Without one, `row` with the defaults of columns that it lacks; as it is if no rows are kept.
+    """
+    with server.log.changed:
+        if not server.keeps_rows:
+            return row
+        engine, table = engine_of(server), server.table(name)
+        storage = engine.storage_of(table)
+        parts = {column: storage.place_of(column) for column in key}
+        where = " AND ".join(f"c{place} IS ?" for place in parts.values())
+        values = [store(storage.columns[place].type, row[column]) for column, place in parts.items()]
+        sql = f"SELECT {', '.join(storage.names)} FROM {storage.rows} WHERE {where}"
+        for found in engine.store.find(sql, values):
+            pairs = [(c.name, c.type, value) for c, value in zip(storage.columns, found, strict=True)]
+            now = {column: load(kind, value) for column, kind, value in pairs}
+            same = {c: row[c] for c, kind, value in pairs if c in row and store(kind, row[c]) == value}
+            return {**now, **same}  # what is the same keeps its Python type
+        rules = Rules(SessionView(server, engine.store, server.owner, table.name.database, False))
+        lacking = [c for c in storage.columns if c.name not in row]
+        return {**row, **{c.name: load(c.type, rules.default(storage, c.name)) for c in lacking}}
 
 
 def load_rows(server: EmulatedServer, name: str, rows: Iterable[NamedRow]) -> int:

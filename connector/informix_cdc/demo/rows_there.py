@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from informix_capture_client.shapes import ChangeRow
-from informix_emulator.shop import CUSTOMERS, ITEMS, ORDERS, RowDict, database
+from informix_emulator.shop import CUSTOMERS, ITEMS, KEYS, ORDERS, RowDict, database
 
 FIRST_CUSTOMER, FIRST_ORDER = 101, 1001
 _CUSTOMERS, _ORDERS = 300, 700
 _MONTH_SECONDS = 30 * 24 * 3600.0
-_KEYS = {CUSTOMERS: ("customer_num",), ORDERS: ("order_num",), ITEMS: ("order_num", "item_num")}
 NEXT_CUSTOMER, NEXT_ORDER = FIRST_CUSTOMER + _CUSTOMERS, FIRST_ORDER + _ORDERS
 
 _Key = tuple[object, ...]
@@ -88,7 +87,7 @@ class RowsThere:
 
 def key_of(table: str, row: RowDict) -> _Key:
     """Return the key of a row."""
-    return tuple(row[name] for name in _KEYS[table])
+    return tuple(row[name] for name in KEYS[table])
 
 
 def _place(table: str, row: RowDict) -> _Place:
