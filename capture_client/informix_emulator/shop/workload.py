@@ -74,7 +74,7 @@ class _Work:
 
     def update(self, table: str, before: RowDict, **new_values: object) -> RowDict:
         before = self._as_stored(table, before)
-        after = {**before, **new_values}
+        after = {name: new_values.get(name, value) for name, value in before.items()}
         self.transaction.update(table, before, after)
         self.changes.append(ExpectedChange("update_preimage", table, before))
         self.changes.append(ExpectedChange("update_postimage", table, after))

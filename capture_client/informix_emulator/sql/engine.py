@@ -259,7 +259,7 @@ def open_session(
 def row_as_stored(server: EmulatedServer, name: str, row: NamedRow, key: Iterable[str]) -> NamedRow:
     """Return the row with the same key as its table has it now: others may have changed or altered it.
 
-    Without one, `row` with the defaults of columns that it lacks; as it is if no rows are kept.
+    Without one, the table's columns from `row`, and their defaults; `row` itself if no rows are kept.
     """
     with server.log.changed:
         if not server.keeps_rows:
@@ -276,8 +276,10 @@ def row_as_stored(server: EmulatedServer, name: str, row: NamedRow, key: Iterabl
             same = {c: row[c] for c, kind, value in pairs if c in row and store(kind, row[c]) == value}
             return {**now, **same}  # what is the same keeps its Python type
         rules = Rules(SessionView(server, engine.store, server.owner, table.name.database, False))
-        lacking = [c for c in storage.columns if c.name not in row]
-        return {**row, **{c.name: load(c.type, rules.default(storage, c.name)) for c in lacking}}
+        return {
+            c.name: row[c.name] if c.name in row else load(c.type, rules.default(storage, c.name))
+            for c in storage.columns
+        }
 
 
 def load_rows(server: EmulatedServer, name: str, rows: Iterable[NamedRow]) -> int:
