@@ -40,7 +40,7 @@ from informix_cdc.server import (
     open_connection,
 )
 from informix_cdc.snapshots import plan_snapshots
-from informix_cdc.terminal import require_yes, say
+from informix_cdc.terminal import counted, require_yes, say
 from informix_checkpoints.requests import ALTER, Answer, Request
 from informix_checkpoints.table_states import SnapshotState
 
@@ -49,7 +49,8 @@ _STATEMENTS = (
     re.compile(rf"\s*ALTER\s+TABLE\s+({_PATH})\s.+", re.IGNORECASE | re.DOTALL),
     re.compile(rf'\s*RENAME\s+COLUMN\s+({_PATH})\.(?:"[^"]*"|\w+)\s+TO\s.+', re.IGNORECASE | re.DOTALL),
 )
-_LOCK_WAIT = "SET LOCK MODE TO WAIT 30"
+LOCK_WAIT_SECONDS = 30
+_LOCKS_PAUSE_SECONDS = 0.2
 _READY_SECONDS = 300.0
 _REWRITE_PAUSE_SECONDS = 1.0
 
@@ -174,15 +175,23 @@ def _earlier(pending: list[Request], name: str, statement: str) -> Request | Non
 
 
 def _require_unused(catalog: Catalog, table: Table) -> None:
-    """Refuse a table on which sessions hold locks, before anything is changed.
+    """Refuse a table on which a session holds locks for as long as the statement can wait for them.
+
+    A busy table is locked at any time, but not by the same sessions.
 
     Raises:
-        ServerRefused: names the sessions.
+        ServerRefused: names the sessions; nothing was changed.
     """
-    if holders := catalog.lock_holders(table.name):
+    ends = time.monotonic() + LOCK_WAIT_SECONDS
+    staying = set(catalog.lock_holders(table.name))
+    while staying and time.monotonic() < ends:
+        time.sleep(_LOCKS_PAUSE_SECONDS)
+        staying.intersection_update(catalog.lock_holders(table.name))
+    if staying:
         raise ServerRefused(
-            f"sessions {', '.join(map(str, holders))} hold locks on {table.name}, so it cannot be"
-            " altered. Nothing was changed.",
+            f"{table.name} cannot be altered: it was locked for {LOCK_WAIT_SECONDS:g} s by"
+            f" {counted(len(staying), 'session')}: {', '.join(map(str, sorted(staying)))}. Nothing was"
+            " changed.",
             "Let them finish (onstat -g ses SESSION shows what they do), and run alter again.",
         )
 
@@ -243,7 +252,7 @@ def _require_readable_in_chunks(options: SourceOptions, catalog: Catalog) -> Non
 
 def _run(options: SourceOptions, statement: str) -> InformixCdcError | None:
     with contextlib.closing(open_connection(options, options.database)) as connection:
-        connection.rows(_LOCK_WAIT)
+        connection.rows(f"SET LOCK MODE TO WAIT {LOCK_WAIT_SECONDS}")
         try:
             connection.rows(statement)
         except InformixCdcError as reason:

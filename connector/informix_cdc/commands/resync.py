@@ -6,8 +6,9 @@ capture processes the request, and answers it.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -16,10 +17,9 @@ import click
 
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_cdc.commands.running_streams import RunningStream
-from informix_cdc.terminal import OneLineError, counted, say, say_command, waiting
+from informix_cdc.terminal import counted, say, say_command, waiting
 from informix_checkpoints.requests import READS_ROWS, RESYNC, Answer, Request
 
-_POLL_SECONDS = 0.5
 _VALUE = r"(-?\d+(?:\.\d+)?|'(?:[^']|'')*')"
 _LIMIT = rf"(\w+)\s*(>=|<=|=)\s*{_VALUE}"
 _LIMITS = re.compile(rf"\s*{_LIMIT}(?:\s*AND\s+{_LIMIT})?\s*", re.IGNORECASE)
@@ -97,7 +97,7 @@ def resync(
 
     Raises:
         BadOption: an argument is not valid.
-        OneLineError: the time has passed.
+        ServerRefused: the time has passed, or the query has stopped; the request remains.
     """
     if window and not _WINDOW.fullmatch(window):
         raise BadOption(f"--window {window!r} is not a time of day.", "Write it as 22:00-05:00.")
@@ -122,7 +122,7 @@ def resync(
     if not waits:
         return True
     try:
-        answer = _answer(request, place, spool, timeout_seconds)
+        answer = _answer(request, stream, timeout_seconds)
     except KeyboardInterrupt:
         say("The request continues. To cancel it:")
         given = ("--spool", spool) if spool else ()
@@ -139,25 +139,26 @@ def _print(answer: Answer) -> None:
         say(f"{table or 'The request'}: {problem}")
 
 
-def _answer(request: Request, place: str, spool: str, timeout_seconds: float | None) -> Answer:
+def _answer(request: Request, stream: RunningStream, timeout_seconds: float | None) -> Answer:
     """Wait until a request is answered, and the sink has everything that it asks for."""
-    begun = time.monotonic()
+    answers: list[Answer] = []
     with waiting(f"Reading {', '.join(request.tables)} again") as show:
-        while timeout_seconds is None or time.monotonic() < begun + timeout_seconds:
-            try:
-                stream = RunningStream.of(place, spool)  # after a data loss it is another one
+
+        def is_done() -> bool:
+            with contextlib.suppress(BadOption, DataLoss):  # a data loss just replaces the stream
                 answer = stream.answer(request.id)
                 if answer is not None and (not answer.rows or stream.committed >= answer.commit):
-                    return answer
+                    answers.append(answer)
+                    return True
                 rows = _rows_so_far(request, stream)
                 show(rows, f"{counted(rows, 'row')}")
-            except (BadOption, DataLoss):  # a stream is just replaced by another one
-                pass
-            time.sleep(_POLL_SECONDS)
-    raise OneLineError(
-        f"request {request.id} is not done after {timeout_seconds:g} s. It continues; the query's log"
-        " has an event request_answered when it is done."
-    )
+            return False
+
+        timeout = math.inf if timeout_seconds is None else timeout_seconds
+        stream.wait(
+            is_done, f"request {request.id}", timeout, "wait: its log has an event request_answered"
+        )
+    return answers[0]
 
 
 def _rows_so_far(request: Request, stream: RunningStream) -> int:

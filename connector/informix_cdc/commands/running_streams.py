@@ -94,6 +94,7 @@ class RunningStream:
         is_true: Callable[[], bool],
         what: str,
         timeout_seconds: float,
+        next_step: str = "run this command again: it continues where it was",
     ) -> None:
         """Wait until something is true.
 
@@ -101,6 +102,7 @@ class RunningStream:
             is_true: whether it is.
             what: it, for messages.
             timeout_seconds: how long to wait.
+            next_step: for messages, what the operator does when the query runs.
 
         Raises:
             ServerRefused: it does not happen in time, or no query captures the stream.
@@ -112,12 +114,12 @@ class RunningStream:
             elif time.monotonic() - seen >= _GRACE_SECONDS and not is_true():
                 raise ServerRefused(
                     f"the query of {self.checkpoint} does not run, so {what} does not happen.",
-                    "Start it, and run this command again: it continues where it was.",
+                    f"Start it, and {next_step}.",
                 )
             if time.monotonic() - begun >= timeout_seconds:
                 raise ServerRefused(
                     f"{what} did not happen within {timeout_seconds:g} s.",
-                    "Look at the query's log, and run this command again: it continues where it was.",
+                    f"Look at the query's log, and {next_step}.",
                 )
             time.sleep(_POLL_SECONDS)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from connector.capture.test_resync_after_a_loss import (
+from harness.capture.copied_tables import (
     KEYS,
     LINES,
     OTHER,

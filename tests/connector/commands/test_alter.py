@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from connector.capture.test_resync_after_a_loss import (
+from connector.commands.commands import refusal, run
+from harness.capture.copied_tables import (
     KEYS,
     LINES,
     OTHER,
@@ -26,13 +27,13 @@ from connector.capture.test_resync_after_a_loss import (
     marked,
     of_stream,
 )
-from connector.commands.commands import refusal, run
 from harness.capture.copies import Copies
 from harness.capture.driving import LIMIT, Offset, meanwhile, reader, rows_of
 from harness.capture.snapshots import serving_tables
 from harness.runs.deaths import die_at
 from harness.servers.stores import DATABASE
 from harness.spark.checkpoints import run_batches
+from informix_cdc.commands import alter
 from informix_checkpoints.requests import RequestFolder
 from informix_emulator import ListeningServer
 
@@ -146,7 +147,9 @@ def test_a_command_that_died_is_repeated(place: str, served: Any, tmp_path: Path
     assert server.table(f"{DATABASE}:{TABLE}").full_row_logging
 
 
-def test_a_dry_run_and_locks_change_nothing(served: Any, tmp_path: Path) -> None:
+def test_a_dry_run_and_locks_change_nothing(
+    served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server, listening, _ = served
     query = Query(listening, tmp_path)
     with query.running():
@@ -155,9 +158,10 @@ def test_a_dry_run_and_locks_change_nothing(served: Any, tmp_path: Path) -> None
         assert ADD in shown.stderr
         transaction = server.begin()
         transaction.insert(f"{DATABASE}:{TABLE}", {"id": 500, "name": "x"})
+        monkeypatch.setattr(alter, "LOCK_WAIT_SECONDS", 1)
         line = refusal(run(listening, "alter", ADD, *query.arguments()))
         transaction.rollback()
-    assert "hold locks on stores:informix.lines" in line
+    assert "stores:informix.lines cannot be altered: it was locked for 1 s by 1 session: 0." in line
     assert query.requests.pending() == []
 
 

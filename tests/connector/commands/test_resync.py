@@ -20,6 +20,7 @@ from harness.spark.checkpoints import commit, plan
 from informix_capture_client.errors import BadOption
 from informix_cdc.commands.cli import main
 from informix_cdc.commands.resync import Limits, limits_of
+from informix_cdc.commands.running_streams import RunningStream
 from informix_checkpoints.requests import RequestFolder
 from informix_emulator import load_rows
 
@@ -155,8 +156,27 @@ def test_a_request_that_takes_too_long_continues(tmp_path: Path) -> None:
     with query(tmp_path) as running:
         result = resync(tmp_path, TABLE, "--timeout=0.1")
         assert result.exit_code == 1
-        assert "It continues" in result.stderr
+        assert "its log has an event request_answered" in result.stderr
         assert len(running.requests.pending()) == 1
+
+
+def test_the_command_ends_when_the_query_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results: list[Result] = []
+    is_waiting, until_true = threading.Event(), RunningStream.wait
+
+    def seen(*arguments: Any) -> None:
+        is_waiting.set()
+        until_true(*arguments)
+
+    monkeypatch.setattr(RunningStream, "wait", seen)
+    with query(tmp_path) as running:
+        command = threading.Thread(target=lambda: results.append(wait(tmp_path, TABLE)))
+        command.start()
+        is_waiting.wait()  # nothing is delivered, so it is not answered
+        assert len(running.requests.pending()) == 1
+    command.join()
+    assert results[0].exit_code == 1
+    assert "does not run" in results[0].stderr
 
 
 def test_conditions_are_limits_of_one_column() -> None:

@@ -94,41 +94,44 @@ def test_no_row_is_changed_before_it_exists_or_after_it_is_gone() -> None:
                 rows[key] = change.row
 
 
-def test_rows_that_others_changed_and_altered_are_those_of_the_log() -> None:
-    server = demo_server()
-    keep_rows(server)
-    rows: dict[tuple[str, tuple[object, ...]], dict[str, object]] = {}
+class Account:
+    """The rows of the shop's tables, by what its workload says that it committed."""
 
-    def account(transaction: CommittedTransaction) -> None:
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[tuple[object, ...], dict[str, object]]] = {name: {} for name in KEYS}
+
+    def expect(self, transaction: CommittedTransaction) -> None:
         for change in transaction.changes:
-            key = (change.table, tuple(change.row[name] for name in KEYS[change.table]))
+            rows, key = self.rows[change.table], tuple(change.row[name] for name in KEYS[change.table])
             if change.change_type in ("delete", "update_preimage"):
                 assert stated(rows.pop(key)) == stated(change.row)
             else:
                 rows[key] = change.row
 
-    workload = Workload(server, 7, 100, account, clock=lambda: NOW, clears_up=True)
+
+def test_rows_that_others_changed_and_altered_are_those_of_the_log() -> None:
+    server, account = demo_server(), Account()
+    keep_rows(server)
+    workload = Workload(server, 7, 100, account.expect, clock=lambda: NOW, clears_up=True)
     workload.run_transactions(300)
     session = open_session(server, "informix", "stores", False)
-    session.prepare(
-        "ALTER TABLE customers ADD (vip CHAR(1) DEFAULT 'n' NOT NULL), ADD (note VARCHAR(20))"
-    ).run((), lambda: None)
-    session.prepare("ALTER TABLE orders DROP (ship_weight)").run((), lambda: None)
-    session.prepare("UPDATE customers SET vip = 'y' WHERE customer_num < 200").run((), lambda: None)
-    for (table, _), row in rows.items():
-        if table == CUSTOMERS:
-            row |= {"vip": "y" if row["customer_num"] < 200 else "n", "note": None}
-        if table == ORDERS:
-            del row["ship_weight"]
+    for statement in (
+        "ALTER TABLE customers ADD (vip CHAR(1) DEFAULT 'n' NOT NULL), ADD (note VARCHAR(20))",
+        "ALTER TABLE orders DROP (ship_weight)",
+        "UPDATE customers SET vip = 'y' WHERE customer_num < 200",
+    ):
+        session.prepare(statement).run((), lambda: None)
+    for row in account.rows[CUSTOMERS].values():
+        row |= {"vip": "y" if row["customer_num"] < 200 else "n", "note": None}  # type: ignore[operator]
+    for row in account.rows[ORDERS].values():
+        del row["ship_weight"]
     workload.run_transactions(600)
-    for table in (CUSTOMERS, ORDERS, ITEMS):
+    for table, rows in account.rows.items():
         columns = [column.name for column in server.table(table).columns]
-        name = table.rpartition(".")[2]
-        found = session.prepare(f"SELECT * FROM {name}").run((), lambda: None).rows
+        found = session.prepare(f"SELECT * FROM {table.rpartition('.')[2]}").run((), lambda: None).rows
         selected = [stated(dict(zip(columns, row, strict=True))) for row in found]
-        wanted = [stated(row) for (of, _), row in rows.items() if of == table]
-        for row in wanted:
-            selected.remove(row)
+        for row in rows.values():
+            selected.remove(stated(row))
         assert not selected
     session.close()
 
