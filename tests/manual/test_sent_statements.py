@@ -14,9 +14,9 @@ import pytest
 
 from connector.commands.commands import refusal, run, run_plain, server_options
 from harness.capture.driving import anchor_of, drained, figure, insert, reader
-from harness.capture.snapshots import LOGIN, until_snapshots_are_done
+from harness.capture.snapshots import until_snapshots_are_done
 from harness.runs.patience import wait_until
-from harness.servers.in_process import InProcessConnection
+from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import DATABASE, listening_stores, source_options
 from informix_capture_client import statements
 from informix_capture_client.transport.sqli import WireTrace

@@ -31,7 +31,6 @@ from informix_cdc.commands.row_logging import (
     switch_off,
     switch_on_for_capture,
 )
-from informix_cdc.commands.running_streams import RunningStream
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     describe_tables,
@@ -42,6 +41,7 @@ from informix_cdc.server import (
 from informix_cdc.snapshots import plan_snapshots
 from informix_cdc.terminal import counted, require_yes, say
 from informix_checkpoints.requests import ALTER, Answer, Request
+from informix_checkpoints.running_streams import RunningStream
 from informix_checkpoints.table_states import SnapshotState
 
 _PATH = r'(?:"(?:[^"]|"")*"|[\w$:.])+'

@@ -224,7 +224,7 @@ def alter(
     continue. If alter is interrupted, run it again: it continues where it was.
     """
     from informix_cdc.commands import alter as alter_command
-    from informix_cdc.commands.running_streams import RunningStream
+    from informix_checkpoints.running_streams import RunningStream
 
     with one_line_errors():
         alter_command.alter(

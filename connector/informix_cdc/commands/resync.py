@@ -11,14 +11,13 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import click
 
 from informix_capture_client.errors import BadOption, DataLoss
-from informix_cdc.commands.running_streams import RunningStream
 from informix_cdc.terminal import counted, say, say_command, waiting
 from informix_checkpoints.requests import READS_ROWS, RESYNC, Answer, Request
+from informix_checkpoints.running_streams import RunningStream
 
 _VALUE = r"(-?\d+(?:\.\d+)?|'(?:[^']|'')*')"
 _LIMIT = rf"(\w+)\s*(>=|<=|=)\s*{_VALUE}"
@@ -34,20 +33,6 @@ class Limits:
     column: str = ""
     low: str | None = None
     high: str | None = None
-
-
-def tables_of(stream: RunningStream, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the tables of a stream that match names or patterns.
-
-    Raises:
-        BadOption: a name or pattern matches none.
-    """
-    known = sorted(stream.offset.tables or ())
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in known):
-            listed = ", ".join(known) or "none (its offset is of an earlier version: run the query)"
-            raise BadOption(f"no table of the stream matches {pattern!r}.", f"Its tables: {listed}.")
-    return tuple(name for name in known if any(fnmatchcase(name, each) for each in patterns))
 
 
 def limits_of(condition: str) -> Limits:
@@ -102,7 +87,7 @@ def resync(
     if window and not _WINDOW.fullmatch(window):
         raise BadOption(f"--window {window!r} is not a time of day.", "Write it as 22:00-05:00.")
     stream = RunningStream.of(place, spool)
-    tables = tables_of(stream, names)
+    tables = stream.tables_matching(names)
     limits = limits_of(where) if where else Limits()
     if where and len(tables) != 1:
         raise BadOption(f"--where is given for {len(tables)} tables.", "Name one table with --where.")
@@ -176,7 +161,7 @@ def cancel(
         BadOption: a name matches no table.
     """
     stream = RunningStream.of(place, spool)
-    tables, folder = set(tables_of(stream, names)), stream.requests
+    tables, folder = set(stream.tables_matching(names)), stream.requests
     found = [r for r in folder.pending() if r.kind in READS_ROWS and not tables.isdisjoint(r.tables)]
     for request in found:
         folder.cancel(request.id)

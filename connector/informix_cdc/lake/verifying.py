@@ -6,23 +6,22 @@ process submits a request, and reads the result from the control tables of the m
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import BadOption, ServerRefused
 from informix_cdc.lake.control_tables import DIFFERENCES, MIRRORED, VERIFIED, ControlTables
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import MirrorSettings
 from informix_checkpoints.offsets import StreamOffset, query_id, read_checkpoint
-from informix_checkpoints.requests import REPAIR, VERIFY, Request, RequestFolder
-from informix_checkpoints.spool import has_writer
+from informix_checkpoints.requests import REPAIR, VERIFY, Request
+from informix_checkpoints.running_streams import RunningStream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,20 +121,18 @@ def verify(
     """
     if not 0 < sample <= 1:
         raise BadOption(f"the sample is {sample}.", "Use a fraction above 0, at most 1.")
-    progress = read_checkpoint(settings.checkpoint).sources[0]
-    stream, known = progress.planned[1].stream, progress.planned[1].tables or {}
-    folder = (
-        Path(spool_path or f"{settings.checkpoint.rstrip('/').removeprefix('file://')}/spool") / stream
-    )
-    chosen = _chosen(list(known), tables)
-    if not has_writer(folder):
+    try:
+        stream = RunningStream.of(settings.checkpoint, spool_path)
+        stream.wait(stream.is_running, "the verification", math.inf)
+    except (BadOption, ServerRefused) as reason:
         raise MirrorNotRunning(
-            f"no mirror is running: nothing writes to {folder}.",
+            f"no mirror is running: {reason.message}",
             "Start the mirror, and verify again while it runs.",
-        )
+        ) from None
+    chosen = stream.tables_matching(tables)
     kind = REPAIR if repair else VERIFY
     request = Request(kind=kind, tables=chosen, sample=sample)
-    return _Verifying(settings, spark, request, folder).result(timeout)
+    return _Verifying(settings, spark, request, stream).result(timeout)
 
 
 def last_verified(target: Any, query: str) -> Iterator[tuple[str, datetime, int]]:  # noqa: ANN401
@@ -152,26 +149,19 @@ def last_verified(target: Any, query: str) -> Iterator[tuple[str, datetime, int]
             yield row["table"], at, _verified(row).differences
 
 
-def _chosen(known: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...]:
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in known):
-            raise BadOption(
-                f"no table of the mirror matches {pattern}.",
-                f"Its tables: {', '.join(sorted(known)) or 'none yet'}.",
-            )
-    return tuple(n for n in sorted(known) if not patterns or any(fnmatchcase(n, p) for p in patterns))
-
-
 class _Verifying:
     """Submits a request and waits for its result."""
 
     def __init__(
-        self, settings: MirrorSettings, spark: SparkSession | None, request: Request, folder: Path
+        self,
+        settings: MirrorSettings,
+        spark: SparkSession | None,
+        request: Request,
+        stream: RunningStream,
     ) -> None:
-        self._settings, self._request, self._folder = settings, request, folder
+        self._settings, self._request, self._stream = settings, request, stream
         self._query = query_id(settings.checkpoint)
         self._lake = Lake(settings, self._query, spark)
-        self._requests = RequestFolder(folder)
 
     def result(self, timeout: float | None) -> Verification:
         """Return the result; the request is cancelled if it cannot be waited for."""
@@ -181,26 +171,26 @@ class _Verifying:
         if not wanted:
             return self._read({}, unverified)
         request = replace(self._request, tables=tuple(wanted))
-        self._requests.submit(request)
+        self._stream.requests.submit(request)
         is_done = False
         try:
             while not (is_done := self._is_done(wanted, unverified)):
                 now = time.monotonic()
-                seen = now if has_writer(self._folder) else seen
+                seen = now if self._stream.is_running() else seen
                 if why := _why_to_stop(now - begun, timeout, now - seen):
                     left = set(wanted) - self._rows().keys()
                     return self._read(self._rows(), unverified | dict.fromkeys(left, why))
                 time.sleep(_POLL_SECONDS)
         finally:
             if not is_done:
-                self._requests.cancel(request.id)
+                self._stream.requests.cancel(request.id)
         return self._read(self._rows(), unverified)
 
     def _is_done(self, wanted: Sequence[str], unverified: dict[str, str]) -> bool:
         """Return whether each table is compared, or will not be; the reasons are added."""
         committed = read_checkpoint(self._settings.checkpoint).sources[0].committed
         end = committed[1] if committed else None  # read before the rows that its batches wrote
-        rows, answer = self._rows(), self._requests.answer(self._request.id)
+        rows, answer = self._rows(), self._stream.requests.answer(self._request.id)
         stopped = dict(self._not_mirrored())
         for name in wanted:
             if name in rows:

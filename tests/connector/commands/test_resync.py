@@ -20,8 +20,8 @@ from harness.spark.checkpoints import commit, plan
 from informix_capture_client.errors import BadOption
 from informix_cdc.commands.cli import main
 from informix_cdc.commands.resync import Limits, limits_of
-from informix_cdc.commands.running_streams import RunningStream
 from informix_checkpoints.requests import RequestFolder
+from informix_checkpoints.running_streams import RunningStream
 from informix_emulator import load_rows
 
 pytestmark = pytest.mark.slow

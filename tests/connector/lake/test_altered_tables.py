@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from connector.commands.commands import run as command
-from harness.capture.snapshots import LOGIN
 from harness.lake.ledger import LedgerTable, ledger
 from harness.lake.mirroring import MirrorRun, until
-from harness.servers.in_process import InProcessConnection
+from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.spark.checkpoints import run_batches
 from informix_checkpoints.requests import ALTER, Request, RequestFolder
 from informix_emulator import EmulatedServer, ListeningServer

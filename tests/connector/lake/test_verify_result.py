@@ -155,9 +155,13 @@ def test_a_request_that_takes_too_long_is_cancelled(running: Running) -> None:
 def test_nothing_is_requested_without_a_mirror_and_of_unknown_tables(running: Running) -> None:
     with pytest.raises(MirrorNotRunning, match="no mirror is running"):
         lake.verify(running.settings)
-    with pytest.raises(BadOption, match=r"no table of the mirror matches joe\.\*"):
-        lake.verify(running.settings, tables=["joe.*"])
     assert not running.stream.exists()
+    with (
+        running.answering(lambda _: None),
+        pytest.raises(BadOption, match=r"no table of the stream matches 'joe\.\*'"),
+    ):
+        lake.verify(running.settings, tables=["joe.*"])
+    assert running.requests.pending() == []
 
 
 def test_a_mirror_that_ends_is_not_waited_for(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.capture.driving import anchor_of, failure_of, next_offset, reader, rows_of
-from harness.capture.snapshots import LOGIN, serving_tables, snapshot_of, until_snapshots_are_done
+from harness.capture.snapshots import serving_tables, snapshot_of, until_snapshots_are_done
 from harness.runs.patience import wait_until
-from harness.servers.in_process import InProcessConnection
+from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
 from informix_cdc.snapshots import connection as snapshot_connection

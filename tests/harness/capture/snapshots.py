@@ -10,12 +10,11 @@ from typing import Any
 
 from harness.capture.driving import LIMIT, Offset, anchor_of, reader, rows_of
 from harness.runs.patience import patiently
-from harness.servers.in_process import InProcessConnection
+from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND, quick_clock
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_emulator import EmulatedServer, ListeningServer
 
-LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
 Rows = list[dict[str, Any]]
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 
+from harness.servers.stores import PASSWORD
 from informix_capture_client.transport.base import Argument, Row
 from informix_emulator import EmulatedServer
 from informix_emulator.connection import Connection
+
+LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
 
 
 class InProcessConnection:

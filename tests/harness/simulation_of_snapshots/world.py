@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.servers.in_process import InProcessConnection
-from harness.simulation.account import DATABASE, PASSWORD, TABLE, row
+from harness.servers.in_process import LOGIN, InProcessConnection
+from harness.simulation.account import DATABASE, TABLE, row
 from harness.simulation.decisions import Decisions
 from harness.simulation.setup import Setup
 from harness.simulation.world import World
@@ -30,7 +30,6 @@ from informix_cdc.snapshots import connection as snapshot_connection
 from informix_cdc.snapshots.reading import TableReader
 from informix_emulator import EmulatedServer, load_rows
 
-_LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
 _MADE = "CREATE TABLE informix.changes (id INTEGER NOT NULL PRIMARY KEY, value INTEGER)"
 
 
@@ -115,7 +114,7 @@ class SnapshotWorld(World):
         assert isinstance(setup, SnapshotSetup)
         server.drop_table(TABLE)
         server.databases[DATABASE].is_buffered = setup.is_buffered
-        InProcessConnection(server, _LOGIN, DATABASE).rows(_MADE)
+        InProcessConnection(server, LOGIN, DATABASE).rows(_MADE)
         server.table(TABLE).locks_pages = setup.locks_pages
         server.rows_per_scan_step = setup.rows_per_step
         server.between_scan_steps = lambda: self.pause("reads")

@@ -1,7 +1,8 @@
 """A mirror by Spark's MERGE, into Delta tables or, with the argument `iceberg`, into Iceberg tables.
 
 Tables of random columns, changed at random with key changes, deletes, truncates and rollbacks, are
-compared with the writer's own account: whatever the targets keep, and as of each batch. Arguments:
+compared with the writer's own account: whatever the targets keep, and as of each batch. Then they are
+tampered with while the mirror runs, and mended. Arguments:
 delta or iceberg, and the jars as Maven coordinates or as paths. The last line it prints is JSON.
 """
 
@@ -10,14 +11,17 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from harness.lake.ledger import Ledger, LedgerTable, Row, ledger, without_added
 from harness.servers.stores import source_options
 from informix_cdc import lake
+from lab.matrix.healing import Healing
 
 KEEPS: dict[str, dict[str, str]] = {
     "current": {},
@@ -60,36 +64,44 @@ class Program:
         self.spark, self.format, self.folder = spark, table_format, folder
         self.batches: list[lake.MirroredBatch] = []
 
-    def run(self, keep: str, port: int) -> None:
-        """Run a mirror until it has what is there now."""
-        where: dict[str, Any] = {"into": self.into(keep), "format": self.format}
-        if self.format == "delta":
-            where["engine"] = "spark"
-        query = lake.mirror(
+    def settings(self, keep: str) -> dict[str, Any]:
+        """Return the settings of the mirror."""
+        checkpoint = str(self.folder / keep / "checkpoint")
+        engine = {"engine": "spark"} if self.format == "delta" else {}
+        into = self.into(keep)
+        return {"into": into, "format": self.format, "checkpoint": checkpoint, **engine, **KEEPS[keep]}
+
+    def start(self, keep: str, port: int, trigger: dict[str, Any] | None = None) -> StreamingQuery:
+        """Start a mirror."""
+        return lake.mirror(
             self.spark,
             source=source_options(port, table="informix.*", snapshotParallelism="8"),
-            checkpoint=str(self.folder / keep / "checkpoint"),
-            trigger={"availableNow": True},
+            trigger=trigger,
             on_batch=self.batches.append,
-            **where,
-            **KEEPS[keep],
+            **self.settings(keep),
         )
-        query.awaitTermination()
+
+    def run(self, keep: str, port: int) -> None:
+        """Run a mirror until it has what is there now."""
+        self.start(keep, port, {"availableNow": True}).awaitTermination()
 
     def into(self, keep: str) -> str:
         return f"lake.{keep}" if self.format == "iceberg" else str(self.folder / keep / "lake")
 
-    def rows(self, keep: str, name: str) -> list[Row]:
+    def name(self, keep: str, target: str) -> str:
+        """Return a target's name in SQL."""
         into = self.into(keep)
-        table = f"{into}.`{name}`" if self.format == "iceberg" else f"delta.`{into}/{name}`"
-        return [row.asDict(recursive=True) for row in self.spark.table(table).collect()]
+        return f"{into}.`{target}`" if self.format == "iceberg" else f"delta.`{into}/{target}`"
+
+    def rows(self, keep: str, name: str) -> list[Row]:
+        return [row.asDict(recursive=True) for row in self.spark.table(self.name(keep, name)).collect()]
 
     def versions(self, keep: str, name: str) -> int:
         """Return how many versions a target has."""
-        into = self.into(keep)
+        table = self.name(keep, name)
         if self.format == "iceberg":
-            return self.spark.sql(f"SELECT * FROM {into}.`{name}`.snapshots").count()
-        return self.spark.sql(f"DESCRIBE HISTORY delta.`{into}/{name}`").count()
+            return self.spark.sql(f"SELECT * FROM {table}.snapshots").count()
+        return self.spark.sql(f"DESCRIBE HISTORY {table}").count()
 
     def forget_last_commit(self, keep: str) -> None:
         """Let Spark run the last batch with changes again, as if it had died before that was done."""
@@ -123,6 +135,20 @@ class Program:
                 COMPARE[keep](self.rows(keep, table.name), made, table, begun)
             if keep == "current":
                 self.compare_as_of(made, begun)
+            self.heal(keep, made, listening.port)
+
+    def heal(self, keep: str, made: Ledger, port: int) -> None:
+        """Tamper with the targets while the mirror runs, and let it mend them."""
+        query = self.start(keep, port)
+
+        def wait() -> None:
+            while self.batches[-1].commit < max(made.states):
+                assert query.isActive, query.exception()
+                time.sleep(0.1)
+
+        settings = lake.MirrorSettings.of(**self.settings(keep))
+        Healing(self.spark, made, port, settings, lambda target: self.name(keep, target), wait).heal()
+        query.stop()
 
     def compare_as_of(self, made: Ledger, begun: int) -> None:
         for batch in self.batches:

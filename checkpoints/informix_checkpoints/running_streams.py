@@ -6,8 +6,9 @@ Rule: nothing here connects to a server; requests and answers are files in the s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from informix_capture_client.errors import BadOption, ServerRefused
@@ -84,6 +85,24 @@ class RunningStream:
         """The states of the stream's tables."""
         manifest = load_manifest(self.folder)
         return manifest.present_tables if manifest else {}
+
+    def tables_matching(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        """Return the stream's tables that match names or patterns with `*` of owner.table.
+
+        Args:
+            patterns: empty: all tables.
+
+        Raises:
+            BadOption: a name or pattern matches none.
+        """
+        known = sorted(self.offset.tables or ())
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in known):
+                listed = ", ".join(known) or "none (its offset is of an earlier version: run the query)"
+                raise BadOption(
+                    f"no table of the stream matches {pattern!r}.", f"Its tables: {listed}."
+                )
+        return tuple(n for n in known if not patterns or any(fnmatchcase(n, p) for p in patterns))
 
     def is_running(self) -> bool:
         """Return whether a query captures the stream."""
