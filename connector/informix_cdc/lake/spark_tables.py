@@ -167,13 +167,13 @@ class IcebergTarget:
 
     def rows(self) -> pa.Table:
         """Return all rows."""
-        return self.spark.session.table(self.name).toArrow()
+        return self._current().toArrow()
 
     def rows_between(self, limits: KeyInterval, open_column: str | None) -> pa.Table:
         """Return the rows in a key interval, and maybe others."""
         from pyspark.sql import functions
 
-        frame, first = self.spark.session.table(self.name), limits.key[0]
+        frame, first = self._current(), limits.key[0]
         column = frame[quoted(first)]
         is_text = isinstance((*limits.low, *limits.high, 0)[0], str)
         if open_column:
@@ -239,6 +239,11 @@ class IcebergTarget:
         """Merge rows."""
         self.spark.merge(self.name, rows, merge, batch)
         self._latest = batch
+
+    def _current(self) -> DataFrame:
+        """Return the table with what others wrote: Iceberg's catalogs keep tables in a cache."""
+        self.spark.session.catalog.refreshTable(self.name)
+        return self.spark.session.table(self.name)
 
     def _run(self, statement: str) -> None:
         self.spark.session.sql(statement)

@@ -148,24 +148,23 @@ class JoiningOracle(SnapshotOracle):
             (noted.commit, number) for noted, number in account.added if stream.delivers(noted, last)
         ]
         vague = {noted.commit for noted, _ in account.added if stream.may_deliver(noted)}
-        came = [each for _, table in sorted(checkpoint.sink.items()) for each in _others(table)]
+        came = [each for _, table in sorted(checkpoint.sink.items()) for each in self._others(table)]
         assert [each for each in came if each[0] not in vague] == expected, (
             f"rows of the other table:\n found {came}\n not   {expected}"
         )
 
+    def _others(self, table: pa.Table | None) -> list[tuple[int, int]]:
+        if table is None:
+            return []
+        commits = table["_commit_version"].to_pylist()
+        if "id" in table.schema.names:
+            return list(zip(commits, table["id"].to_pylist(), strict=True))
+        values = table["other"].to_pylist()
+        return [(c, v["id"]) for c, v in zip(commits, values, strict=True) if v is not None]
+
 
 def _done(checkpoint: Checkpoint) -> Sequence[Offset]:
     return [end for batch, end in enumerate(checkpoint.ends) if batch in checkpoint.sink]
-
-
-def _others(table: pa.Table | None) -> list[tuple[int, int]]:
-    if table is None:
-        return []
-    commits = table["_commit_version"].to_pylist()
-    if "id" in table.schema.names:
-        return list(zip(commits, table["id"].to_pylist(), strict=True))
-    values = table["other"].to_pylist()
-    return [(c, v["id"]) for c, v in zip(commits, values, strict=True) if v is not None]
 
 
 class JoiningWorld(SnapshotWorld):

@@ -53,7 +53,7 @@ class SnapshotOracle(Oracle):
         self._anchor: int | None = None
         committed = sorted(self.world.account.committed, key=lambda noted: noted.commit or 0)
         self._unapplied = [noted for noted in committed if noted not in left_out]
-        self._unsure = {key for noted in left_out for key in _touched(noted)}
+        self._unsure = {key for noted in left_out for key in touched(noted)}
         for batch, end in enumerate(checkpoint.ends):
             if batch not in checkpoint.sink:
                 break
@@ -151,7 +151,7 @@ class SnapshotOracle(Oracle):
         )
 
 
-def _touched(noted: Noted) -> set[int]:
+def touched(noted: Noted) -> set[int]:
     """Return the keys that a transaction has changed; whoever empties the table has changed all."""
     is_truncate = any(kind == "truncate" for kind, _, _ in noted.changes)
     return set(range(KEYS)) if is_truncate else {key for _, key, _ in noted.changes}

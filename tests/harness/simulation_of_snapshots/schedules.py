@@ -14,6 +14,7 @@ from harness.simulation.schedules import Make, play
 from harness.simulation.world import World
 from harness.simulation_of_snapshots.joining import JoiningSetup, JoiningWorld
 from harness.simulation_of_snapshots.oracle import SnapshotOracle
+from harness.simulation_of_snapshots.requesting import RequestingSetup, RequestingWorld
 from harness.simulation_of_snapshots.world import SnapshotSetup, SnapshotWorld
 
 
@@ -41,6 +42,11 @@ class Reached:
 def with_a_snapshot(decide: Decisions, folder: Path) -> SnapshotWorld:
     """Make the world of a stream that begins with a snapshot."""
     return SnapshotWorld(decide, SnapshotSetup.decided(decide), folder)
+
+
+def with_requests(decide: Decisions, folder: Path) -> SnapshotWorld:
+    """Make the world of a stream whose table joins, is read again and is altered."""
+    return RequestingWorld(decide, RequestingSetup.decided(decide), folder)
 
 
 def with_a_table_that_joins(decide: Decisions, folder: Path) -> SnapshotWorld:

@@ -25,6 +25,7 @@ from harness.servers.stores import PASSWORD
 from informix_cdc import lake
 from informix_cdc.options import PASSWORD_VARIABLE
 
+_ROWS = 4  # at least, in each table
 _WRITE_SECONDS = 0.05
 _FRESH: dict[str, Any] = {"string": "zz", "date32[day]": date(2079, 1, 1)}  # else a number
 _LIVE = {"_deleted_at": None, "_valid_to": None, "_valid_to_timestamp": None, "_change_type": "insert"}
@@ -53,6 +54,8 @@ class Healing:
 
     def heal(self) -> None:
         """Play it: a clean verification, tampering, a repair, a resync, and an ALTER."""
+        while min(map(len, self.made.states[max(self.made.states)].values())) < _ROWS:
+            self.made.change(5)
         with self._writing():
             assert self._differences() == {}
         keys = self._tamper_all()
@@ -102,11 +105,10 @@ class Healing:
         self.spark.sql(f"REFRESH TABLE {self.name_of(table.name)}")
         return self.spark.table(self.name_of(table.name)).toArrow()
 
-    def live(self, table: LedgerTable) -> dict[Key, Row]:
-        """Return the rows that a target of any form has now."""
-        rows = self._rows(table).to_pylist()
+    def live(self, table: LedgerTable, rows: list[Row]) -> dict[Key, Row]:
+        """Return those of the rows that a target of any form has now."""
         if rows and "_change_type" in rows[0]:
-            rows.sort(key=lambda row: (row["_commit_version"], row["_change_ordinal"]))
+            rows = sorted(rows, key=lambda row: (row["_commit_version"], row["_change_ordinal"]))
         found: dict[Key, Row] = {}
         for row in rows:
             key = tuple(row[name] for name in table.key)
@@ -125,7 +127,7 @@ class Healing:
         for table in self.made.tables:
             rows = {
                 key: {name: row[name] for name in table.columns}
-                for key, row in self.live(table).items()
+                for key, row in self.live(table, self._rows(table).to_pylist()).items()
             }
             assert rows == state[table.name], table.name
 
@@ -133,17 +135,17 @@ class Healing:
         """Remove a row, add a ghost, and change a value in each table but one; return the keys."""
         found: dict[tuple[str, Key], str] = {}
         for table in self.tampered:
-            rows, live = self._rows(table), list(self.live(table).values())
-            gone, kept = live[0], rows.to_pylist()
+            rows = self._rows(table)
+            kept = rows.to_pylist()
+            gone, wrong, *_ = self.live(table, kept).values()
             kept = [row for row in kept if any(row[name] != gone[name] for name in table.key)]
-            wrong = next(row for row in kept if row == live[1])
             column = next(n for n in table.columns if n not in table.key)
             wrong[column] = (
                 None if wrong[column] is not None else _other(rows.schema.field(column).type)
             )
             last = table.key[-1]
             kind = str(rows.schema.field(last).type)
-            ghost = {**live[0], last: _FRESH.get(kind, 32_000)}
+            ghost = {**gone, last: _FRESH.get(kind, 32_000)}
             ghost |= {name: value for name, value in _LIVE.items() if name in ghost}
             self._overwrite(table, pa.Table.from_pylist([*kept, ghost], rows.schema))
             for row, what in ((gone, "missing"), (wrong, "different"), (ghost, "extra")):
@@ -160,7 +162,7 @@ class Healing:
             self._command("alter", statement, "--yes", *self._connection())
         writer = InProcessConnection(self.made.server, LOGIN, DATABASE)
         count = writer.rows(f"SELECT count(*) FROM informix.{table.name}")
-        live = self.live(table)
+        live = self.live(table, self._rows(table).to_pylist())
         assert str(len(live)) == count[0][0].strip()
         assert {row["added"] for row in live.values()} == {7}
 
