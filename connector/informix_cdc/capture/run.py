@@ -249,8 +249,7 @@ class CaptureRun:
             BadOption: Spark repeats a batch with rows of such a table, and the spool has lost them.
         """
         released = self._requests.released(self.offset, is_free=self._is_free())
-        names = [name for name in options.table_names() if str(name).partition(":")[2] not in released]
-        return options.of_tables(names) if released else options
+        return options.without_tables(released) if released else options
 
     def _run_session(self, plan: SessionPlan) -> bool:
         """Begin a session and capture over it; return False if it failed after being told to stop."""

@@ -140,7 +140,8 @@ class DeltaTarget:
         return found.cast(self.schema())
 
     def rows_between(self, limits: KeyInterval, open_column: str | None) -> pa.Table:
-        """Return the rows in a key interval, and maybe others."""
+        """Return the rows in a key interval, and maybe others, as other writers left them."""
+        self.refresh()
         conditions = [f"{_quoted(open_column)} IS NULL"] if open_column else []
         conditions += self._conditions(limits)
         predicate = " AND ".join(conditions) or None

@@ -29,6 +29,7 @@ from informix_cdc.options.declaring import (
 )
 from informix_cdc.options.parsing import missing_options, option_readers
 from informix_cdc.options.source import SourceOptions, connection_arguments, option_rows
+from informix_cdc.options.table_options import matching
 from informix_cdc.options.transports import rules_out_driver
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "connection_arguments",
     "fetch_password",
     "flag_of",
+    "matching",
     "missing_options",
     "names",
     "option_readers",

@@ -7,7 +7,7 @@ other rooms need.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Self
 
@@ -21,6 +21,7 @@ from informix_cdc.options.parsing import read_options
 from informix_cdc.options.table_options import (
     TableChoice,
     heartbeat_table,
+    matching,
     snapshot_choice,
     snapshot_key_names,
     table_choice,
@@ -124,6 +125,16 @@ class SourceOptions(DeclaredOptions):
         """Return the same options with these tables, listed by name."""
         shown = tuple(str(name).partition(":")[2] for name in names)
         return replace(self, tables=shown, table_exclude=())
+
+    def without_tables(self, released: Collection[str]) -> Self:
+        """Return the same options without some of the tables, which are given as owner.table."""
+        names = self.table_names()
+        gone = [name for name in names if str(name).partition(":")[2] in released]
+        left = [name for name in names if name not in gone]
+        pairs = zip(self.initial_snapshot, self.snapshot_choice(), strict=False)
+        only_gone = {text for text, each in pairs if matching(each, gone) and not matching(each, left)}
+        chosen = tuple(text for text in self.initial_snapshot if text not in only_gone)
+        return replace(self.of_tables(left), initial_snapshot=chosen)
 
     def heartbeat(self) -> TableName | None:
         """Return the heartbeat table, whose changes only advance the stream."""

@@ -5,7 +5,7 @@ Rule: whether the tables exist is checked where the catalog is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from informix_capture_client.errors import BadOption
@@ -69,6 +69,13 @@ def snapshot_choice(options: DeclaredOptions) -> tuple[TableName | TablePattern,
     """
     asked = () if options.initial_snapshot == (ALL,) else options.initial_snapshot
     return tuple(_name_or_pattern(text, options.database) for text in asked)
+
+
+def matching(choice: TableName | TablePattern, names: Iterable[TableName]) -> list[TableName]:
+    """Return which of the names are the chosen one, or match the chosen pattern."""
+    if isinstance(choice, TablePattern):
+        return [name for name in names if choice.matches(name)]
+    return [name for name in names if name == choice]
 
 
 def snapshot_key_names(options: DeclaredOptions) -> Mapping[TableName, tuple[str, ...]]:

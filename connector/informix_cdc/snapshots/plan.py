@@ -21,8 +21,8 @@ from informix_capture_client.incremental_snapshot import (
 )
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.shapes import table_schema
-from informix_capture_client.sql_names import TableName, TablePattern
-from informix_cdc.options import SourceOptions
+from informix_capture_client.sql_names import TableName
+from informix_cdc.options import SourceOptions, matching
 from informix_cdc.server import SourceTables, is_locked, open_catalog
 from informix_checkpoints.table_states import SnapshotState, Tables, TableState
 
@@ -229,19 +229,13 @@ def wanted_tables(options: SourceOptions, tables: Sequence[Table]) -> set[TableN
     if not (choice := options.snapshot_choice()):
         return set(names)
     for each in choice:
-        if not _matching(each, names):
+        if not matching(each, names):
             raise BadOption(
                 f"option 'initialSnapshot' has {each}, which is not a captured table.",
                 "List only tables of option table, or set initialSnapshot to all or none.",
                 option="initialSnapshot",
             )
-    return {name for each in choice for name in _matching(each, names)}
-
-
-def _matching(choice: TableName | TablePattern, names: Sequence[TableName]) -> list[TableName]:
-    if isinstance(choice, TablePattern):
-        return [name for name in names if choice.matches(name)]
-    return [name for name in names if name == choice]
+    return {name for each in choice for name in matching(each, names)}
 
 
 def _log_those_without(options: SourceOptions, source: SourceTables, known: Tables) -> None:

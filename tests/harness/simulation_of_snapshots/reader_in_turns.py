@@ -109,10 +109,13 @@ class InProcessBlocks:
         def batches() -> Iterator[tuple[pa.RecordBatch, Callable[[], tuple[str | None, ...]]]]:
             rows = self._transport.rows(statement, *arguments)
             if rows:
-                arrays = [
-                    pa.array([int(v) for v in each], pa.int32()) for each in zip(*rows, strict=True)
-                ]
+                columns_of_rows = zip(*rows, strict=True)
+                arrays = [pa.array(map(_number, each), pa.int32()) for each in columns_of_rows]
                 names = [column.name for column in columns]
                 yield pa.RecordBatch.from_arrays(arrays, names), lambda: tuple(rows[-1])
 
         return RowBlocks(batches())  # type: ignore[arg-type]
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
