@@ -189,7 +189,14 @@ class RequestingOracle(JoiningOracle):
                 f"state after batch {batch}, keys {sorted(judged)}, {end}:\n"
                 f" found {sorted(found.items())}\n not   {sorted(expected.items())}"
             )
+            left = consumer.stale if self._is_all_read(state) else set()
+            assert not left, f"keys {sorted(left)} were not read again up to batch {batch}, {end}"
         assert places == sorted(set(places)), f"places are not unique and rising: {places}"
+
+    def _is_all_read(self, state: dict[str, Any] | None) -> bool:
+        """Tell whether everything has been read that was requested last."""
+        snapshot = state["snapshot"] if state else {}
+        return snapshot.get("done", False) and snapshot.get("request") in self.world.whole  # type: ignore[attr-defined]
 
     def _rows(self, table: pa.Table | None) -> list[tuple[Any, ...]]:
         names = ("_commit_version", "_change_ordinal", "_snapshot", "_change_type")
@@ -231,6 +238,7 @@ class RequestingWorld(JoiningWorld):
 
     def __init__(self, decide: Decisions, setup: RequestingSetup, folder: Path) -> None:
         self.requested = {RESYNC: 0, ALTER: 0}
+        self.whole: set[str] = set()  # requests for all rows that are not cancelled
         self._numbers = count(1)
         super().__init__(decide, setup, folder)
 
@@ -256,6 +264,7 @@ class RequestingWorld(JoiningWorld):
         resyncs = [each for each in pending if each.kind == RESYNC]
         if resyncs and self.decide.one_in(4):
             self._requests.cancel(resyncs[0].id)
+            self.whole.discard(resyncs[0].id)
             self.log(f"request {resyncs[0].id} is cancelled")
         if len(pending) >= _MOST_PENDING:
             return
@@ -272,6 +281,8 @@ class RequestingWorld(JoiningWorld):
         )
         self._requests.submit(request)
         self.requested[kind] += 1
+        if low is high is None:
+            self.whole.add(request.id)
         self.log(f"{kind} from {request.low} to {request.high} is requested: {request.id}")
 
     def _alter(self) -> None:
