@@ -46,7 +46,7 @@ class DriverAnswer:
 
 
 class Gap(Enum):
-    """Why a stream cannot continue, although a new one can start (`failOnDataLoss=false`)."""
+    """Why a stream cannot continue, although a new one can start (`onDataLoss=continue`)."""
 
     LOG_GONE = "the log does not reach back to the position"
     LOG_ENDS_BEFORE = "the log ends before the position"

@@ -27,8 +27,9 @@ class SnapshotState:
             a key from which on rows are read.
         rows: the number of rows in the stream so far.
         is_done: whether the snapshot is complete.
-        purpose: empty for the initial snapshot; resync, verify or repair for rows that are read again
-            with key intervals; reload for rows that are read again after a truncate.
+        purpose: empty for the initial snapshot, and for a cancelled one; resync, verify or repair for
+            rows that are read again with key intervals; reload for rows that are read again after a
+            truncate.
         request: the request for which they are read, or were read last.
         limit: the highest value of the first key column to read, as fetched; empty: no limit.
         window: the time of day in which rows are read, such as 22:00-05:00; empty: any.
@@ -50,6 +51,10 @@ class SnapshotState:
         return SnapshotState(
             rows=self.rows, is_done=True, key=self.key, purpose=self.purpose, request=self.request
         )
+
+    def cancelled(self) -> SnapshotState:
+        """Return the state when no more rows are to be read: it has no purpose, and no request."""
+        return SnapshotState(rows=self.rows, is_done=True, key=self.key)
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object."""

@@ -216,7 +216,7 @@ def test_a_log_that_cannot_be_read_on_ends_the_query_with_what_to_do(
 
 
 @pytest.mark.fault(
-    fault="the same with failOnDataLoss=false",
+    fault="the same with onDataLoss=continue",
     outcome="a new stream at the next log after an empty batch; told with the range, counted; nothing"
     " twice",
 )
@@ -246,7 +246,7 @@ def test_a_log_that_cannot_be_read_on_is_left_for_the_next_one_and_the_range_is_
 
 @pytest.mark.fault(
     fault="the same behind a batch that Spark has planned, whose rows the spool has lost",
-    outcome="IFXCDC-0001 with what to do; with failOnDataLoss=false empty, told, and a new stream",
+    outcome="IFXCDC-0001 with what to do; with onDataLoss=continue empty, told, and a new stream",
 )
 def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

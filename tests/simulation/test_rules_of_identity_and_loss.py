@@ -142,7 +142,7 @@ def test_a_planned_batch_is_the_same_rows_after_several_deaths(keeps_spool: bool
 
 
 @pytest.mark.fault(
-    fault="the log is overwritten while nobody reads, with failOnDataLoss=false",
+    fault="the log is overwritten while nobody reads, with onDataLoss=continue",
     outcome="all rows before it come, none twice, and the stream goes on at the oldest log; a"
     " transaction without its beginning is counted and no error",
     seeds="with and without spoolPath",
@@ -177,7 +177,7 @@ def test_after_a_jump_headless_transactions_are_counted_and_no_errors(keeps_spoo
 
 
 @pytest.mark.fault(
-    fault="the log is overwritten under an open session, with failOnDataLoss=false",
+    fault="the log is overwritten under an open session, with onDataLoss=continue",
     outcome="rows that were captured come first, also when Spark is slow; then the stream goes on",
     seeds="with and without spoolPath",
 )

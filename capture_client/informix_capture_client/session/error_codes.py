@@ -150,7 +150,7 @@ class ErrorCodes:
         facts: dict[str, Any] = {"error_code": code, "error_name": name}
         if position is not None:
             facts["position"] = position
-        if kind is DataLoss:  # the log does not reach back to the position: `failOnDataLoss` decides
+        if kind is DataLoss:  # the log does not reach back to the position: `onDataLoss` decides
             return DataLoss(message, remedy, gap=Gap.LOG_GONE, **facts)
         has_ended = name in _ENDED_SESSION
         return kind(message, remedy, is_temporary=has_ended, one_more_session=has_ended, **facts)

@@ -82,7 +82,7 @@ class CaptureGuard:
         scout_reads: number of reads for older transactions before there is a session.
         known_loss: data loss to raise after the planned batch, if any.
         reads_from: whether another session that begins at a position receives records there.
-        may_lose: whether the stream may continue after unreadable log (failOnDataLoss=false).
+        may_lose: whether the stream may continue after unreadable log (onDataLoss=continue).
     """
 
     liveness: Liveness

@@ -217,7 +217,7 @@ class Requests(Companion):
         known, folder = spool.manifest.present_tables, RequestFolder(spool.folder)
         read = {name: known[name].snapshot for name in request.tables if name in known}
         mine = {
-            name: replace(known[name], snapshot=snapshot.done())
+            name: replace(known[name], snapshot=snapshot.cancelled())
             for name, snapshot in read.items()
             if snapshot and snapshot.request == request.id and _may_be_cancelled(snapshot)
         }

@@ -148,7 +148,7 @@ class CaptureRun:
         #   errors.py     what an error allows: `is_temporary`, `one_more_session`, `gap`
         #   guard.py      a stall: one more session, a warning, or the end of the query
         #   here          another session at once, over other tables or for a stream after a loss
-        #   recovery.py   whether the stream may continue after a loss (failOnDataLoss)
+        #   recovery.py   whether the stream may continue after a loss (onDataLoss)
         #   thread.py     a lost connection: whether, how often and for how long to reconnect
         #   spark/reader.py   a lost planned batch: whether the query continues without it
         while True:

@@ -98,7 +98,7 @@ class TableRecord:
     Attributes:
         table: owner.table.
         status: mirrored, stopped or left.
-        reason: why it is stopped.
+        reason: why it is stopped, or lacks rows although it is mirrored.
         columns: their names with Informix and Arrow types, as JSON.
     """
 
@@ -169,6 +169,13 @@ class ControlTables:
             )
             for row in sorted(rows, key=lambda row: row["batch"])
         }
+
+    def verified(self) -> dict[str, str]:
+        """Return the request of the last verification of each table of this query."""
+        if not self._verified.is_there():
+            return {}
+        rows = [row for row in self._verified.rows().to_pylist() if row["query"] == self._query]
+        return {row["table"]: row["request"] for row in sorted(rows, key=lambda row: row["batch"])}
 
     def is_foreign(self, target: Target, name: str) -> bool:
         """Return whether a table exists that no mirror has created."""

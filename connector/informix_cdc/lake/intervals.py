@@ -118,13 +118,11 @@ class Compared:
         changes: ordinary changes only.
         differences: to report.
         is_repaired: whether `changes` mend them.
-        is_verified: whether there are intervals that are to be reported.
     """
 
     changes: TableChanges
     differences: tuple[Difference, ...]
     is_repaired: bool
-    is_verified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +178,6 @@ def compare(
         _with_ghosts(changes, kept, ghosts),
         tuple(differences),
         is_repaired=all(each.purpose in _APPLIED for each in found),
-        is_verified=any(each.purpose in _REPORTED for each in found),
     )
 
 

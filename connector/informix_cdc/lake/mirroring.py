@@ -20,7 +20,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 # A stopped query may still write its last batch when the next one begins in the same process.
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 logger = logging.getLogger("informix_cdc.connector.mirror")  # a logger name, not a module
+_LACKS_ROWS = "it lacks rows until all of them have been read again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class Mirror:
         self._settings, self._lake, self._on_batch = settings, lake, on_batch
         self._control = ControlTables(query, lake.target)
         self._known = self._control.tables()
+        self._verified = self._control.verified()
         self._tables: dict[str, MirroredTable] = {}
         self._loading: set[str] = set()
         self._committed_at: datetime | None = None
@@ -171,30 +173,15 @@ class Mirror:
         compared = {work.record: work.compared for work in prepared if work.compared}
         self._control.write_differences(batch, compared, snapshots)
         done = self._done(partial(self._write, work, batch) for work in prepared)
-        records = [work.record for work in done]
-        _, committed_at = max((work.last for work in done), default=(0, None))
         failpoint("mirror.before_control")
-        changed = [each for each in records if self._known.get(each.table) != each]
-        changed += self._tables_that_left(end)
-        loading = [name for name, snapshot in snapshots.items() if _is_loading(snapshot)]
-        versions = {
-            each.target: self._tables[each.table].target.version()
-            for each in records
-            if each.status == MIRRORED and self._tables[each.table].target.is_there()
-        }
-        commit = end.position.commit
-        self._committed_at = committed_at or self._committed_at
-        record = BatchRecord(batch, commit, self._committed_at, loading, versions)
-        self._control.write(record, changed, is_news=set(loading) != self._loading)
-        verified = self._control.write_verified(record, _ended(prepared, snapshots))
-        self._loading = set(loading)
+        verified = self._record(done, batch, end, snapshots)
         failpoint("mirror.after_control")
-        self._known |= {each.table: each for each in changed}
+        _, committed_at = max((work.last for work in done), default=(0, None))
         self._on_batch(
             MirroredBatch(
                 batch,
                 {table: share.changes for table, share in shares.items()},
-                commit,
+                end.position.commit,
                 committed_at,
                 time.monotonic() - begun,
                 {name: e.reason for name, e in self._known.items() if e.status == STOPPED},
@@ -202,6 +189,34 @@ class Mirror:
                 verified,
             )
         )
+
+    def _record(
+        self,
+        done: Sequence[_Work],
+        batch: int,
+        end: StreamOffset,
+        snapshots: Mapping[str, SnapshotState],
+    ) -> dict[str, int]:
+        """Write the control tables; return the number of differences of tables verified to the end."""
+        records = [self._judged(work.record, snapshots.get(work.record.table)) for work in done]
+        changed = [each for each in records if self._known.get(each.table) != each]
+        changed += self._tables_that_left(end)
+        changed += self._tables_read(records, snapshots)
+        self._known |= {each.table: each for each in changed}
+        loading = [name for name, snapshot in snapshots.items() if _is_loading(snapshot)]
+        versions = {
+            each.target: self._tables[each.table].target.version()
+            for each in records
+            if each.status == MIRRORED and self._tables[each.table].target.is_there()
+        }
+        _, committed_at = max((work.last for work in done), default=(0, None))
+        self._committed_at = committed_at or self._committed_at
+        record = BatchRecord(batch, end.position.commit, self._committed_at, loading, versions)
+        self._control.write(record, changed, is_news=set(loading) != self._loading)
+        self._loading = set(loading)
+        ended = self._ended(snapshots)
+        self._verified |= {name: snapshot.request for name, snapshot in ended.items()}
+        return self._control.write_verified(record, ended)
 
     def _done(self, jobs: Iterable[Callable[[], _Work]]) -> list[_Work]:
         running = [self._pool.submit(job) for job in jobs]
@@ -215,16 +230,47 @@ class Mirror:
         if remedy == RELOAD:
             resync = command("resync", record.table, "--checkpoint", self._settings.checkpoint)
             remedy = f"To read its rows again while the mirror runs: {resync}"
-        stopped = {"status": STOPPED, "reason": f"{reason} {remedy}"}
-        return TableRecord(**{**_facts(record), **stopped})
+        return replace(record, status=STOPPED, reason=f"{reason} {remedy}")
 
     def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
         """Return the tables that have left the stream since the previous batch."""
         return [
-            TableRecord(**{**_facts(known), "status": LEFT})
+            replace(known, status=LEFT)
             for name, known in self._known.items()
             if known.status != LEFT and end.is_started and name not in (end.tables or {})
         ]
+
+    def _tables_read(
+        self, records: Iterable[TableRecord], snapshots: Mapping[str, SnapshotState]
+    ) -> list[TableRecord]:
+        """Return tables without changes in a batch whose rows have been read now, or will not be."""
+        there = {record.table for record in records}
+        found = [
+            (known, self._judged(known, snapshots.get(name))) for name, known in self._known.items()
+        ]
+        return [judged for known, judged in found if judged != known and known.table not in there]
+
+    def _judged(self, record: TableRecord, snapshot: SnapshotState | None) -> TableRecord:
+        """Return a record that lacks rows as that of a whole table if they have been read.
+
+        If the request was cancelled, the table is stopped again.
+        """
+        if record.status != MIRRORED or not record.reason or snapshot is None or not snapshot.is_done:
+            return record
+        if snapshot.purpose:
+            return replace(record, reason="")
+        why = "its rows were not read completely, because the request was cancelled."
+        return self._stopped(record, TableStopped(why, RELOAD))
+
+    def _ended(self, snapshots: Mapping[str, SnapshotState]) -> dict[str, SnapshotState]:
+        """Return the tables that are compared to the end, also if a TRUNCATE voided the last rows."""
+        return {
+            name: snapshot
+            for name, snapshot in snapshots.items()
+            if snapshot.is_done and snapshot.purpose in (VERIFY, REPAIR)
+            if name in self._known and self._known[name].status == MIRRORED
+            if self._verified.get(name, "") < snapshot.request
+        }
 
     def close(self) -> None:
         """Stop the threads."""
@@ -236,12 +282,14 @@ class Mirror:
         name, special = self._settings.name_of(table), self._settings.of_table(table)
         record = TableRecord.of(changes.definition, changes.rows.schema, name, str(special.keep))
         known = self._known.get(table)
+        if known is not None and known.status == MIRRORED:
+            record = replace(record, reason=known.reason)
         last = changes.commit_at(len(changes) - 1)
         if known is not None and known.status != MIRRORED:
             if changes.begins_snapshot:
                 changes = changes.from_snapshot()
             elif begins_pass(changes):
-                changes = from_pass(changes)
+                changes, record = from_pass(changes), replace(record, reason=_LACKS_ROWS)
             elif known.status == STOPPED or _is_to_be_read(snapshot):
                 # its rows are read later, with everything that is skipped until then
                 return _Work(known, last)
@@ -328,14 +376,6 @@ def _is_to_be_read(snapshot: SnapshotState | None) -> bool:
     return snapshot is not None and not _is_begun(snapshot)
 
 
-def _ended(
-    prepared: Iterable[_Work], snapshots: Mapping[str, SnapshotState]
-) -> dict[str, SnapshotState]:
-    """Return the tables whose verification ends in a batch: its last interval is there."""
-    verified = (work.record.table for work in prepared if work.compared and work.compared.is_verified)
-    return {name: snapshots[name] for name in verified if snapshots[name].is_done}
-
-
 def _is_loading(snapshot: SnapshotState) -> bool:
     """Return whether a target may not equal its table, because rows are being read."""
     return not snapshot.is_done and snapshot.purpose not in (VERIFY, REPAIR)
@@ -343,10 +383,6 @@ def _is_loading(snapshot: SnapshotState) -> bool:
 
 def _is_begun(snapshot: SnapshotState | None) -> bool:
     return snapshot is not None and bool(snapshot.is_done or snapshot.rows or snapshot.after)
-
-
-def _facts(record: TableRecord) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in TableRecord.__slots__}
 
 
 def _shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, _Share]:

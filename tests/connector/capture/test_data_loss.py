@@ -1,4 +1,4 @@
-"""With failOnDataLoss=false a lost stream goes on elsewhere: counted, told, nothing twice."""
+"""With onDataLoss=continue a lost stream goes on elsewhere: counted, told, nothing twice."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def overwrite_the_log(served: Served) -> None:
 
 @pytest.mark.slow
 @pytest.mark.fault(
-    fault="the log the stream needs was overwritten; failOnDataLoss=false",
+    fault="the log the stream needs was overwritten; onDataLoss=continue",
     outcome="a new stream at the oldest log after an empty batch; told, counted; nothing twice",
 )
 def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
@@ -101,7 +101,7 @@ def test_transactions_that_began_in_the_lost_log_are_counted_not_errors(small_lo
 
 @pytest.mark.slow
 @pytest.mark.fault(
-    fault="full row logging off between two runs; failOnDataLoss=false",
+    fault="full row logging off between two runs; onDataLoss=continue",
     outcome="goes on at the old restart position; only what changed meanwhile is missing",
 )
 def test_row_logging_switched_off_in_between_loses_only_what_changed_meanwhile(served: Served) -> None:
@@ -154,7 +154,7 @@ def test_row_logging_switched_off_in_mid_run_is_switched_on_again_if_the_stream_
 
 @pytest.mark.slow
 @pytest.mark.fault(
-    fault="table dropped and created again; failOnDataLoss=false",
+    fault="table dropped and created again; onDataLoss=continue",
     outcome="a new stream of the new source",
 )
 def test_a_table_dropped_and_created_again_goes_on_as_another_source(served: Served) -> None:
@@ -223,7 +223,7 @@ def test_a_planned_batch_can_be_replayed_from_the_kept_spool_when_the_log_has_mo
 @pytest.mark.slow
 @pytest.mark.fault(
     fault="a planned batch is asked for again when log and spool are gone",
-    outcome="IFXCDC-0006; with failOnDataLoss=false empty, told, and a jump",
+    outcome="IFXCDC-0006; with onDataLoss=continue empty, told, and a jump",
 )
 def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
     small_log: Served, caplog: pytest.LogCaptureFixture
@@ -281,7 +281,7 @@ def test_available_now_goes_over_a_loss_and_ends(small_log: Served) -> None:
 @pytest.mark.slow
 @pytest.mark.fault(
     fault="the server's log ends before the stream's position (restored server)",
-    outcome="IFXCDC-0006; with failOnDataLoss=false from its oldest log",
+    outcome="IFXCDC-0006; with onDataLoss=continue from its oldest log",
 )
 def test_a_server_that_was_set_up_anew_is_read_from_its_oldest_log(served: Served) -> None:
     """Its positions are lower than those of the checkpoint: they must not hide what is new."""

@@ -87,7 +87,7 @@ def test_a_planned_batch_with_rows_of_a_joiner_comes_again_from_the_spool(
 @pytest.mark.parametrize("goes_on", ["true", "false"])
 @pytest.mark.fault(
     fault="the spool is lost with a planned batch that has rows of a chunk of a joiner",
-    outcome="refused by name, with failOnDataLoss=false too: no log has these rows",
+    outcome="refused by name, with onDataLoss=continue too: no log has these rows",
 )
 def test_a_planned_batch_with_rows_of_a_joiner_is_refused_without_its_spool(
     goes_on: str, tmp_path: Path

@@ -21,7 +21,7 @@ TEXTS = [
     ("Remove it from option table.", "Remove it from --table."),
     ("Set snapshotKey=informix.t(a, b).", "Set --snapshot-key=informix.t(a, b)."),
     # not of this command, and no option
-    ("option 'maxRowsPerTrigger' and failOnDataLoss=false", None),
+    ("option 'maxRowsPerTrigger' and onDataLoss=continue", None),
     ("the table of user joe on port 1: host=, x.columns=1", None),
 ]
 

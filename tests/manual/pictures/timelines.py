@@ -71,7 +71,7 @@ def resume() -> Drawing:
 
 def data_loss() -> Drawing:
     """What happens when the log no longer reaches back to the restart position."""
-    made = Drawing(940, 250, "A data loss")
+    made = Drawing(940, 267, "A data loss")
     made.words(20, 28, "A data loss", size=15, is_bold=True)
     made.box(40, 52, 330, 68, RED)
     made.words(205, 80, "overwritten while the query was stopped", size=12, anchor="middle")
@@ -84,8 +84,9 @@ def data_loss() -> Drawing:
     made.paragraph(
         20,
         204,
-        "failOnDataLoss=true: the query fails with IFXCDC-0006, and so does every restart.",
-        "failOnDataLoss=false: the loss is logged with its range and counted. The same checkpoint",
+        "onDataLoss=fail: the query fails with IFXCDC-0006, and so does every restart.",
+        "onDataLoss=continue: the loss is logged with its range and counted. The same checkpoint",
         "continues with a new stream at the oldest position.",
+        "onDataLoss=resync: so does this, and the affected tables are read again.",
     )
     return made
