@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from informix_cdc.server import SourceTables, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.requests import ALTER, RELOAD, REPAIR, RESYNC, Answer, Request, RequestFolder
-from informix_checkpoints.spool import Spool
+from informix_checkpoints.spool import Spool, load_manifest
 from informix_checkpoints.table_states import SnapshotState, TableState
 
 logger = logging.getLogger("informix_cdc.connector.requests")  # a logger name, not a module
@@ -90,7 +90,15 @@ class Requests(Companion):
         while self._left:
             folder.submit(self._left[0])
             self._left.pop(0)
-        return [each for each in folder.pending() if self._is_due(each, spool)]
+        pending = folder.pending()
+        altering, known = _first_alters(pending), spool.manifest.present_tables
+
+        def waits(request: Request) -> bool:
+            """Return whether a table of it comes back from an ALTER first, with all its rows."""
+            others = {n for n in request.tables if altering.get(n, request) is not request}
+            return bool(others if request.kind == ALTER else others - known.keys())
+
+        return [each for each in pending if not waits(each) and self._is_due(each, spool)]
 
     def _is_due(self, request: Request, spool: Spool) -> bool:
         """Return whether the session must end for a request; answer it if it is done."""
@@ -137,12 +145,14 @@ class Requests(Companion):
         """
         if not (self._options.spool_path and offset.is_started):
             return {}
-        alters = [each for each in self._folder(offset).pending() if each.kind == ALTER]
-        return {name: request for request in alters for name in request.tables}
+        return _first_alters(self._folder(offset).pending())
+
+    def _stream_folder(self, offset: StreamOffset) -> Path:
+        spool = self._state.spool
+        return spool.folder if spool else Path(self._options.spool_path) / offset.stream
 
     def _folder(self, offset: StreamOffset) -> RequestFolder:
-        spool = self._state.spool
-        return RequestFolder(spool.folder if spool else Path(self._options.spool_path) / offset.stream)
+        return RequestFolder(self._stream_folder(offset))
 
     def released(self, offset: StreamOffset, *, is_free: bool) -> set[str]:
         """Return the tables that must not be captured now.
@@ -151,13 +161,21 @@ class Requests(Companion):
             offset: of the stream.
             is_free: whether tables may leave: no planned batch comes first.
         """
-        spool, found = self._state.spool, set[str]()
-        for name, request in self.altering(offset).items():
-            folder = self._folder(offset)
+        altering = self.altering(offset)
+        if not altering:
+            return set()
+        spool, folder, found = self._state.spool, self._folder(offset), set[str]()
+        manifest = spool.manifest if spool else load_manifest(self._stream_folder(offset))
+        left = manifest.present_left if manifest else {}
+        for name, request in altering.items():
             if folder.is_ready(request.id):
                 found |= set() if folder.is_altered(request.id) else {name}
-            elif spool is not None and is_free and not folder.is_cancelled(request.id):
-                found |= {name} if self._may_leave(request, spool) else set()
+            elif folder.is_cancelled(request.id):
+                continue
+            elif name in left or (
+                spool is not None and is_free and self._may_leave(request, spool)
+            ):  # the previous process died before it could say so
+                found.add(name)
         return found
 
     def _may_leave(self, request: Request, spool: Spool) -> bool:
@@ -317,6 +335,12 @@ class Requests(Companion):
                 after = connection.last_before(ChunkQuery(planned.table, planned.key), request.low)
         limit = () if request.high is None else (request.high,)
         return replace(snapshot, after=after, limit=limit)
+
+
+def _first_alters(pending: Sequence[Request]) -> dict[str, Request]:
+    """Return the first request to alter each table; others of the same table wait for its end."""
+    alters = [each for each in reversed(pending) if each.kind == ALTER]
+    return {name: request for request in alters for name in request.tables}
 
 
 def _is_read(snapshot: SnapshotState | None) -> bool:

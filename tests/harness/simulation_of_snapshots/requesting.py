@@ -154,6 +154,10 @@ def _known_keys(rows: list[Row]) -> Iterator[int]:
 class RequestingOracle(JoiningOracle):
     """Judges a consumer that is damaged when a request begins."""
 
+    def check(self, checkpoint: Checkpoint) -> None:
+        super().check(checkpoint)
+        self.world.require_altered()  # type: ignore[attr-defined]
+
     def published(self, start: Offset, end: Offset) -> None:
         since = [self._since(each) for each in (start, end)] if start["stream"] else [0, 0]
         if since[0] != since[1]:
@@ -238,6 +242,7 @@ class RequestingWorld(JoiningWorld):
 
     def __init__(self, decide: Decisions, setup: RequestingSetup, folder: Path) -> None:
         self.requested = {RESYNC: 0, ALTER: 0}
+        self._alters: list[str] = []
         self.whole: set[str] = set()  # requests for all rows that are not cancelled
         self._numbers = count(1)
         super().__init__(decide, setup, folder)
@@ -281,6 +286,7 @@ class RequestingWorld(JoiningWorld):
         )
         self._requests.submit(request)
         self.requested[kind] += 1
+        self._alters += [request.id] if kind == ALTER else []
         if low is high is None:
             self.whole.add(request.id)
         self.log(f"{kind} from {request.low} to {request.high} is requested: {request.id}")
@@ -304,6 +310,11 @@ class RequestingWorld(JoiningWorld):
                 self.server.set_full_row_logging(TABLE, True)
                 folder.mark_altered(request.id)
                 self.log("full row logging is on, and the table altered")
+
+    def require_altered(self) -> None:
+        """Require that no table came back before it was altered."""
+        for request in self._alters:
+            assert self._requests.is_altered(request), f"request {request} ended without an ALTER"
 
     def _drain(self) -> None:
         super()._drain()
