@@ -31,6 +31,8 @@ from harness.capture.snapshots import serving_tables
 from harness.runs.patience import patiently
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
+from informix_capture_client.errors import AccessRefused
+from informix_cdc.capture import requests
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.requests import ALTER, Request, RequestFolder
 from informix_emulator import EmulatedServer
@@ -72,11 +74,11 @@ def until(
     return start
 
 
-def submitted(folder: Path, start: Offset) -> tuple[RequestFolder, Request]:
+def submitted(spool: Path, start: Offset) -> tuple[RequestFolder, Request]:
     request = Request(kind=ALTER, tables=(TABLE,), statement=ADD)
-    requests = RequestFolder(folder / start["stream"])
-    requests.submit(request)
-    return requests, request
+    folder = RequestFolder(spool / start["stream"])
+    folder.submit(request)
+    return folder, request
 
 
 RESTARTS = {
@@ -106,12 +108,12 @@ def test_an_altered_table_equals_informix_and_the_others_continue(
 
     with reader(listening.port, **of_stream(tmp_path)) as made:
         start = deliver(made, made.initialOffset(), copies)
-    requests, request = submitted(tmp_path, start)
+    folder, request = submitted(tmp_path, start)
     steps: list[tuple[str, Callable[[], bool], Callable[[], None]]] = [
-        ("ready", lambda: requests.is_ready(request.id), alter),
-        ("altered", lambda: True, lambda: requests.mark_altered(request.id)),
+        ("ready", lambda: folder.is_ready(request.id), alter),
+        ("altered", lambda: True, lambda: folder.mark_altered(request.id)),
         ("joined", lambda: TABLE in _known(made), lambda: None),
-        ("", lambda: requests.answer(request.id) is not None, lambda: None),
+        ("", lambda: folder.answer(request.id) is not None, lambda: None),
     ]
     with meanwhile(write, 0.01), contextlib.ExitStack() as readers:
         made = readers.enter_context(reader(listening.port, **of_stream(tmp_path)))
@@ -126,9 +128,36 @@ def test_an_altered_table_equals_informix_and_the_others_continue(
     upto = marked(server)
     with reader(listening.port, **of_stream(tmp_path)) as made:
         deliver(made, start, copies, upto)
-    answer = requests.answer(request.id)
+    answer = folder.answer(request.id)
     assert answer is not None
     assert answer.problems == {}
+    assert {row.pop("size") for row in copies.rows[TABLE].values()} == {None}
+    assert in_copies(copies) == in_tables(writer)
+
+
+def test_a_table_that_has_left_stays_out_when_the_capture_fails_before_it_says_so(
+    served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening, writer = served
+    copies = Copies(KEYS)
+    with reader(listening.port, **of_stream(tmp_path)) as made:
+        start = deliver(made, made.initialOffset(), copies)
+    folder, request = submitted(tmp_path, start)
+
+    def failing(name: str) -> None:
+        if name == "requests.before_ready":
+            raise AccessRefused("the disk is full", "")
+
+    with monkeypatch.context() as patch, reader(listening.port, **of_stream(tmp_path)) as made:
+        patch.setattr(requests, "failpoint", failing)
+        with pytest.raises(AccessRefused, match="the disk is full"):
+            until(made, start, copies, lambda: folder.is_ready(request.id))
+    with reader(listening.port, **of_stream(tmp_path)) as made:
+        start = until(made, start, copies, lambda: folder.is_ready(request.id))
+        altered(server, writer, ADD)
+        folder.mark_altered(request.id)
+        start = until(made, start, copies, lambda: folder.answer(request.id) is not None)
+        deliver(made, start, copies, marked(server))
     assert {row.pop("size") for row in copies.rows[TABLE].values()} == {None}
     assert in_copies(copies) == in_tables(writer)
 
@@ -144,9 +173,9 @@ def test_a_table_that_the_stream_does_not_have_is_refused(served: Any, tmp_path:
     with reader(listening.port, **of_stream(tmp_path)) as made:
         start = deliver(made, made.initialOffset(), copies)
         request = Request(kind=ALTER, tables=("informix.nothing",))
-        requests = RequestFolder(tmp_path / start["stream"])
-        requests.submit(request)
-        until(made, start, copies, lambda: requests.answer(request.id) is not None)
-    answer = requests.answer(request.id)
+        folder = RequestFolder(tmp_path / start["stream"])
+        folder.submit(request)
+        until(made, start, copies, lambda: folder.answer(request.id) is not None)
+    answer = folder.answer(request.id)
     assert answer is not None
     assert "does not capture informix.nothing" in answer.problems["informix.nothing"]
