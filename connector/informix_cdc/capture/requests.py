@@ -169,17 +169,18 @@ class Requests(Companion):
         left = manifest.present_left if manifest else {}
         for name, request in altering.items():
             if folder.is_ready(request.id):
-                found |= set() if folder.is_altered(request.id) else {name}
+                is_out = not folder.is_altered(request.id)
             elif folder.is_cancelled(request.id):
-                continue
-            elif name in left or (
-                spool is not None and is_free and self._may_leave(request, spool)
-            ):  # the previous process died before it could say so
-                found.add(name)
+                is_out = False
+            else:  # the previous process may have died before it could say that a table has left
+                is_out = name in left or (is_free and self._may_leave(request))
+            found |= {name} if is_out else set()
         return found
 
-    def _may_leave(self, request: Request, spool: Spool) -> bool:
+    def _may_leave(self, request: Request) -> bool:
         """Return whether tables may leave the stream; refuse a request that cannot be followed."""
+        if (spool := self._state.spool) is None:
+            return False
         known, why = spool.manifest.present_tables, ""
         if unknown := sorted(set(request.tables) - known.keys()):
             why = f"the stream does not capture {', '.join(unknown)}."
