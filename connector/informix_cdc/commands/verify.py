@@ -46,15 +46,16 @@ def run_verify(
     except MirrorNotRunning as reason:
         say(f"{printable(reason.message)} Run: informix-cdc mirror {shlex.quote(str(path))}")
         return NOT_VERIFIED
-    return print_verification(found)
+    return print_verification(found, is_repaired=repair)
 
 
-def print_verification(found: Verification) -> int:
+def print_verification(found: Verification, *, is_repaired: bool) -> int:
     """Print the result of a verification, and return the exit code."""
     for row in found.differences.to_pylist():
         click.echo(printable(_difference_text(row)))
     for table in found.tables:
-        say(printable(_table_text(table)))
+        repaired = "; repaired" if is_repaired and table.differences else ""
+        say(printable(_table_text(table) + repaired))
     for name, why in found.unverified.items():
         say(printable(f"{name}: not verified: {why}"))
     if found.unverified:

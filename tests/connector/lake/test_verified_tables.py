@@ -14,12 +14,17 @@ from deltalake import DeltaTable, write_deltalake
 
 from harness.lake.ledger import Key, Ledger, LedgerTable, Row, ledger
 from harness.lake.mirroring import MirrorRun, is_caught_up, until
+from harness.runs.examples import PROFILE
 from informix_checkpoints.requests import REPAIR, RESYNC, VERIFY, Answer, Request, RequestFolder
 
 pytestmark = pytest.mark.slow
 
 QUICKLY = {"snapshotParallelism": "8", "snapshotChunkRows": "7"}
-SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.only_in_all) for seed in range(4, 200))]
+MOST_SEEDS = 200 if PROFILE == "thorough" else 20
+SEEDS = [
+    *range(4),
+    *(pytest.param(seed, marks=pytest.mark.only_in_all) for seed in range(4, MOST_SEEDS)),
+]
 
 
 class Tampered:

@@ -213,6 +213,10 @@ def test_the_command_prints_differences_and_ends_with_a_code(running: Running, t
         'informix.orders {"id": 2}: different in total, at 0:0x5\n',
     )
     assert "informix.orders: 10 rows compared at 0:0x5: 0 missing, 0 extra, 1 different" in found.stderr
+    with running.answering(differing):
+        assert (
+            "1 different; repaired" in run_plain("verify", path, "--tables", ORDERS, "--repair").stderr
+        )
     with running.answering(lambda request: running.compared(request.id, ORDERS, 10)):
         assert run_plain("verify", path, "--tables", ORDERS).exit_code == 0
     with running.answering(

@@ -87,6 +87,6 @@ def data_loss() -> Drawing:
         "onDataLoss=fail: the query fails with IFXCDC-0006, and so does every restart.",
         "onDataLoss=continue: the loss is logged with its range and counted. The same checkpoint",
         "continues with a new stream at the oldest position.",
-        "onDataLoss=resync: so does this, and the affected tables are read again.",
+        "onDataLoss=resync: as continue; then the affected tables are read again.",
     )
     return made
