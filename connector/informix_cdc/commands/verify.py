@@ -46,16 +46,15 @@ def run_verify(
     except MirrorNotRunning as reason:
         say(f"{printable(reason.message)} Run: informix-cdc mirror {shlex.quote(str(path))}")
         return NOT_VERIFIED
-    return print_verification(found, is_repaired=repair)
+    return print_verification(found)
 
 
-def print_verification(found: Verification, *, is_repaired: bool) -> int:
+def print_verification(found: Verification) -> int:
     """Print the result of a verification, and return the exit code."""
     for row in found.differences.to_pylist():
         click.echo(printable(_difference_text(row)))
     for table in found.tables:
-        repaired = "; repaired" if is_repaired and table.differences else ""
-        say(printable(_table_text(table) + repaired))
+        say(printable(_table_text(table)))
     for name, why in found.unverified.items():
         say(printable(f"{name}: not verified: {why}"))
     if found.unverified:
@@ -65,7 +64,8 @@ def print_verification(found: Verification, *, is_repaired: bool) -> int:
 
 def _difference_text(row: Mapping[str, Any]) -> str:
     columns = f" in {', '.join(row['columns'])}" if row["columns"] else ""
-    return f"{row['table']} {row['key']}: {row['what']}{columns}, at {show(row['commit'])}"
+    repaired = "; repaired" if row["repaired"] else ""
+    return f"{row['table']} {row['key']}: {row['what']}{columns}, at {show(row['commit'])}{repaired}"
 
 
 def _table_text(table: VerifiedTable) -> str:

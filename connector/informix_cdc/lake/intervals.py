@@ -102,12 +102,15 @@ class Difference:
         key: its key, as JSON.
         columns: the columns that differ.
         commit: the commit after which the target differs.
+        is_repeated: whether the target has another row with the key. Changes apply to keys, so that
+            they cannot remove one of the two.
     """
 
     what: str
     key: str
     columns: tuple[str, ...]
     commit: int
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +225,11 @@ class _Comparison:
         of_rows, of_existing, of_doubtful = np.split(numbers, [len(rows), len(rows) + len(existing)])
         is_new = ~np.isin(of_rows, of_existing) & ~np.isin(of_rows, of_doubtful)
         is_extra = ~np.isin(of_existing, of_rows) & ~np.isin(of_existing, of_doubtful)
-        order = np.argsort(of_existing)
+        order = np.argsort(of_existing, kind="stable")
+        again = order[1:][np.diff(of_existing[order]) == 0]  # the target has these keys before, too
+        repeated = again[
+            np.isin(of_existing[again], of_rows) & ~np.isin(of_existing[again], of_doubtful)
+        ]
         both = np.flatnonzero(np.isin(of_rows, of_existing) & ~np.isin(of_rows, of_doubtful))
         twins = order[np.searchsorted(of_existing[order], of_rows[both])]
         unequal = _unequal(rows.take(pa.array(both)), existing.take(pa.array(twins)), self.key)
@@ -234,6 +241,10 @@ class _Comparison:
         found = [
             *self._named("missing", rows.filter(pa.array(is_new)), {}),
             *self._named("extra", extra, {}),
+            *(
+                replace(each, is_repeated=True)
+                for each in self._named("extra", existing.take(pa.array(repeated)), {})
+            ),
             *self._named(
                 "different",
                 rows.take(pa.array(different)),

@@ -26,7 +26,7 @@ from informix_checkpoints.running_streams import RunningStream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SHOWN = ("table", "key", "what", "columns", "commit")
+SHOWN = ("table", "key", "what", "columns", "commit", "repaired")
 _OF_DIFFERENCES = pa.schema(
     [
         ("table", pa.string()),
@@ -34,6 +34,7 @@ _OF_DIFFERENCES = pa.schema(
         ("what", pa.string()),
         ("columns", pa.list_(pa.string())),
         ("commit", pa.int64()),
+        ("repaired", pa.bool_()),
     ]
 )
 _POLL_SECONDS = 1.0
@@ -72,7 +73,7 @@ class Verification:
     Attributes:
         tables: those that were compared.
         differences: a row for each difference: table, key (JSON), what (missing, extra or different),
-            columns with different values, commit.
+            columns with different values, commit, and whether it was repaired.
         unverified: why tables were not compared, by owner.table.
     """
 

@@ -1,16 +1,19 @@
-"""How a request ends for a mirror: cancelled when a target lacks rows, or voided by a TRUNCATE."""
+"""Requests whose end is not the usual one: cancelled, voided by a TRUNCATE, or beyond repair."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from harness.lake.ledger import ledger
 from harness.lake.mirroring import MirrorRun, is_caught_up, until
 from informix_cdc.capture import requests
-from informix_checkpoints.requests import RESYNC, VERIFY, Request, RequestFolder
+from informix_checkpoints.requests import REPAIR, RESYNC, VERIFY, Request, RequestFolder
 
 pytestmark = pytest.mark.slow
 
@@ -78,3 +81,23 @@ def test_a_verification_whose_rows_a_truncate_voids_has_a_result(tmp_path: Path)
         assert passed
         (row,) = [row for row in run.rows("_informix_cdc_verified") if row["request"] == request.id]
         assert (row["missing"], row["extra"], row["different"]) == (0, 0, 0)
+
+
+def test_a_key_that_a_target_has_twice_is_extra_and_not_repaired(tmp_path: Path) -> None:
+    with ledger(7, 1) as (made, listening):
+        made.change(20)
+        table = made.tables[0]
+        run = MirrorRun(tmp_path, listening.port, snapshotParallelism="8")
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            place = str(run.lake / table.name)
+            first = pa.table(DeltaTable(place).scan().read_all()).slice(0, 1)
+            write_deltalake(place, first, mode="append")
+            folder, request = submitted(run, REPAIR, f"informix.{table.name}")
+            until(step, lambda: folder.answer(request.id) is not None)
+            made.change(3)
+            until(step, is_caught_up(run, made))
+        (row,) = run.rows("_informix_cdc_differences")
+        key = [str(first.column(name)[0].as_py()) for name in table.key]
+        assert [str(value) for value in json.loads(row["key"]).values()] == key
+        assert (row["what"], row["repaired"]) == ("extra", False)
