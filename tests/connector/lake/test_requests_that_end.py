@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from harness.lake.ledger import ledger
+from harness.lake.ledger import Ledger, ledger
 from harness.lake.mirroring import MirrorRun, is_caught_up, until
 from informix_cdc.capture import requests
 from informix_checkpoints.requests import REPAIR, RESYNC, VERIFY, Request, RequestFolder
@@ -33,10 +33,11 @@ def test_a_stopped_table_whose_resync_is_cancelled_is_stopped_again(
     with ledger(5, 1) as (made, listening):
         made.change(400)
         name = f"informix.{made.tables[0].name}"
-        run = MirrorRun(tmp_path, listening.port, snapshotParallelism="8", snapshotChunkRows="1")
+        run = MirrorRun(tmp_path, listening.port, snapshotParallelism="8")
         with run.running() as step:
             until(step, is_caught_up(run, made))
         shutil.rmtree(run.lake / made.tables[0].name)
+        run.source["snapshotChunkRows"] = "1"  # so that it is cancelled long before its end
         with run.running() as step:
             made.change(3)
             until(step, lambda: name in run.batches[-1].stopped)
@@ -49,14 +50,21 @@ def test_a_stopped_table_whose_resync_is_cancelled_is_stopped_again(
             made.change(3)
             until(step, is_caught_up(run, made))
             assert "was cancelled" in run.batches[-1].stopped[name]
-            _, request = submitted(run, RESYNC, name)
-            until(step, lambda: folder.answer(request.id) is not None)
-            made.change(3)
-            until(step, is_caught_up(run, made))
-            assert run.batches[-1].stopped == {}
-        last = run.control(name)[-1]
-        assert (last["status"], last["reason"]) == ("mirrored", "")
-        assert run.keyed(made.tables[0]) == made.state_at(run.batches[-1].commit)[made.tables[0].name]
+        del run.source["snapshotChunkRows"]
+        _resynced(run, made, name)
+
+
+def _resynced(run: MirrorRun, made: Ledger, name: str) -> None:
+    """Check that a resync makes a stopped table whole."""
+    with run.running() as step:
+        folder, request = submitted(run, RESYNC, name)
+        until(step, lambda: folder.answer(request.id) is not None)
+        made.change(3)
+        until(step, is_caught_up(run, made))
+    assert run.batches[-1].stopped == {}
+    last = run.control(name)[-1]
+    assert (last["status"], last["reason"]) == ("mirrored", "")
+    assert run.keyed(made.tables[0]) == made.state_at(run.batches[-1].commit)[made.tables[0].name]
 
 
 def test_a_verification_whose_rows_a_truncate_voids_has_a_result(tmp_path: Path) -> None:

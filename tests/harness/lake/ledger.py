@@ -160,6 +160,11 @@ class Ledger:
                 continue
             self._commit(transaction, present, written, changes)
 
+    @property
+    def last_change(self) -> int:
+        """The last commit with a change; the stream delivers nothing of later ones without."""
+        return max((each.commit for each in self.changes), default=0)
+
     def truncate(self, table: LedgerTable) -> None:
         """Commit a TRUNCATE."""
         transaction = self.server.begin()

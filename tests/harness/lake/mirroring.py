@@ -129,7 +129,7 @@ def until(run: Callable[[], bool], is_so: Callable[[], bool], seconds: float = 6
 
 def is_caught_up(of: MirrorRun, made: Ledger) -> Callable[[], bool]:
     """Return whether a mirror has all that was committed until now, and no snapshot is under way."""
-    upto = max(made.states, default=0)
+    upto = made.last_change
 
     def is_so() -> bool:
         return bool(of.batches) and of.batches[-1].commit >= upto and not of.batches[-1].loading

@@ -142,7 +142,7 @@ class Program:
         query = self.start(keep, port)
 
         def wait() -> None:
-            while self.batches[-1].commit < max(made.states):
+            while self.batches[-1].commit < made.last_change:
                 assert query.isActive, query.exception()
                 time.sleep(0.1)
 
