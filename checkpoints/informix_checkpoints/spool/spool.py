@@ -20,27 +20,23 @@ import pyarrow as pa
 from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import SPOOL_FOLDER_MADE_AGAIN
-from informix_capture_client.positions import Position, RecordPlace, show
-from informix_checkpoints.limits import BatchLimits
-from informix_checkpoints.spool.batch_ends import end_of_batch
+from informix_capture_client.positions import Position, RecordPlace
 from informix_checkpoints.spool.copies import Copies, NoCopies
-from informix_checkpoints.spool.durable_files import REMOVED, disk_errors, reading_errors
+from informix_checkpoints.spool.durable_files import REMOVED, disk_errors
 from informix_checkpoints.spool.manifest import Epoch, Manifest, load_manifest, save_manifest
 from informix_checkpoints.spool.segments import (
     Segment,
-    SegmentRange,
     is_intact,
-    rows_between,
-    transactions_of,
     write_segment,
 )
+from informix_checkpoints.spool.stored_stream import StoredStream
 from informix_checkpoints.spool.writer_lock import WriterLock
 from informix_checkpoints.table_states import ChangedStates, Tables, listed
 
 logger = logging.getLogger("informix_cdc.checkpoints.spool")  # a name in logs, not a module
 
 
-class Spool:
+class Spool(StoredStream):
     """A stream's rows between two positions, as segment files in one folder.
 
     Args:
@@ -97,11 +93,6 @@ class Spool:
     def folder(self) -> Path:
         """The folder of the segments."""
         return self._folder
-
-    @property
-    def stream(self) -> str:
-        """The stream's id."""
-        return self._manifest.stream
 
     @property
     def manifest(self) -> Manifest:
@@ -199,45 +190,6 @@ class Spool:
         with self._changing:
             self._manifest = replace(self._manifest, high_watermark=self._manifest.in_stream(position))
 
-    def between(self, after: RecordPlace, up_to: RecordPlace) -> list[SegmentRange]:
-        """Return the ranges of the rows above `after` and at or below `up_to`.
-
-        Raises:
-            DataLoss: the spool does not contain the whole range.
-            AccessRefused: a segment is corrupt, or was removed.
-        """
-        manifest = self._manifest
-        if after < manifest.start.place or up_to > manifest.high_watermark.place:
-            raise DataLoss(
-                f"the spool contains commits above {_shown(manifest.start.place)} up to"
-                f" {_shown(manifest.high_watermark.place)}, not {_shown(after)} to {_shown(up_to)}.",
-                "Restart the query: the range is captured again.",
-            )
-        touched = [s for s in manifest.segments if s.place > after and s.first_place <= up_to]
-        self._require_files(touched)
-        with reading_errors(self._folder):
-            ranges = [rows_between(self._folder, s, after[0], up_to[0]) for s in touched]
-        return [wanted for wanted in ranges if wanted.first < wanted.end]
-
-    def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
-        """Return the end of a batch that begins at `start`; `start` itself if there is nothing new."""
-        manifest = self._manifest
-        if limits.are_none and not manifest.epochs:
-            return manifest.end if manifest.end.place > start.place else start
-        with reading_errors(self._folder):
-            return end_of_batch(
-                manifest, start, limits, lambda segment: transactions_of(self._folder, segment)
-            )
-
-    def bytes_above(self, place: RecordPlace) -> int:
-        """Return the size of the segments with rows above a place."""
-        size_bytes = 0
-        for segment in reversed(self._manifest.segments):  # what Spark has taken lies in front
-            if segment.place <= place:
-                break
-            size_bytes += segment.size_bytes
-        return size_bytes
-
     def trim(self, up_to: RecordPlace) -> None:
         """Remove the segments that Spark does not request again."""
         with self._changing, disk_errors(self._folder):
@@ -280,7 +232,7 @@ class Spool:
         SPOOL_FOLDER_MADE_AGAIN.log(logger, stream=self.stream, spool=self._folder)
 
     def _require_files(self, segments: Iterable[Segment]) -> None:
-        """Check that the rows that Spark may request still exist.
+        """Check that the rows that Spark may request still exist in a private folder.
 
         Raises:
             AccessRefused: files of a private folder were removed; a restart captures them again.
@@ -310,7 +262,7 @@ class Spool:
         altering: Collection[str],
     ) -> Manifest:
         """Return the usable part of a previous writer's manifest, or a new one."""
-        previous = load_manifest(self._folder)
+        previous = intact_manifest(self._folder)
         if previous is None:
             return fresh
         if previous.source in previous_sources:  # and of a version that knew nothing of tables
@@ -321,11 +273,7 @@ class Spool:
                 f" not to {fresh.stream} of {fresh.source}.",
                 "Use a separate spoolPath for this query.",
             )
-        # A power failure may lose the name of the last segment but not the manifest.
-        intact = takewhile(lambda segment: is_intact(self._folder, segment), previous.segments)
-        manifest = previous.beginning(sum(1 for _ in intact)).before_leaving(
-            fresh.start, set(captured or ()) - set(altering)
-        )
+        manifest = previous.before_leaving(fresh.start, set(captured or ()) - set(altering))
         delivered = None if captured is None else {*captured, *altering}
         reaches = manifest.start.place <= fresh.start.place <= manifest.reached.place
         if reaches and manifest.rows in rows and _has_no_others(manifest, fresh.start, delivered):
@@ -345,9 +293,16 @@ class Spool:
             self._replace(replace(self._manifest, segments=copied))
 
 
-def _shown(place: RecordPlace) -> str:
-    commit, chunk = place
-    return f"{show(commit)}, chunk {chunk}," if chunk else show(commit)
+def intact_manifest(folder: Path) -> Manifest | None:
+    """Return the manifest of a folder up to its first segment that is missing or damaged.
+
+    A power failure may lose the name of the last segment but not the manifest.
+    """
+    found = load_manifest(folder)
+    if found is None:
+        return None
+    intact = takewhile(lambda segment: is_intact(folder, segment), found.segments)
+    return found.beginning(sum(1 for _ in intact))
 
 
 def _has_no_others(manifest: Manifest, start: Position, captured: Collection[str] | None) -> bool:

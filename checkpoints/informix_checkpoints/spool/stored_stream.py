@@ -1,0 +1,84 @@
+"""The stored rows of a stream, as a reader sees them: a manifest, and the ranges of its segments.
+
+Rule: it only reads. The writer is `Spool`; another process reads the same folder with `SharedSpool`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+
+from informix_capture_client.errors import DataLoss
+from informix_capture_client.positions import Position, RecordPlace, show
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.spool.batch_ends import end_of_batch
+from informix_checkpoints.spool.durable_files import reading_errors
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.segments import Segment, SegmentRange, rows_between, transactions_of
+
+
+class StoredStream(ABC):
+    """The segments of one stream in a folder."""
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path:
+        """The folder of the segments."""
+
+    @property
+    @abstractmethod
+    def manifest(self) -> Manifest:
+        """The current manifest, as a value: read it once if several facts must be consistent."""
+
+    @property
+    def stream(self) -> str:
+        """The stream's id."""
+        return self.manifest.stream
+
+    def between(self, after: RecordPlace, up_to: RecordPlace) -> list[SegmentRange]:
+        """Return the ranges of the rows above `after` and at or below `up_to`.
+
+        Raises:
+            DataLoss: the spool does not contain the whole range.
+            AccessRefused: a segment is corrupt, or was removed.
+        """
+        manifest = self.manifest
+        if after < manifest.start.place or up_to > manifest.high_watermark.place:
+            raise DataLoss(
+                f"the spool contains commits above {_shown(manifest.start.place)} up to"
+                f" {_shown(manifest.high_watermark.place)}, not {_shown(after)} to {_shown(up_to)}.",
+                "Restart the query: the range is captured again.",
+            )
+        touched = [s for s in manifest.segments if s.place > after and s.first_place <= up_to]
+        self._require_files(touched)
+        with reading_errors(self.folder):
+            ranges = [rows_between(self.folder, s, after[0], up_to[0]) for s in touched]
+        return [wanted for wanted in ranges if wanted.first < wanted.end]
+
+    def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
+        """Return the end of a batch that begins at `start`; `start` itself if there is nothing new."""
+        manifest = self.manifest
+        if limits.are_none and not manifest.epochs:
+            return manifest.end if manifest.end.place > start.place else start
+        with reading_errors(self.folder):
+            return end_of_batch(
+                manifest, start, limits, lambda segment: transactions_of(self.folder, segment)
+            )
+
+    def bytes_above(self, place: RecordPlace) -> int:
+        """Return the size of the segments with rows above a place."""
+        size_bytes = 0
+        for segment in reversed(self.manifest.segments):  # what Spark has taken lies in front
+            if segment.place <= place:
+                break
+            size_bytes += segment.size_bytes
+        return size_bytes
+
+    def _require_files(self, segments: Iterable[Segment]) -> None:  # noqa: B027 - one class needs it
+        """Check that the files of a range are there; otherwise reading them shows it."""
+
+
+def _shown(place: RecordPlace) -> str:
+    commit, chunk = place
+    return f"{show(commit)}, chunk {chunk}," if chunk else show(commit)
