@@ -16,7 +16,7 @@ from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.transactions.order_errors import beginning_lost
 from informix_capture_client.transactions.replay import other_log, replay_failed
 from informix_cdc.capture.guard import row_logging_off
-from informix_cdc.spark.next_offset import require_same_stream
+from informix_cdc.reading.next_offset import require_same_stream
 from informix_cdc.table_changes.known_tables import other_source, other_table
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.spool.reported_losses import ReportedLoss

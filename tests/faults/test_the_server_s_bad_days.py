@@ -97,7 +97,7 @@ def test_log_switches_under_load_change_nothing() -> None:
 def test_a_log_wrap_behind_a_quiet_table_loses_nothing(
     shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("informix_cdc.spark.next_offset.RESTART_PUBLICATION_SECONDS", 0.0)
+    monkeypatch.setattr("informix_cdc.reading.next_offset.RESTART_PUBLICATION_SECONDS", 0.0)
     with stores_behind_proxy(log_pages=16, log_count=4, foreign_transactions=shown) as stores:
         with followed(stores.proxy.port) as stream:
             for _ in range(6):

@@ -19,8 +19,9 @@ from informix_checkpoints.spool.manifest import Manifest, load_manifest
 from informix_checkpoints.spool.reported_losses import ReportedLoss, ReportedLosses
 from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
 from informix_checkpoints.spool.spill_files import SpillFiles
-from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.spool.spool import Spool, intact_manifest
 from informix_checkpoints.spool.stored_rows import delivered, in_row_form, row_count
+from informix_checkpoints.spool.stored_stream import StoredStream
 from informix_checkpoints.spool.writer_lock import WriterLock, has_writer
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "SegmentRange",
     "SpillFiles",
     "Spool",
+    "StoredStream",
     "WriterLock",
     "copies_for",
     "create_file",
@@ -41,6 +43,7 @@ __all__ = [
     "disk_errors",
     "has_writer",
     "in_row_form",
+    "intact_manifest",
     "load_manifest",
     "make_folder",
     "new_file",

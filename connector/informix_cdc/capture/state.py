@@ -19,7 +19,7 @@ from informix_capture_client.log_events import (
     LOG_END_NOT_REACHED,
     TRANSACTIONS_LEFT_OUT,
 )
-from informix_capture_client.positions import LogEnd, Position, RecordPlace, show
+from informix_capture_client.positions import LogEnd, Position, RecordPlace, SettlingRestart, show
 from informix_capture_client.stream import Answer, Read
 from informix_cdc.capture.counts import Counters, Gauges
 from informix_cdc.capture.end_of_log import EndOfLogWatch
@@ -172,6 +172,16 @@ class CaptureState:
     def has_all(self) -> bool:
         """Whether all changes and snapshots from before the capture's start are in the spool."""
         return self.gauges.is_caught_up and not self.counters.snapshots.tables_left
+
+    @property
+    def settling(self) -> SettlingRestart | None:
+        """As in `StreamOffset`."""
+        return self.restart_bound.settling
+
+    @property
+    def bounds_restart(self) -> bool:
+        """Whether the server's list of open transactions limits the restart position."""
+        return self.restart_bound.is_on
 
     @property
     def waits_for_spark(self) -> bool:

@@ -12,15 +12,16 @@ from informix_cdc.monitoring.figures import progress_figures
 
 if TYPE_CHECKING:  # workers of executors load this room too, and need neither of these
     from informix_cdc.monitoring.progress_listener import ProgressListener
-    from informix_cdc.monitoring.prometheus import MetricsServer, MirrorMetrics
+    from informix_cdc.monitoring.prometheus import MetricsServer, MirrorMetrics, metrics_of
 
-__all__ = ["MetricsServer", "MirrorMetrics", "ProgressListener", "progress_figures"]
+__all__ = ["MetricsServer", "MirrorMetrics", "ProgressListener", "metrics_of", "progress_figures"]
 
 __getattr__ = lazy_names(
     __name__,
     {
         "MetricsServer": "prometheus",
         "MirrorMetrics": "prometheus",
+        "metrics_of": "prometheus",
         "ProgressListener": "progress_listener",
     },
 )

@@ -32,6 +32,7 @@ from informix_cdc.monitoring.figures import (
     read_figures,
 )
 from informix_cdc.monitoring.metrics_port import MetricsPort, open_port
+from informix_cdc.options import SourceOptions
 from informix_cdc.version import __version__
 
 Labels = Mapping[str, str]
@@ -155,6 +156,20 @@ class MetricsServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+def metrics_of(options: SourceOptions, state: Callable[[], CaptureState | None]) -> MetricsServer:
+    """Serve the figures of a capture on the port of option metricsPort.
+
+    Raises:
+        BadOption: the port stays in use for some seconds, or the address is not one of this host.
+    """
+    choice = options.table_choice()
+    tables = ",".join(map(str, (*choice.names, *choice.patterns)))
+    labels = {"server": options.server, "database": options.database, "tables": tables}
+    return MetricsServer(
+        options.metrics_host, options.metrics_port, labels, state, options.dialect_name
+    )
 
 
 def serve(host: str, port: int, registry: CollectorRegistry) -> tuple[MetricsPort, Thread]:

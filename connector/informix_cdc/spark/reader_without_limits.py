@@ -17,6 +17,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from informix_cdc.options import SourceOptions
+from informix_cdc.reading import Trigger
 from informix_cdc.spark.entry_points import one_line
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.offsets import NOT_STARTED
@@ -40,7 +41,8 @@ class ReaderWithoutLimits(InformixStreamReader):
         limits = self._options.batch_limits()
         is_only = self._is_first and self._reached != NOT_STARTED.to_json()
         self._is_first = False
-        self._reached = self._offset_after(self._reached, limits, is_only=is_only)
+        trigger = Trigger.ONLY_BATCH if is_only else self._trigger
+        self._reached = self._offset_after(self._reached, limits, trigger)
         return dict(self._reached)
 
     @one_line

@@ -26,7 +26,7 @@ from harness.capture.copied_tables import (
     of_stream,
 )
 from harness.capture.copies import Copies
-from harness.capture.driving import LIMIT, Offset, meanwhile, reader, rows_of
+from harness.capture.driving import LIMIT, Offset, meanwhile, reader, rows_of, state_of
 from harness.capture.snapshots import serving_tables
 from harness.runs.patience import patiently
 from harness.servers.in_process import InProcessConnection
@@ -157,7 +157,7 @@ def test_a_table_that_has_left_stays_out_when_the_process_ends_before_it_says_so
 
 
 def _known(made: InformixStreamReader) -> dict[str, object]:
-    spool = made._state.spool if made._state else None
+    spool = state_of(made).spool
     return dict(spool.manifest.present_tables) if spool else {}
 
 

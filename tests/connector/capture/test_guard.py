@@ -14,6 +14,7 @@ from harness.capture.driving import (
     drained,
     insert,
     next_offset,
+    own_capture_of,
     reader,
     restart_in_spool,
 )
@@ -175,8 +176,9 @@ def test_a_stream_that_goes_on_after_a_loss_is_not_measured_by_the_old_one(serve
     with reader(listening.port, failOnDataLoss="false") as made:
         end = anchor_of(made)
         _, end = drained(made, end, insert(server, 1))
-        assert made._capture is not None
-        liveness = made._capture._capture.liveness
+        thread = own_capture_of(made).thread
+        assert thread is not None
+        liveness = thread._capture.liveness
         far = liveness._highest = end["commit"] + (9 << 32)
         server.set_full_row_logging(ORDERS, False)
         while (following := next_offset(made, end))["stream"] == end["stream"]:

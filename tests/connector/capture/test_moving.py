@@ -42,7 +42,7 @@ from informix_cdc.capture import thread as capture_thread
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.thread import CaptureThread
 from informix_cdc.options.source import SourceOptions
-from informix_cdc.spark import next_offset as stream_progress
+from informix_cdc.reading import next_offset as stream_progress
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.offsets import NOT_STARTED as STREAM_NOT_STARTED
 from informix_checkpoints.spool.copies import SegmentCopies

@@ -22,6 +22,7 @@ from harness.capture.driving import (
     numbers,
     reader,
     rows_of,
+    state_of,
 )
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
@@ -150,8 +151,7 @@ def test_empty_folders_of_streams_are_removed_unless_new_locked_or_of_others(
 
 
 def spool_of(made: InformixStreamReader) -> Spool:
-    assert made._capture is not None
-    spool = made._capture.state.spool
+    spool = state_of(made).spool
     assert spool is not None
     return spool
 

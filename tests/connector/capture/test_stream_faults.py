@@ -23,6 +23,7 @@ from harness.capture.driving import (
     quiet_pair,
     reader,
     rows_of,
+    state_of,
 )
 from harness.runs.patience import PATIENCE, patiently, wait_until
 from harness.servers.stores import ORDERS, listening_stores, source_options
@@ -31,8 +32,8 @@ from informix_capture_client.records.framing import PACKET_SCHEME
 from informix_capture_client.records.records import RecordKind
 from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_cdc.options.source import SourceOptions
+from informix_cdc.reading import next_offset as stream_progress
 from informix_cdc.server import connections
-from informix_cdc.spark import next_offset as stream_progress
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_emulator import EmulatedServer
 
@@ -152,9 +153,9 @@ def test_kills_that_are_far_apart_end_no_quiet_stream(monkeypatch: pytest.Monkey
         anchor = anchor_of(made)
         for _night in range(3):
             killed_once_more(made, server)
-            then = made._state.gauges.contacts  # type: ignore[union-attr]
+            then = state_of(made).gauges.contacts
             time.sleep(0.5 * PATIENCE)  # it serves for a while
-            wait_until(lambda then=then: made._state.gauges.contacts > then)  # type: ignore[misc,union-attr]
+            wait_until(lambda then=then: state_of(made).gauges.contacts > then)  # type: ignore[misc]
         rows, _ = drained(made, anchor, insert(server, 1))
     assert numbers(rows) == [1]
 

@@ -17,6 +17,7 @@ from harness.capture.driving import (
     failure_of,
     insert,
     numbers,
+    own_capture_of,
     reader,
 )
 from harness.runs.patience import patiently
@@ -54,7 +55,7 @@ def test_a_wrong_flight_host_is_refused_at_the_start_and_not_at_the_first_row(
     _, listening = served
     with reader(listening.port, **options) as made:
         refused = failure_of(lambda: anchor_of(made))
-        assert made._capture is None
+        assert own_capture_of(made).thread is None
     assert "the Flight server cannot listen on 192.0.2.1:any port. Set option flightHost" in str(
         refused
     )

@@ -10,7 +10,7 @@ import pytest
 from informix_capture_client.positions import Position
 from informix_cdc.capture import CaptureState
 from informix_cdc.capture.restart_bound import RestartBound
-from informix_cdc.spark.next_offset import NextOffset
+from informix_cdc.reading.next_offset import NextOffset
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 

@@ -33,7 +33,7 @@ from harness.servers.stores import (
     order_row,
 )
 from informix_capture_client.errors import BadOption
-from informix_cdc.spark import next_offset as stream_progress
+from informix_cdc.reading import next_offset as stream_progress
 
 
 def test_the_initial_offset_is_a_constant_that_opens_nothing() -> None:

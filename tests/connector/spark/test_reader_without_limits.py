@@ -18,8 +18,8 @@ from harness.capture.driving import NOT_STARTED, Offset, Served, insert, numbers
 from harness.runs.patience import patiently
 from harness.servers.stores import source_options
 from informix_cdc.options.source import SourceOptions
+from informix_cdc.reading import next_offset
 from informix_cdc.server.source_tables import look_up_tables
-from informix_cdc.spark import next_offset
 from informix_cdc.spark.reader_without_limits import ReaderWithoutLimits
 from informix_cdc.spark.schema import to_spark
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
-from harness.capture.driving import Offset, next_offset, reader, rows_of
+from harness.capture.driving import Offset, next_offset, own_capture_of, reader, rows_of
 from informix_cdc.spark.reader import InformixStreamReader
 
 SECONDS = 0.05  # between two look-ups
@@ -21,7 +21,8 @@ def discovering(port: int, **changes: str) -> Iterator[InformixStreamReader]:
     """A reader that looks its patterns up every few hundredths of a second."""
     with reader(port, **{**ORDERS_AND_LATE, **changes}) as made:
         seconds = cast("Any", SECONDS)  # the option has whole ones
-        made._options = replace(made._options, discovery_seconds=seconds)
+        own = own_capture_of(made)
+        own._options = replace(own._options, discovery_seconds=seconds)
         yield made
 
 

@@ -16,7 +16,9 @@ from pyspark.sql.types import StructType
 from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, order_row, source_options
 from informix_capture_client.errors import AccessRefused, InformixCdcError
+from informix_cdc.capture import CaptureState
 from informix_cdc.options.source import SourceOptions
+from informix_cdc.reading import OwnCapture
 from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
@@ -137,9 +139,20 @@ def foreign_traffic(server: EmulatedServer) -> AbstractContextManager[None]:
     return meanwhile(lambda: [server.begin().commit() for _ in range(40)], pause_seconds=0.01)
 
 
+def own_capture_of(made: InformixStreamReader) -> OwnCapture:
+    """Return the capture of a reader."""
+    assert isinstance(made.captured, OwnCapture)
+    return made.captured
+
+
+def state_of(made: InformixStreamReader) -> CaptureState:
+    """Return the state of a reader's capture; a new one if it has not begun."""
+    return own_capture_of(made).state or CaptureState()
+
+
 def restart_in_spool(made: InformixStreamReader) -> int:
     """Return the restart position that the capture has found last; 0 before it has begun."""
-    spool = made._state.spool if made._state else None
+    spool = state_of(made).spool
     return spool.manifest.high_watermark.restart if spool else 0
 
 

@@ -27,9 +27,10 @@ from informix_capture_client import failpoints
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.positions import page_after
 from informix_capture_client.shapes import row_schema
+from informix_cdc.reading import own_capture
+from informix_cdc.reading.next_offset import NextOffset
 from informix_cdc.server import connections
 from informix_cdc.spark import reader as stream_reader
-from informix_cdc.spark.next_offset import NextOffset
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
 
@@ -110,7 +111,7 @@ class World:
         """Return where the simulation stands in the product, and what stands there."""
         return [
             *time_and_chance(self),
-            (stream_reader, "CaptureThread", partial(SimulatedCapture, self)),
+            (own_capture, "CaptureThread", partial(SimulatedCapture, self)),
             (stream_reader, "settle_in_runner", lambda: lambda: None),
             (connections, "_TRANSPORTS", {"sqli": lambda s, _: InProcessTransport(self, s)}),
             (failpoints, "reached", self.reached),
@@ -172,7 +173,9 @@ class World:
         options = self.setup.options(self.folder, self.decide)
         rules, form = options.decode_rules("utf-8"), options.row_form()
         reader = InformixStreamReader(options, to_spark(row_schema(self.setup.captured, rules, form)))
-        reader._next = NextOffset(clock=self.clock)
+        own = reader.captured
+        assert isinstance(own, own_capture.OwnCapture)
+        own.next = NextOffset(clock=self.clock)
         is_available_now = not self.is_draining and self.setup.varies_options and self.decide.one_in(6)
         query = Query(self, reader, self.checkpoint, is_available_now)
         self.process = Process(query, [], len(self.account.committed), self.is_silent)

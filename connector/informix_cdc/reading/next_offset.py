@@ -8,15 +8,16 @@ start offset unchanged.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from informix_capture_client.errors import NEW_STREAM, BadOption, DataLoss
-from informix_capture_client.positions import Position
-from informix_cdc.capture import CaptureState
+from informix_capture_client.positions import LogEnd, Position, SettlingRestart
+from informix_cdc.reading.captured_stream import Trigger
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.spool import Spool
+from informix_checkpoints.spool import StoredStream
 from informix_checkpoints.table_states import listed
 
 ANCHOR_WAIT_SECONDS = 30.0  # Spark would run an empty batch if the first answer were "not started"
@@ -25,22 +26,72 @@ LONG_POLL_SECONDS = 0.2  # reduces Spark's polling when idle, and answers at onc
 RESTART_PUBLICATION_SECONDS = 120.0
 
 
+class CaptureView(Protocol):
+    """What the choice of an offset needs to know of a capture."""
+
+    @property
+    def spool(self) -> StoredStream | None:
+        """The rows of the current stream; None before it has begun, or after it was abandoned."""
+        ...
+
+    @property
+    def previous_streams(self) -> Collection[str]:
+        """Streams that this one continues after a data loss."""
+        ...
+
+    @property
+    def logged(self) -> LogEnd | None:
+        """As in `StreamOffset`."""
+        ...
+
+    @property
+    def settling(self) -> SettlingRestart | None:
+        """As in `StreamOffset`."""
+        ...
+
+    @property
+    def bounds_restart(self) -> bool:
+        """Whether the server's list of open transactions limits the restart position."""
+        ...
+
+    @property
+    def has_all(self) -> bool:
+        """Whether all changes and snapshots from before the run's start are in the spool."""
+        ...
+
+    @property
+    def waits_for_spark(self) -> bool:
+        """Whether the log or a snapshot is not read further until Spark has read more."""
+        ...
+
+    def wait_for(self, is_true: Callable[[], bool], timeout_seconds: float | None) -> None:
+        """Wait until a condition holds, or until the time has passed.
+
+        Raises:
+            InformixCdcError: the condition does not hold, and the capture has ended.
+        """
+        ...
+
+
 @dataclass(slots=True)
 class NextOffset:
-    """Chooses offsets for one query.
+    """Chooses offsets for one run of a query.
 
-    With `is_available_now` the run ends when everything committed before it has been delivered; until
-    then a batch is delivered when a limit is reached or the capture waits for Spark.
+    With `Trigger.AVAILABLE_NOW`, until everything is delivered, a batch is delivered when a limit is
+    reached or the capture waits for Spark.
     """
 
     clock: Callable[[], float] = time.monotonic
-    is_available_now: bool = False
     _final: tuple[str, Position] | None = field(default=None, init=False)  # stream and its end
     _published_at: float | None = field(default=None, init=False)
     _is_closed: bool = field(default=False, init=False)
 
     def wait(
-        self, state: CaptureState, start: StreamOffset, limits: BatchLimits, *, takes_all: bool = False
+        self,
+        state: CaptureView,
+        start: StreamOffset,
+        limits: BatchLimits,
+        trigger: Trigger = Trigger.CONTINUOUS,
     ) -> None:
         """Wait until there is something to return: for a while, or as long as necessary.
 
@@ -48,18 +99,22 @@ class NextOffset:
             state: of the capture.
             start: end of the previous batch.
             limits: of the next batch.
-            takes_all: wait for all available rows, because there will be no other batch (Trigger.Once).
+            trigger: of the run.
 
         Raises:
             InformixCdcError: the capture has ended, and no rows are left.
         """
         patience = LONG_POLL_SECONDS if start.is_started else ANCHOR_WAIT_SECONDS
-        is_last = self.is_available_now or takes_all
+        is_last = trigger is not Trigger.CONTINUOUS
         timeout_seconds = None if is_last else patience
         state.wait_for(lambda: self._has_news(state, start, limits, is_last), timeout_seconds)
 
     def choose(
-        self, state: CaptureState, start: StreamOffset, limits: BatchLimits
+        self,
+        state: CaptureView,
+        start: StreamOffset,
+        limits: BatchLimits,
+        trigger: Trigger = Trigger.CONTINUOUS,
     ) -> StreamOffset | None:
         """Return the end of the next batch, or None if nothing is new.
 
@@ -71,25 +126,24 @@ class NextOffset:
         if _is_new_to(spool, state, start):
             position: Position | None = spool.manifest.start
         else:
-            position = self._next_position(spool, state, start, limits)
+            position = self._next_position(spool, state, start, limits, trigger)
         if position is None:
             return None
         tables = spool.manifest.tables_at(position)
-        settling = state.restart_bound.settling
         end = StreamOffset(
             spool.stream,
             spool.manifest.source,
             position,
             state.logged,
             tables=tables,
-            settling=settling,
+            settling=state.settling,
             left=spool.manifest.left_at(position),
         )
         # The restart position of a new stream can move back for a BEGINTX that is read late.
-        return end.not_before(start) if state.restart_bound.is_on else end
+        return end.not_before(start) if state.bounds_restart else end
 
     def _has_news(
-        self, state: CaptureState, start: StreamOffset, limits: BatchLimits, is_last: bool
+        self, state: CaptureView, start: StreamOffset, limits: BatchLimits, is_last: bool
     ) -> bool:
         if (spool := state.spool) is None:
             return False
@@ -102,10 +156,16 @@ class NextOffset:
         return is_new
 
     def _next_position(
-        self, spool: Spool, state: CaptureState, start: StreamOffset, limits: BatchLimits
+        self,
+        spool: StoredStream,
+        state: CaptureView,
+        start: StreamOffset,
+        limits: BatchLimits,
+        trigger: Trigger,
     ) -> Position | None:
         end = spool.end_of_batch(start.position, limits)
-        if self.is_available_now and state.has_all:
+        is_available_now = trigger is Trigger.AVAILABLE_NOW
+        if is_available_now and state.has_all:
             if self._final is None or self._final[0] != spool.stream:
                 self._final = (spool.stream, spool.manifest.end)
             end = min(end, self._final[1], key=lambda position: position.place)
@@ -114,10 +174,10 @@ class NextOffset:
             return (
                 high_watermark if high_watermark.place == end.place else end
             )  # it may have a later restart position
-        return self._quiet_position(spool, state, start)
+        return self._quiet_position(spool, state, start, is_available_now=is_available_now)
 
     def _quiet_position(
-        self, spool: Spool, state: CaptureState, start: StreamOffset
+        self, spool: StoredStream, state: CaptureView, start: StreamOffset, *, is_available_now: bool
     ) -> Position | None:
         """Return an offset that only advances the restart position, for quiet tables.
 
@@ -132,19 +192,18 @@ class NextOffset:
             high_watermark.chunk > before.chunk
         )  # without rows, progress of a table is published at once
         is_later = high_watermark.restart > before.restart or has_chunk
-        if self.is_available_now:
-            settling = state.restart_bound.settling
-            is_later |= settling is not None and settling != start.settling
+        if is_available_now:
+            is_later |= state.settling is not None and state.settling != start.settling
         is_news = end.place <= before.place and is_later
-        is_due = is_due or has_chunk or self.is_available_now
+        is_due = is_due or has_chunk or is_available_now
         if self._is_closed or not is_due or not is_news:
             return None
-        self._is_closed = self.is_available_now  # one final offset, then the run ends
+        self._is_closed = is_available_now  # one final offset, then the run ends
         self._published_at = now
         return high_watermark
 
 
-def _is_new_to(spool: Spool, state: CaptureState, start: StreamOffset) -> bool:
+def _is_new_to(spool: StoredStream, state: CaptureView, start: StreamOffset) -> bool:
     """Return whether an offset is from before this stream: not started, or of an abandoned stream.
 
     Raises:
@@ -176,7 +235,24 @@ def require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
         )
 
 
-def is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
+def has_rows(start: StreamOffset, end: StreamOffset, row_form: str) -> bool:
+    """Return whether a range may have rows.
+
+    Raises:
+        DataLoss: the offsets are of two streams.
+        BadOption: the range was planned with options that give its rows other keys.
+    """
+    if not start.is_started or start == end or _is_change_of_tables(start, end):
+        return False
+    is_same_version = (start.tables is None) == (end.tables is None)
+    require_same_stream(start, end.stream, end.source if is_same_version else start.source)
+    if start.position.place == end.position.place:
+        return False
+    _require_same_form(end, row_form)
+    return True
+
+
+def _is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
     """Return whether tables join or leave at the end of a range, which then has no rows.
 
     In a stream of version 1 no tables can join.
@@ -188,7 +264,7 @@ def is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
     return listed(start.tables) != listed(end.tables)
 
 
-def require_same_form(planned: StreamOffset, row_form: str) -> None:
+def _require_same_form(planned: StreamOffset, row_form: str) -> None:
     """Refuse to repeat a planned batch with options that give its rows other keys.
 
     Raises:
