@@ -53,7 +53,8 @@ def test_a_damaged_copy_is_mended_by_requests_and_never_wrong_elsewhere() -> Non
         assert isinstance(world, RequestingWorld)
         for kind, count in world.requested.items():
             requested[kind] += count
-    assert min(requested.values()) > 0, f"the schedules have become too tame: {requested}"
+    if PROFILE != "quick":  # three schedules prove nothing of their kind
+        assert min(requested.values()) > 0, f"the schedules have become too tame: {requested}"
 
 
 def _no_skipped_keys(emitted: Any, key: Any, limit: Any, kinds: Any) -> tuple[pa.Table, Any]:
