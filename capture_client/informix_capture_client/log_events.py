@@ -433,6 +433,35 @@ ERROR_RAISED = LogEvent(
     " code that raised it, which Spark's own error does not show.",
 )
 
+READER_NOT_READABLE = LogEvent(
+    "reader_not_readable",
+    _ERROR,
+    ("reader", "file", "reason"),
+    "The file of a registered reader of a capture cannot be read. No stored row is removed until"
+    " `informix-cdc readers --remove` removes the reader, or its query runs again.",
+)
+ROWS_REMOVED = LogEvent(
+    "rows_removed",
+    _ERROR,
+    ("stream", "reader", "after", "up_to", "reason"),
+    "A reader of a capture continues without commits above `after` up to `up_to`, because onDataLoss"
+    " allows it: the capture has removed them after `retention` or `retentionBytes`.",
+)
+READER_LEFT_BEHIND = LogEvent(
+    "reader_left_behind",
+    _ERROR,
+    ("stream", "reader", "done", "removed_up_to"),
+    "A capture has removed rows that a registered reader has not read, after `retention` or"
+    " `retentionBytes`. The reader's query reports a data loss when it runs.",
+)
+CAPTURE_TAKEN_OVER = LogEvent(
+    "capture_taken_over",
+    _INFO,
+    ("stream", "commit", "checkpoint"),
+    "A capture continues the stream of a query's checkpoint.",
+)
+
+
 EVENTS: dict[str, LogEvent] = {
     event.name: event for event in list(globals().values()) if isinstance(event, LogEvent)
 }

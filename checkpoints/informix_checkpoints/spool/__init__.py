@@ -12,12 +12,14 @@ from informix_checkpoints.spool.durable_files import (
     disk_errors,
     make_folder,
     new_file,
+    open_plain,
     read_plain,
     replace_file,
 )
 from informix_checkpoints.spool.manifest import Manifest, load_manifest
 from informix_checkpoints.spool.reported_losses import ReportedLoss, ReportedLosses
 from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
+from informix_checkpoints.spool.shared_spool import SharedSpool
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool, intact_manifest
 from informix_checkpoints.spool.stored_rows import delivered, in_row_form, row_count
@@ -33,6 +35,7 @@ __all__ = [
     "Segment",
     "SegmentCopies",
     "SegmentRange",
+    "SharedSpool",
     "SpillFiles",
     "Spool",
     "StoredStream",
@@ -47,6 +50,7 @@ __all__ = [
     "load_manifest",
     "make_folder",
     "new_file",
+    "open_plain",
     "read_plain",
     "replace_file",
     "row_count",

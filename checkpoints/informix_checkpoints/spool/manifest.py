@@ -194,6 +194,13 @@ class Manifest:
             next_number=self.next_number + 1,
         )
 
+    def with_restart_of(self, published: Position) -> Manifest:
+        """Return the manifest with a later restart position that is known for its high watermark."""
+        here = self.high_watermark
+        if published.place != here.place or published.restart <= here.restart:
+            return self
+        return replace(self, high_watermark=published)
+
     def beginning(self, count: int) -> Manifest:
         """Return the manifest with only its first `count` segments."""
         if count == len(self.segments):

@@ -17,7 +17,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_protocol import FlightAddress
 from informix_cdc.executors.places import SegmentPlaces
 from informix_cdc.options import LOOPBACK, SourceOptions
-from informix_checkpoints.spool import SegmentCopies, Spool, copies_for
+from informix_checkpoints.spool import SegmentCopies, StoredStream, copies_for
 
 if TYPE_CHECKING:
     from informix_cdc.executors.flight_server import SegmentServer
@@ -44,7 +44,7 @@ class SegmentPublisher:
         if self._options.has_flight_server and self._server is None:
             self._server = _listening(self._options.flight_host or LOOPBACK, self._options.flight_port)
 
-    def places(self, spool: Spool) -> SegmentPlaces:
+    def places(self, spool: StoredStream) -> SegmentPlaces:
         """Return where executors find the rows of this spool.
 
         Raises:
@@ -70,7 +70,7 @@ class SegmentPublisher:
             ending.start()
             ending.join(_CLOSING_SECONDS)
 
-    def _address(self, spool: Spool) -> FlightAddress | None:
+    def _address(self, spool: StoredStream) -> FlightAddress | None:
         if self._server is None:
             return None
         self._server.serve(spool.folder)  # the folder of a lost stream no longer exists

@@ -25,6 +25,7 @@ from informix_cdc.options.transports import (
     certificate_option,
     has_client_locale,
 )
+from informix_checkpoints.readers import require_reader_name
 
 # Keywords of a connection string that name a library; TDLL is short for TRANSLATIONDLL.
 _LIBRARIES = ("driver", "translationdll", "tdll", "translationlibrary")
@@ -154,8 +155,33 @@ def _contents_rules(name: str, field: str) -> tuple[Rule, ...]:
 
 _NO_DRIVER = "cannot be used with transport=sqli, which loads no driver."
 
+_OLDEST_OR_NOW = ("earliest", "latest")
+# Rules of the options of a query that reads a shared capture
+RULES_OF_READERS = ("captureAt", "flightPort")
+
 RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     "table": (lambda it, _: table_choice(it),),
+    "captureAt": (
+        Rule(
+            lambda it: it.capture_at and not it.reader,
+            "option 'captureAt' requires option 'reader'.",
+            "Set reader to a name for this query, and keep it as long as the query's checkpoint.",
+            about="reader",
+        ),
+        Rule(
+            lambda it: it.reader and not it.capture_at,
+            "option 'reader' requires option 'captureAt'.",
+            "Set captureAt to the folder of the capture, or remove reader.",
+            about="captureAt",
+        ),
+        lambda it, _: it.reader and require_reader_name(it.reader),
+        Rule(
+            lambda it: it.capture_at and it.starting_position not in _OLDEST_OR_NOW,
+            "option 'startingPosition' must be earliest or latest with captureAt.",
+            "Set it to earliest (the oldest stored row) or latest, or remove it.",
+            about="startingPosition",
+        ),
+    ),
     "heartbeatTable": (lambda it, _: heartbeat_table(it),),
     "password": (require_access,),
     "driver": (_refuse_forbidden_driver,),

@@ -23,6 +23,7 @@ from informix_cdc.options.declaring import (
     PASSWORD_VARIABLE,
     TEMP_MARKER,
     address,
+    capture_place,
     flag,
     floating_decimal,
     host_name,
@@ -157,6 +158,20 @@ class DeclaredOptions:
         "Additional keywords for the ODBC driver, as KEY=value;KEY=value. Keywords that contain"
         " secrets are refused.",
         driver_keywords,
+        default="",
+    )
+
+    # a capture of another process
+    capture_at: str = option(
+        "Folder of a capture that `informix-cdc capture` runs (its spoolPath): the query reads it and"
+        " opens no connection to the server. Options of the server, the tables and the form of rows"
+        " are those of the capture.",
+        capture_place,
+        default="",
+    )
+    reader: str = option(
+        "Name under which the capture keeps rows for this query, with captureAt. Keep it as long as"
+        " the query's checkpoint.",
         default="",
     )
 
@@ -304,7 +319,8 @@ class DeclaredOptions:
     # reading the log, and what values become
     starting_position: str = option(
         "Where a new stream starts: latest (now), earliest (the oldest log file), or a sequence"
-        " number (`log:0xpos`).",
+        " number (`log:0xpos`). With captureAt: earliest (the oldest stored row, the default there) or"
+        " latest.",
         starting_position,
         default="latest",
     )
@@ -512,4 +528,13 @@ class DeclaredOptions:
     )
 
 
+# The options of a query that reads a shared capture; all others are options of the capture.
+OF_READERS = frozenset(
+    (
+        *("captureAt", "reader", "startingPosition"),
+        *("delivery", "flightHost", "flightPort", "minPartitions", "maxPartitionBytes"),
+        *("maxRowsPerTrigger", "maxBytesPerTrigger", "maxTransactionsPerTrigger"),
+        *("onDataLoss", "failOnDataLoss", "logLevel"),
+    )
+)
 OPTION_NAMES = tuple(option_name(declared) for declared in fields(DeclaredOptions))

@@ -284,6 +284,11 @@ def local_folder(text: str) -> str:
     return text
 
 
+def capture_place(text: str) -> str:
+    """Parse the location of a shared capture: its folder."""
+    return local_folder(text)
+
+
 _SNAPSHOT_WORDS: dict[str, tuple[str, ...]] = {NONE: (), ALL: (ALL,)}
 
 _NAMED = r'(?:"(?:[^"]|"")*"|[^",()])+'

@@ -14,11 +14,12 @@ from typing import Any
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.options.authentication import user_to_connect_as
-from informix_cdc.options.checks import RULES, Rule, check
-from informix_cdc.options.declared import OPTION_NAMES, DeclaredOptions
+from informix_cdc.options.checks import RULES, RULES_OF_READERS, Rule, check
+from informix_cdc.options.declared import OF_READERS, OPTION_NAMES, DeclaredOptions
 from informix_cdc.options.declaring import option_name
 from informix_cdc.options.transports import chosen_transport
 
+_WITHOUT_SERVER: dict[str, Any] = {"host": "", "server": "", "database": "", "tables": ()}
 # Names of the same options in other sources of changes: Spark's Kafka source, Debezium, JDBC.
 _ELSEWHERE = {
     "snapshot.mode": "initialSnapshot",
@@ -51,6 +52,8 @@ def read_options(
     lowered = {key.lower(): value for key, value in given.items()}
     errors = OptionErrors(OPTION_NAMES)
     _refuse_unknown(lowered, errors)
+    if lowered.get("captureat"):
+        return _read_of_reader(lowered, environment, errors)
     values: dict[str, Any] = {}
     for declared in fields(DeclaredOptions):
         with errors.of(option_name(declared)):
@@ -69,6 +72,36 @@ def read_options(
         _unite_data_loss(lowered, values)
     errors.raise_all()
     values["user"] = user_to_connect_as(readable)
+    return values
+
+
+def _read_of_reader(
+    given: Mapping[str, str], environment: Mapping[str, str], errors: OptionErrors
+) -> dict[str, Any]:
+    """Return the values of a query that reads a shared capture, and needs no server."""
+    values: dict[str, Any] = {}
+    for declared in fields(DeclaredOptions):
+        name = option_name(declared)
+        with errors.of(name):
+            if name in OF_READERS:
+                values[declared.name] = _read(declared, given)
+            elif given.get(name.lower()):
+                raise BadOption(
+                    f"option {name!r} cannot be used with captureAt: it is an option of the capture.",
+                    "Set it in [source] of the capture's file, and remove it here.",
+                    option=name,
+                )
+            else:
+                values[declared.name] = _WITHOUT_SERVER.get(declared.name, declared.default)
+    if not given.get("startingposition"):
+        values["starting_position"] = "earliest"
+    for name in RULES_OF_READERS:
+        with errors.of(name), contextlib.suppress(_NotReadError):
+            for rule in RULES[name]:
+                check(name, rule, _Readable.of(values), environment)
+    with errors.of("onDataLoss"):
+        _unite_data_loss(given, values)
+    errors.raise_all()
     return values
 
 

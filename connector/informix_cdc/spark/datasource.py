@@ -49,12 +49,15 @@ class InformixCdcDataSource(DataSource):
     @one_line
     def schema(self) -> StructType:
         """Read the tables from the server's catalog, and check that they can be captured."""
+        from informix_cdc.reading import published_schema
         from informix_cdc.server import look_up_tables
         from informix_cdc.snapshots import wanted_tables
         from informix_cdc.spark.runner_log import log_to_standard_error
         from informix_cdc.spark.schema import to_spark
 
         log_to_standard_error(self._parsed.log_level)
+        if self._parsed.capture_at:
+            return to_spark(published_schema(self._parsed))
         source = look_up_tables(self._parsed)
         wanted_tables(self._parsed, source.tables)  # errors are reported before a query starts
         return to_spark(source.schema())

@@ -22,7 +22,7 @@ from informix_capture_client.log_events import MANY_TABLES, ROW_FORM_CHANGED
 from informix_capture_client.positions import show
 from informix_cdc.executors import share_out
 from informix_cdc.options import SourceOptions
-from informix_cdc.reading import CapturedStream, OwnCapture, Trigger
+from informix_cdc.reading import CapturedStream, Trigger, captured_stream
 from informix_cdc.spark.entry_points import one_line, one_line_rows
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.runner_log import log_to_standard_error
@@ -56,7 +56,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._delivered: bytes | None = None  # the schema of rows, if this was unpickled
         self._trigger = Trigger.CONTINUOUS
-        self._captured: CapturedStream | None = OwnCapture(
+        self._captured: CapturedStream | None = captured_stream(
             options, partial(require_same, schema), self._on_start
         )
         self._restore_process: Callable[[], None] | None = None

@@ -1,0 +1,209 @@
+"""What a shared capture publishes for its readers: one file in its folder, beside its streams.
+
+Rule: only the capture writes it, and replaces it as a whole. It has everything that a reader needs to
+know and that the manifest of the stream does not have; it never contains a secret.
+
+    <folder>/capture.json        this file
+    <folder>/readers/<name>.json what each reader needs: `readers.py`
+    <folder>/<stream>/           the segments and the manifest of a stream: `spool/`
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from informix_capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    DataLoss,
+    InformixCdcError,
+    ProtocolViolation,
+    ServerRefused,
+    UnsupportedColumn,
+)
+from informix_capture_client.positions import RecordPlace
+from informix_checkpoints.json_values import mapping, number, text
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.spool import read_plain, replace_file
+
+FILE_NAME = "capture.json"
+_VERSION = 1
+_KINDS = (AccessRefused, BadOption, ServerRefused, DataLoss, UnsupportedColumn, ProtocolViolation)
+_ERRORS: Mapping[str, type[InformixCdcError]] = {kind.code: kind for kind in _KINDS}
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousStream:
+    """A stream that lost data: where its rows end, and the stream that continues it."""
+
+    end: RecordPlace
+    following: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """A captured table: its definition as text, and the Arrow schema of its rows, serialized."""
+
+    definition: str
+    schema: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedError:
+    """The error that ended a capture."""
+
+    code: str
+    message: str
+    remedy: str
+
+    @classmethod
+    def of(cls, error: InformixCdcError) -> PublishedError:
+        """Return the record of an error."""
+        return cls(error.code, error.message, error.remedy)
+
+    def error(self, capture: Path) -> InformixCdcError:
+        """Return the error to raise in a reader."""
+        kind = _ERRORS.get(self.code, InformixCdcError)
+        return kind(f"the capture {capture} has ended: {self.message}", self.remedy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedCapture:
+    """What a capture publishes.
+
+    Attributes:
+        row_form: as in `StreamOffset`.
+        schema: of delivered rows, serialized by Arrow.
+        options: of the capture, by name, as far as they decide what the rows are.
+        offset: the newest position of the stream; None before it has begun.
+        previous: the streams before it, by id.
+        bounds_restart: whether the server's list of open transactions limits the restart position.
+        waits: whether the log is not read further until readers have read more.
+        answered: for each reader, how many of its questions for the end of the log are answered: all
+            that was committed before is in the stream.
+        tables: of a stream with shape=arrow, for sinks that plan with them.
+        error: that ended the capture, unless a restart may help.
+    """
+
+    row_form: str
+    schema: bytes
+    options: Mapping[str, str]
+    offset: StreamOffset | None = None
+    previous: Mapping[str, PreviousStream] = field(default_factory=dict)
+    bounds_restart: bool = True
+    waits: bool = False
+    answered: Mapping[str, int] = field(default_factory=dict)
+    tables: tuple[PublishedTable, ...] = ()
+    error: PublishedError | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the content of the file."""
+        return {
+            "row_form": self.row_form,
+            "schema": _as_text(self.schema),
+            "options": dict(self.options),
+            "offset": self.offset.to_json() if self.offset else None,
+            "previous": {name: [*each.end, each.following] for name, each in self.previous.items()},
+            "bounds_restart": self.bounds_restart,
+            "waits": self.waits,
+            "answered": dict(self.answered),
+            "tables": [[each.definition, _as_text(each.schema)] for each in self.tables],
+            "error": [self.error.code, self.error.message, self.error.remedy] if self.error else None,
+        }
+
+    @classmethod
+    def from_json(cls, given: object) -> PublishedCapture:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is something else.
+            BadOption: the offset is of a later version.
+        """
+        known = mapping(given, "a capture")
+        offset, error = known["offset"], known["error"]
+        tables = known["tables"]
+        if not isinstance(tables, list):
+            raise ValueError(f"{tables!r} is not a list of tables")
+        return cls(
+            row_form=text(known["row_form"]),
+            schema=_as_bytes(known["schema"]),
+            options={name: text(value) for name, value in mapping(known["options"], "options").items()},
+            offset=None if offset is None else StreamOffset.from_json(mapping(offset, "an offset")),
+            previous={
+                name: _previous(value) for name, value in mapping(known["previous"], "streams").items()
+            },
+            bounds_restart=bool(known["bounds_restart"]),
+            waits=bool(known["waits"]),
+            answered={
+                name: number(value) for name, value in mapping(known["answered"], "answers").items()
+            },
+            tables=tuple(PublishedTable(text(each), _as_bytes(schema)) for each, schema in tables),
+            error=None if error is None else PublishedError(*_texts(error)),
+        )
+
+
+def _previous(given: object) -> PreviousStream:
+    if not isinstance(given, list) or len(given) != 3:
+        raise ValueError(f"{given!r} is not a stream")
+    commit, chunk, following = given
+    return PreviousStream((number(commit), number(chunk)), text(following))
+
+
+def _texts(given: object) -> list[str]:
+    if not isinstance(given, list) or len(given) != 3:
+        raise ValueError(f"{given!r} is not an error")
+    return [text(each) for each in given]
+
+
+def _as_text(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _as_bytes(given: object) -> bytes:
+    return base64.b64decode(text(given), validate=True)
+
+
+def save_published(capture: PublishedCapture, folder: Path) -> None:
+    """Replace the file in a capture's folder; a power failure leaves the old or the new one.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    content = capture.to_json()
+    checked = {"version": _VERSION, "checksum": _checksum(content), **content}
+    replace_file(folder / FILE_NAME, json.dumps(checked).encode(), durable=True)
+
+
+def load_published(folder: Path) -> PublishedCapture | None:
+    """Return what the capture of a folder publishes; None if no capture has begun there.
+
+    Raises:
+        DataLoss: the file is damaged, or of a later version.
+        AccessRefused: it cannot be read.
+    """
+    path = folder / FILE_NAME
+    try:
+        content = json.loads(read_plain(path))
+        version, checksum = content.pop("version"), content.pop("checksum")
+        if (version, checksum) != (_VERSION, _checksum(content)):
+            raise ValueError("its version or its checksum is another one")
+        return PublishedCapture.from_json(content)
+    except FileNotFoundError:
+        return None
+    except OSError as reason:
+        raise AccessRefused(f"{path} cannot be read: {reason.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as reason:
+        raise DataLoss(
+            f"{path} is not the file of a capture of version {_VERSION}: {reason!r}.",
+            "Use the version of informix-cdc that wrote it. If it is damaged, move it away, and start"
+            " the capture with --continue and the checkpoint of its slowest reader.",
+        ) from None
+
+
+def _checksum(content: Mapping[str, object]) -> int:
+    return zlib.crc32(json.dumps(content).encode())

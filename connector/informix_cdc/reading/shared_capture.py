@@ -1,0 +1,121 @@
+"""A stream that `informix-cdc capture` captures, read by a query on the same host or mount."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from informix_capture_client.errors import BadOption
+from informix_cdc.executors import SegmentPlaces, SegmentPublisher
+from informix_cdc.options import SourceOptions
+from informix_cdc.reading.captured_stream import Figure, Trigger
+from informix_cdc.reading.shared_reader import SharedFolder, SharedReader
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.spool import SegmentRange
+
+
+class SharedCapture:
+    """Reads a shared capture for one query.
+
+    Args:
+        options: `captureAt`, `reader` and the others of a reader.
+        check_schema: refuses a schema of rows that differs from that of the query.
+        on_start: called with the first offset.
+    """
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        check_schema: Callable[[pa.Schema], None] = lambda _: None,
+        on_start: Callable[[StreamOffset], None] = lambda _: None,
+    ) -> None:
+        self._options = options
+        self._check_schema = check_schema
+        self._on_start = on_start
+        self._publisher = SegmentPublisher(options)
+        self._has_begun = False
+        self._checked = b""
+        self.reader = SharedReader(
+            SharedFolder(Path(options.capture_at)),
+            options.reader,
+            begins_at=options.starting_position,
+            on_data_loss=options.on_data_loss,
+        )
+
+    @property
+    def row_form(self) -> str:
+        """The options that decide which rows a change produces, as in `StreamOffset`."""
+        return self.reader.row_form
+
+    def next_offset(
+        self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
+    ) -> StreamOffset | None:
+        """Wait for the end of the next batch; return None if nothing is new.
+
+        Raises:
+            InformixCdcError: as `SharedReader.next_offset`; or the captured tables have changed.
+        """
+        self._begin(start)
+        return self.reader.next_offset(start, limits, trigger)
+
+    def ranges(self, start: StreamOffset, end: StreamOffset) -> Sequence[SegmentRange]:
+        """Return the ranges of a batch.
+
+        Raises:
+            InformixCdcError: as `SharedReader.ranges`; or the captured tables have changed.
+        """
+        self._begin(start)
+        return self.reader.ranges(start, end)
+
+    @property
+    def places(self) -> SegmentPlaces:
+        """The places where executors find the ranges."""
+        assert self.reader.spool is not None  # otherwise there are no ranges
+        return self._publisher.places(self.reader.spool)
+
+    def commit(self, end: StreamOffset) -> None:
+        """Let the capture remove the rows up to an offset."""
+        self.reader.commit(end)
+
+    def figures(self) -> Mapping[str, Figure] | None:
+        """Return the figures of the reader."""
+        return self.reader.figures()
+
+    def close(self) -> None:
+        """Close the port; the reader stays registered, so that the capture keeps its rows."""
+        self._publisher.close()
+
+    def _begin(self, start: StreamOffset) -> None:
+        """Check the rows before any are read: Spark has fixed the schema of the query."""
+        published = self.reader.folder.published
+        if published.schema != self._checked:
+            self._check_schema(read_schema(published.schema))
+            if self._options.on_data_loss == "resync" and published.options["tableEvents"] != "true":
+                raise BadOption(
+                    "option 'onDataLoss' is resync, which requires tableEvents=true in the source of"
+                    " the capture.",
+                    "Set it there, or set onDataLoss to continue.",
+                    option="onDataLoss",
+                )
+            self._checked = published.schema
+        if not self._has_begun:
+            self._on_start(start)
+            self._publisher.open()
+            self._has_begun = True
+
+
+def read_schema(content: bytes) -> pa.Schema:
+    """Return a schema that Arrow has serialized."""
+    return pa.ipc.read_schema(pa.py_buffer(content))
+
+
+def published_schema(options: SourceOptions) -> pa.Schema:
+    """Return the schema of the rows of a shared capture.
+
+    Raises:
+        BadOption: no capture has begun there.
+    """
+    return read_schema(SharedFolder(Path(options.capture_at)).published.schema)

@@ -1,0 +1,415 @@
+"""A registered reader of a shared capture: its next offset, the ranges of a batch, and its place.
+
+Rule: it reads files that `informix-cdc capture` writes, and writes only the file of its own place. It
+keeps working while the capture is away: stored rows are delivered, and new ones awaited.
+
+A reader is registered before it looks at the spool, and its place is stored before an offset leaves:
+the capture removes no row that a checkpoint may ask for.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost, DataLoss
+from informix_capture_client.failpoints import failpoint
+from informix_capture_client.log_events import ROWS_REMOVED
+from informix_capture_client.positions import LogEnd, RecordPlace, SettlingRestart, show
+from informix_cdc.reading.captured_stream import Figure, Trigger
+from informix_cdc.reading.next_offset import NextOffset, has_rows, require_same_stream
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.readers import NOWHERE, Readers, ReaderState, require_reader_name
+from informix_checkpoints.requests import RESYNC, Request, RequestFolder
+from informix_checkpoints.shared_captures import FILE_NAME, PublishedCapture, load_published
+from informix_checkpoints.spool import SegmentRange, SharedSpool, has_writer
+
+logger = logging.getLogger("informix_cdc.connector.shared_reader")  # a logger name, not a module
+
+_POLL_SECONDS = 0.01
+_CHECK_SECONDS = 0.5
+# A standby takes over, or systemd starts the process again, within this time.
+AWAY_SECONDS = 60.0
+
+
+class SharedFolder:
+    """The folder of a shared capture, as it is now; it may be used by the readers of a process.
+
+    Args:
+        path: option spoolPath of the capture.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.readers = Readers(path)
+        self._reading = threading.Lock()
+        self._known: tuple[int, int] | None = None
+        self._published: PublishedCapture | None = None
+        self._spools: dict[str, SharedSpool] = {}
+
+    @property
+    def published(self) -> PublishedCapture:
+        """What the capture publishes.
+
+        Raises:
+            BadOption: no capture has begun in this folder.
+            DataLoss, AccessRefused: its file is damaged, or cannot be read.
+        """
+        with self._reading:
+            try:
+                facts = (self.path / FILE_NAME).stat()
+                known = (facts.st_ino, facts.st_mtime_ns)
+            except FileNotFoundError:
+                known = None
+            except OSError as reason:
+                raise AccessRefused(f"{self.path} cannot be read: {reason.strerror}.") from None
+            if known != self._known or self._published is None:
+                self._published, self._known = load_published(self.path), known
+            if self._published is None:
+                raise BadOption(
+                    f"no capture has begun in {self.path}.",
+                    "Start it first: informix-cdc capture FILE.toml, whose spoolPath is that folder.",
+                    option="captureAt",
+                )
+            return self._published
+
+    def spool(self, stream: str) -> SharedSpool:
+        """Return the stored rows of a stream, read again if there are new ones.
+
+        Raises:
+            AccessRefused: its folder is not there.
+            DataLoss: its manifest is damaged.
+        """
+        offset = self.published.offset  # before the manifest: whatever it promises is in there
+        with self._reading:
+            spool = self._spools.setdefault(stream, SharedSpool(self.path / stream))
+        is_current = offset is not None and offset.stream == stream
+        spool.refresh(offset.position if offset is not None and is_current else None)
+        return spool
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a capture on this host writes to the folder."""
+        return has_writer(self.path)
+
+
+@dataclass(slots=True)
+class SharedReader:
+    """A reader of a shared capture, for one run of a query.
+
+    Args:
+        folder: of the capture.
+        name: option reader.
+        begins_at: where a reader without a checkpoint begins: earliest (the oldest stored row) or
+            latest.
+        on_data_loss: as option onDataLoss.
+        clock: a monotonic clock.
+        sleep: waits for so many seconds.
+    """
+
+    folder: SharedFolder
+    name: str
+    begins_at: str = "earliest"
+    on_data_loss: str = "fail"
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], object] = time.sleep
+    next: NextOffset = field(default_factory=NextOffset)
+    _run: str = field(default_factory=lambda: secrets.token_hex(8))
+    _state: ReaderState | None = None
+    _spool: SharedSpool | None = None  # of the stream that is read now
+    _asked: int = 0
+    _away_since: float | None = None
+    _checked_at: float = -math.inf  # whether a capture is running
+
+    def __post_init__(self) -> None:
+        require_reader_name(self.name)
+
+    @property
+    def row_form(self) -> str:
+        """The options that decide which rows a change produces, as in `StreamOffset`."""
+        return self.folder.published.row_form
+
+    # what a query asks
+
+    def next_offset(
+        self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
+    ) -> StreamOffset | None:
+        """Wait for the end of the next batch; return None if nothing is new.
+
+        Raises:
+            DataLoss: rows that the reader needs were removed, because it was too far behind; or the
+                offset is of another stream.
+            ConnectionLost: the run ends with what is committed now, and no capture is running.
+            InformixCdcError: the error that ended the capture, once all rows are read.
+        """
+        self._register(start)
+        self._refresh(start)
+        if (kept := self._first_kept(start)) is not None:
+            return self._without_removed(start, kept)
+        if trigger is not Trigger.CONTINUOUS and not self._asked:
+            self._asked = self._registered.asked + 1
+            self._update(asked=self._asked)
+        view = _View(self, start)
+        self.next.wait(view, start, limits, trigger)
+        end = self.next.choose(view, start, limits, trigger)
+        return end if end is None or start.is_started else self._anchored(end)
+
+    def ranges(self, start: StreamOffset, end: StreamOffset) -> Sequence[SegmentRange]:
+        """Return the ranges of a batch.
+
+        Raises:
+            DataLoss: rows of it were removed, because the reader was too far behind.
+            AccessRefused: a segment is not readable.
+            ConnectionLost: the batch is not stored yet, and no capture is running.
+        """
+        self._register()
+        _View(self, end).wait_for(lambda: self._holds(end), None)
+        self._refresh(start)
+        if end.stream != start.stream and end.stream in self._later_streams(start.stream):
+            return []
+        after = start.position.place
+        if (kept := self._first_kept(start)) is not None:
+            self._require_may_lose(start, kept)
+            after = kept
+        if not has_rows(start, end, self.row_form) or after >= end.position.place:
+            return []
+        assert self._spool is not None  # otherwise it does not hold the batch
+        require_same_stream(start, self._spool.stream, self._spool.manifest.source)
+        try:
+            return self._spool.between(after, end.position.place)
+        except (AccessRefused, DataLoss):
+            self._refresh(start)  # were they removed while they were looked up?
+            if (kept := self._first_kept(start)) is None or kept <= after:
+                raise
+            raise self._removed(start, kept) from None
+
+    def commit(self, end: StreamOffset) -> None:
+        """Let the capture remove the rows up to an offset."""
+        self._register()
+        self._update(stream=end.stream, taken=end.position, done=end.position.place)
+
+    @property
+    def spool(self) -> SharedSpool | None:
+        """The stored rows of the stream that is read now; None before it has begun."""
+        return self._spool
+
+    def figures(self) -> Mapping[str, Figure] | None:
+        """Return figures for Spark's progress; None before the first request."""
+        if self._state is None or self._spool is None:
+            return None
+        manifest = self._spool.manifest
+        behind = [each for each in manifest.segments if each.place > self._state.taken.place]
+        return {
+            "reader": self.name,
+            "captureRunning": self._away_since is None,
+            "spoolRows": sum(each.rows for each in behind),
+            "spoolBytes": sum(each.size_bytes for each in behind),
+            "reachedPosition": show(manifest.high_watermark.commit),
+        }
+
+    # the place of the reader
+
+    @property
+    def _registered(self) -> ReaderState:
+        assert self._state is not None
+        return self._state
+
+    def _register(self, start: StreamOffset | None = None) -> None:
+        """Register this run, and store where it is."""
+        if self._state is None:
+            self._state = self.folder.readers.register(self.name, self._run)
+            if start is not None and not start.is_started:  # whatever an earlier query had under it
+                self._update(stream="", taken=NOT_STARTED.position, done=NOWHERE)
+        if start is not None and start.is_started:
+            known = self._state.done
+            done = start.position.place if known == NOWHERE else known
+            self._update(stream=start.stream, taken=start.position, done=done)
+
+    def _update(self, **changes: Any) -> None:  # noqa: ANN401 - fields of ReaderState
+        self._state = self.folder.readers.update(replace(self._registered, **changes))
+
+    def _anchored(self, end: StreamOffset) -> StreamOffset:
+        """Register where a query without a checkpoint begins, before it knows."""
+        assert self._spool is not None  # its manifest has the place
+        manifest = self._spool.manifest
+        if self.begins_at == "latest":
+            tables, left = manifest.present_tables, manifest.present_left
+            end = replace(end, position=manifest.high_watermark, tables=tables, left=left)
+        self._update(stream=end.stream, taken=end.position, done=end.position.place)
+        failpoint("reader.anchored")
+        return end
+
+    # the streams of the folder
+
+    def _refresh(self, start: StreamOffset) -> None:
+        """Look at the stream that an offset leads to, as it is stored now."""
+        published, stream = self.folder.published, start.stream
+        left = published.previous.get(stream)
+        if left is not None and start.position.place >= left.end:
+            stream = left.following
+        if stream not in published.previous:
+            stream = published.offset.stream if published.offset else ""
+        self._spool = self.folder.spool(stream) if stream else None
+        if self._spool is not None and not self._spool.is_there:
+            self._spool = None
+
+    def _later_streams(self, stream: str) -> set[str]:
+        found, previous = set[str](), self.folder.published.previous
+        while stream in previous and stream not in found:
+            stream = previous[stream].following
+            found.add(stream)
+        return found
+
+    # rows that were removed
+
+    def _first_kept(self, start: StreamOffset) -> RecordPlace | None:
+        """Return from where on rows are kept, if some that an offset needs were removed."""
+        left = self.folder.published.previous.get(start.stream)
+        if not start.is_started or (left is not None and start.position.place >= left.end):
+            return None
+        if self._spool is None or self._spool.stream != start.stream:
+            return left.end if left is not None else None
+        begins = self._spool.manifest.start.place
+        return begins if start.position.place < begins else None
+
+    def _removed(self, start: StreamOffset, kept: RecordPlace) -> DataLoss:
+        return DataLoss(
+            f"the capture {self.folder.path} has removed rows that reader {self.name} has not read: it"
+            f" needs commits above {show(start.position.commit)}, and only those above {show(kept[0])}"
+            " are stored (settings retention and retentionBytes of the capture).",
+            "If the server's log still has them, which informix-cdc offsets shows, run the query once"
+            " with a capture of its own: replace captureAt and reader by the options of the capture's"
+            " source. Otherwise set onDataLoss to continue, or to resync for a mirror.",
+        )
+
+    def _require_may_lose(self, start: StreamOffset, kept: RecordPlace) -> DataLoss:
+        """Return the loss of removed rows.
+
+        Raises:
+            DataLoss: the query may not continue without them.
+        """
+        loss = self._removed(start, kept)
+        if self.on_data_loss == "fail":
+            raise loss
+        return loss
+
+    def _without_removed(self, start: StreamOffset, kept: RecordPlace) -> StreamOffset:
+        """Return where the reader continues without rows that were removed.
+
+        Raises:
+            DataLoss: it may not.
+        """
+        loss, published = self._require_may_lose(start, kept), self.folder.published
+        if self._spool is None:  # a whole stream: its end leads to the next one
+            end = replace(start, position=replace(start.position, commit=kept[0], chunk=kept[1]))
+        else:
+            manifest = self._spool.manifest
+            tables, left = manifest.tables_at(manifest.start), manifest.left_at(manifest.start)
+            end = replace(start, position=manifest.start, tables=tables, left=left)
+        ROWS_REMOVED.log(
+            logger,
+            stream=start.stream,
+            reader=self.name,
+            after=show(start.position.commit),
+            up_to=show(kept[0]),
+            reason=loss,
+        )
+        if self.on_data_loss == "resync" and published.offset is not None:
+            folder = RequestFolder(self.folder.path / published.offset.stream)
+            folder.submit(Request(kind=RESYNC, tables=tuple(published.offset.tables or ())))
+        self._update(stream=end.stream, taken=start.position, done=kept)
+        return end
+
+    # waiting for the capture
+
+    def _holds(self, end: StreamOffset) -> bool:
+        if (spool := self._spool) is None or spool.stream != end.stream:
+            return self.folder.published.offset is not None
+        return spool.manifest.high_watermark.place >= end.position.place
+
+    def _require_running(self, timeout_seconds: float | None) -> None:
+        """Check that somebody will write what is awaited.
+
+        Raises:
+            InformixCdcError: an error has ended the capture, or it is away and the run cannot end.
+        """
+        now = self.clock()
+        if now - self._checked_at < _CHECK_SECONDS:
+            return
+        self._checked_at = now
+        if self.folder.is_running:
+            self._away_since = None
+            return
+        if (error := self.folder.published.error) is not None:
+            raise error.error(self.folder.path)
+        self._away_since = now if self._away_since is None else self._away_since
+        if timeout_seconds is None and now - self._away_since >= AWAY_SECONDS:
+            raise ConnectionLost(
+                f"no capture is running at {self.folder.path}, and reader {self.name} waits for rows"
+                " that are not stored.",
+                "Start informix-cdc capture, and the query again.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A shared capture, as the choice of the next offset sees it."""
+
+    reader: SharedReader
+    start: StreamOffset
+
+    @property
+    def spool(self) -> SharedSpool | None:
+        return self.reader._spool
+
+    @property
+    def previous_streams(self) -> Collection[str]:
+        return self.reader.folder.published.previous
+
+    @property
+    def logged(self) -> LogEnd | None:
+        offset = self.reader.folder.published.offset
+        return offset.logged if offset and self._is_current else self.start.logged
+
+    @property
+    def settling(self) -> SettlingRestart | None:
+        offset = self.reader.folder.published.offset
+        return offset.settling if offset and self._is_current else None
+
+    @property
+    def bounds_restart(self) -> bool:
+        return self.reader.folder.published.bounds_restart
+
+    @property
+    def has_all(self) -> bool:
+        answered = self.reader.folder.published.answered.get(self.reader.name, 0)
+        return self._is_current and answered >= self.reader._asked
+
+    @property
+    def waits_for_spark(self) -> bool:
+        return self.reader.folder.published.waits
+
+    @property
+    def _is_current(self) -> bool:
+        offset, spool = self.reader.folder.published.offset, self.reader._spool
+        return spool is not None and offset is not None and spool.stream == offset.stream
+
+    def wait_for(self, is_true: Callable[[], bool], timeout_seconds: float | None) -> None:
+        """Look again and again."""
+        begun = self.reader.clock()
+        while True:
+            self.reader._refresh(self.start)
+            if is_true():
+                return
+            self.reader._require_running(timeout_seconds)
+            if timeout_seconds is not None and self.reader.clock() - begun >= timeout_seconds:
+                return
+            self.reader.sleep(_POLL_SECONDS)
