@@ -28,7 +28,14 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import READER_NOT_READABLE
 from informix_capture_client.positions import Position, RecordPlace
 from informix_checkpoints.json_values import mapping, number, text
-from informix_checkpoints.spool import disk_errors, make_folder, open_plain, read_plain, replace_file
+from informix_checkpoints.spool import (
+    Manifest,
+    disk_errors,
+    make_folder,
+    open_plain,
+    read_plain,
+    replace_file,
+)
 
 logger = logging.getLogger("informix_cdc.checkpoints.readers")  # a name in logs, not a module
 
@@ -205,3 +212,10 @@ class Readers:
         with open_plain(self._folder / _LOCK, os.O_RDWR | os.O_CREAT) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def waiting_for(reader: ReaderState, manifest: Manifest) -> tuple[int, int]:
+    """Return how many rows and bytes of a stream a reader has not processed."""
+    place = reader.taken.place if reader.stream == manifest.stream else NOWHERE
+    waiting = [each for each in manifest.segments if each.place > place]
+    return sum(each.rows for each in waiting), sum(each.size_bytes for each in waiting)

@@ -39,6 +39,9 @@ class ReadAhead:
     Args:
         open_session: connects, opens, captures and activates; runs in the reading thread.
         close_connection: closes the connection of `open_session`; called last, in that thread.
+
+    Attributes:
+        began_at: when the last of the reads that `read` returned began, by the monotonic clock.
     """
 
     def __init__(
@@ -51,12 +54,13 @@ class ReadAhead:
         self._has_come = threading.Condition(lock)
         self._is_worth_handing_over = threading.Condition(lock)
         self._was_handed_over = threading.Condition(lock)
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[tuple[float, bytes]] = deque()  # with the time when its read began
         self._waiting_bytes = 0
         self._next_at = 0.0  # of the monotonic clock: when the next block is due
         self._failure: BaseException | None = None
         self._is_stopped = False
         self.session: CaptureSession | None = None
+        self.began_at = 0.0
         self._thread = threading.Thread(target=self._run, name="informix-cdc reader", daemon=True)
         self._thread.start()
 
@@ -93,8 +97,9 @@ class ReadAhead:
     def _joined_chunks(self) -> list[bytes]:
         joined: list[bytes] = []
         size = 0
-        while self._chunks and (not joined or size + len(self._chunks[0]) <= JOINED_BYTES):
-            joined.append(self._chunks.popleft())
+        while self._chunks and (not joined or size + len(self._chunks[0][1]) <= JOINED_BYTES):
+            self.began_at, chunk = self._chunks.popleft()
+            joined.append(chunk)
             size += len(joined[-1])
         self._waiting_bytes -= size
         self._next_at = time.monotonic() + JOINING_SECONDS if size >= BUSY_BYTES else 0.0
@@ -123,9 +128,10 @@ class ReadAhead:
         self.session = session = self._open_session()
         with contextlib.closing(session):
             while self._has_room():
+                began_at = time.monotonic()
                 chunk = bytes(session.read())  # a copy: the buffer is used again
                 failpoint("capture.after_lo_read")
-                self._hand_over(chunk)
+                self._hand_over(began_at, chunk)
 
     def _has_room(self) -> bool:
         """Wait until `read` has returned the previous bytes; return False if `stop` was called."""
@@ -136,9 +142,9 @@ class ReadAhead:
     def _is_full(self) -> bool:
         return self._waiting_bytes >= _WAITING_BYTES or len(self._chunks) >= _WAITING_CHUNKS
 
-    def _hand_over(self, chunk: bytes) -> None:
+    def _hand_over(self, began_at: float, chunk: bytes) -> None:
         with self._has_come:
-            self._chunks.append(chunk)
+            self._chunks.append((began_at, chunk))
             self._waiting_bytes += len(chunk)
             self._notify_consumer()
 

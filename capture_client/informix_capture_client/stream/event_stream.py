@@ -152,6 +152,8 @@ class Read:
         assembler: the open transactions after these bytes.
         block: all records; None if an error ended them, in which case
             `events` may be incomplete.
+        began_at: when the last read of them began, by the monotonic clock: reads wait in a queue, so
+            that a TIMEOUT may be older than something that was seen in between.
     """
 
     events: Sequence[StreamEvent]
@@ -159,13 +161,20 @@ class Read:
     latest_time: int
     assembler: TransactionAssembler
     block: RecordBlock | None = None
+    began_at: float = 0.0
 
 
 Answer = Starting | Silence | Read
 
 
 class SessionReader(Protocol):
-    """Provides the bytes of a session; `ReadAhead` reads them in a separate thread."""
+    """Provides the bytes of a session; `ReadAhead` reads them in a separate thread.
+
+    Attributes:
+        began_at: when the last of the reads that `read` returned began, by the monotonic clock.
+    """
+
+    began_at: float
 
     def read(self, timeout_seconds: float) -> list[bytes] | None:
         """Return the bytes read; None if none arrived in time."""
@@ -237,7 +246,14 @@ class ChangeStream:
             self._failure = reason
             if not events:
                 raise
-        return Read(events, self._reached, self._latest_time, begun.assembler, self._block)
+        return Read(
+            events,
+            self._reached,
+            self._latest_time,
+            begun.assembler,
+            self._block,
+            self._reader.began_at,
+        )
 
     def _events_of(self, chunks: list[bytes], begun: Begun) -> Iterator[StreamEvent]:
         """Yield the events of bytes; an error is raised after the events of all records before it."""

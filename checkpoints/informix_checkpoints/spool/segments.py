@@ -23,7 +23,7 @@ import pyarrow as pa
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position, RecordPlace
-from informix_checkpoints.spool.durable_files import ChecksummedFile, new_file, open_plain, sync
+from informix_checkpoints.spool.durable_files import ChecksummedFile, new_file, sync
 from informix_checkpoints.spool.stored_rows import (
     TransactionRows,
     commits,
@@ -177,12 +177,14 @@ def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) 
 
 def is_intact(folder: Path, segment: Segment) -> bool:
     """Return whether a segment's file exists with the written bytes."""
+    path = folder / segment.file
     try:
-        with open_plain(folder / segment.file, os.O_RDONLY) as file:
-            checksum = checksum_of(file)
-            return (file.tell(), checksum) == (segment.size_bytes, segment.checksum)
-    except (FileNotFoundError, AccessRefused):
+        facts = path.lstat()
+    except FileNotFoundError:
         return False
+    if not stat.S_ISREG(facts.st_mode) or facts.st_size != segment.size_bytes:
+        return False
+    return _checksum_of_file(path, facts) == segment.checksum
 
 
 class _Readable(Protocol):
@@ -271,8 +273,7 @@ def _sound(path: Path, described: _Described) -> pa.MemoryMappedFile:
         if facts.st_size != described.size_bytes:
             told = f"has {facts.st_size} bytes instead of {described.size_bytes}"
             raise OtherBytes(f"{path} {told}.", _CAPTURED_AGAIN)
-        found = _file_checksum(str(path), facts.st_ino, facts.st_ctime_ns, facts.st_size)
-        if found != described.checksum:
+        if _checksum_of_file(path, facts) != described.checksum:
             raise OtherBytes(f"{path} differs from what was written.", _CAPTURED_AGAIN)
         return pa.memory_map(str(path))
     except OSError as reason:
@@ -282,7 +283,11 @@ def _sound(path: Path, described: _Described) -> pa.MemoryMappedFile:
 _CAPTURED_AGAIN = "Start the query again: changes that the server's log still has are captured again."
 
 
-@functools.lru_cache(maxsize=1024)
+def _checksum_of_file(path: Path, facts: os.stat_result) -> int:
+    return _file_checksum(str(path), facts.st_ino, facts.st_ctime_ns, facts.st_size)
+
+
+@functools.lru_cache(maxsize=1 << 14)  # a process that captures for readers checks all twice
 def _file_checksum(path: str, _inode: int, _changed_ns: int, _size_bytes: int) -> int:
     with pa.memory_map(path) as source:
         return zlib.crc32(memoryview(source.read_buffer()))

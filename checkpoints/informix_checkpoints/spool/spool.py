@@ -185,6 +185,11 @@ class Spool(StoredStream):
                         self._manifest = noted
         return segment
 
+    def store(self) -> None:
+        """Write the manifest for readers in other processes; otherwise the first segment does."""
+        with disk_errors(self._folder), self._changing:
+            self._replace(self._manifest)
+
     def advance(self, position: Position) -> None:
         """Advance the high watermark in memory; it is written with the next segment."""
         with self._changing:

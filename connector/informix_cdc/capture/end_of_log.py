@@ -5,6 +5,7 @@ Rule: `on_read` records what an answer shows; everything else only reads that.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from informix_capture_client.catalog import LogSpace
@@ -40,6 +41,9 @@ class EndOfLogWatch(Companion):
     log_space: LogSpace | None = None
     is_at_end: bool = field(default=False, init=False)
     is_late: bool = field(default=False, init=False)
+    questions: int = field(default=0, init=False)  # how many calls of `watch_for` have begun
+    _asked: tuple[int, LogSpace | None] | None = field(default=None, init=False)
+    _asked_at: float = field(default=0.0, init=False)  # a TIMEOUT of an earlier read proves nothing
     _shows_end: bool = field(default=False, init=False)  # the latest answer
     _is_joining: bool = field(default=False, init=False)  # at that time
     _absent: Absent = field(default_factory=Absent, init=False)
@@ -51,6 +55,15 @@ class EndOfLogWatch(Companion):
         self._absent = absent
         if absent.names and self._joining_since is None:
             self._joining_since = now
+
+    def watch_for(self, target_position: int, log_space: LogSpace | None) -> None:
+        """Detect another end of the log, which was just read, from the next answer on.
+
+        Other threads may call this. `gauges.is_caught_up` is about this end as soon as `questions` has
+        been raised.
+        """
+        self._asked_at = time.monotonic()
+        self._asked = target_position, log_space
 
     def end_joining(self) -> None:
         """Record that no more tables are joining the stream."""
@@ -73,6 +86,12 @@ class EndOfLogWatch(Companion):
 
     def on_read(self, answer: Answer, now: float) -> Answer:
         """Record whether an answer shows the end; pass the answer on unchanged."""
+        if (asked := self._asked) is not None:
+            self._asked = None
+            self.target_position, self.log_space = asked
+            self.is_at_end = self.gauges.is_caught_up = False
+            self._late_since = None
+            self.questions += 1
         since = self._joining_since
         # A run of AvailableNow would always end without joining tables; other runs need not wait for
         # them.
@@ -107,6 +126,8 @@ class EndOfLogWatch(Companion):
         A server may be late, or unable to continue reading its log; both are awaited and logged.
         """
         if not any(isinstance(event, PositionPassed) and event.is_timeout for event in answer.events):
+            return False
+        if answer.began_at < self._asked_at:
             return False
         space = self.log_space
         is_near = space is None or space.bytes_since(answer.reached) <= _NEAR_PAGES * space.page_bytes

@@ -136,6 +136,13 @@ class DataLossRecovery:
         self.state.leave(previous)
         return previous
 
+    def discard(self, previous: Spool) -> None:
+        """Remove an abandoned stream, unless other processes still read it."""
+        if self.state.is_shared:
+            previous.close()
+        else:
+            previous.discard()
+
     def _states(self, previous: Spool, loss: DataLoss) -> Tables:
         """Return the states of the tables; with resync, those that may lack changes are to be read.
 
@@ -164,6 +171,8 @@ class DataLossRecovery:
         self._tries = 0
 
     def _wait_until_taken(self, spool: Spool) -> None:
+        if self.state.is_shared:  # the slowest of its readers may be away for days
+            return
         self.state.gauges.is_paused = True
         self.state.notify()
         while not self.state.spark.has_taken(spool) and not self.stop.is_set():

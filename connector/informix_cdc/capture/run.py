@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
-
 from informix_capture_client.catalog import Table
 from informix_capture_client.errors import (
     NEW_STREAM,
@@ -95,7 +93,7 @@ class CaptureRun:
         options: with the password; this object never leaves its process.
         offset: position of the stream; "not started" makes a first start.
         planned: end of a planned batch that Spark requests again.
-        check_schema: refuses the schema of the tables if it differs from the declared one.
+        check_source: called with the captured tables before each session; may refuse them.
         read: reads a session.
         clock: a monotonic clock.
         watch: reads the server's facts about its log.
@@ -106,7 +104,7 @@ class CaptureRun:
     options: SourceOptions
     offset: StreamOffset
     planned: Position | None
-    check_schema: Callable[[pa.Schema], None]
+    check_source: Callable[[SourceTables], None]
     state: CaptureState
     stop: threading.Event
     read: MakeReader = ReadAhead
@@ -170,7 +168,7 @@ class CaptureRun:
                         self._requests.leave(previous)
                         self.offset, self._private_folder = NOT_STARTED, None
                         self.liveness.begin_stream()
-                        previous.discard()
+                        self._recovery.discard(previous)
                 else:
                     raise
 
@@ -193,7 +191,7 @@ class CaptureRun:
     def _run_connection(self) -> bool:
         """Capture over one session; return whether it has ended because the tables change."""
         options, source = self._described()
-        self.check_schema(source.schema())
+        self.check_source(source)
         if self.stop.is_set():
             return False
         if self.offset.is_started and self.state.spool is None:

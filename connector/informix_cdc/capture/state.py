@@ -110,7 +110,9 @@ class CaptureState:
         spark: Spark's progress.
         outcome: how it ended, if it has.
         spool: of the current stream; None before it has begun, or after it was abandoned.
-        former_streams: streams that this one continues after a data loss.
+        previous_streams: streams that this one continues after a data loss, with the end of their rows.
+        is_shared: whether readers in other processes read the spool: rows of a previous stream are kept
+            for them, and not waited for.
         end_of_log: detects the end that the log had when the capture began.
         clock: a monotonic clock.
         logged: as in `StreamOffset`.
@@ -124,7 +126,8 @@ class CaptureState:
     spark: SparkSide = field(default_factory=SparkSide)
     outcome: CaptureOutcome = field(default_factory=CaptureOutcome)
     spool: Spool | None = None
-    previous_streams: set[str] = field(default_factory=set)
+    previous_streams: dict[str, RecordPlace] = field(default_factory=dict)
+    is_shared: bool = False
     clock: Callable[[], float] = time.monotonic
     logged: LogEnd | None = None
     watch: LogWatch | None = None
@@ -226,7 +229,7 @@ class CaptureState:
             self.spool = None
             self.end_of_log.begin_stream()
             self.gauges.is_caught_up = False
-            self.previous_streams.add(previous.stream)
+            self.previous_streams[previous.stream] = previous.manifest.end.place
         self.counters.count_loss()
         self.counters.assembly.begin_stream()
         self.notify()

@@ -13,7 +13,6 @@ import time
 import traceback
 from collections.abc import Callable
 
-import pyarrow as pa
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential, wait_random
 
 from informix_capture_client.catalog import Table
@@ -23,6 +22,7 @@ from informix_capture_client.positions import Position
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS, CaptureRun
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables
 from informix_checkpoints.offsets import StreamOffset
 
 logger = logging.getLogger("informix_cdc.connector.capture_thread")  # a logger name, not a module
@@ -39,7 +39,7 @@ class CaptureThread:
         options: with the password; this object never leaves its process.
         offset: position of the stream; "not started" makes a first start.
         planned: end of a planned batch that Spark requests again.
-        check_schema: refuses the schema of the tables if it differs from the declared one.
+        check_source: called with the captured tables before each session; may refuse them.
         state: a new one, or the successor of an earlier capture's.
         on_switched_on: called with a table whose full row logging was switched on; by default it is
             logged.
@@ -50,7 +50,7 @@ class CaptureThread:
         options: SourceOptions,
         offset: StreamOffset,
         planned: Position | None = None,
-        check_schema: Callable[[pa.Schema], None] = lambda _: None,
+        check_source: Callable[[SourceTables], None] = lambda _: None,
         state: CaptureState | None = None,
         on_switched_on: Callable[[Table], None] | None = None,
     ) -> None:
@@ -66,12 +66,17 @@ class CaptureThread:
             options,
             offset,
             planned,
-            check_schema,
+            check_source,
             self.state,
             self._stop,
             on_switched_on=on_switched_on,
         )
         self._thread = threading.Thread(target=self._run, name="informix-cdc capture", daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the capture runs, or reconnects."""
+        return self._thread.is_alive()
 
     def start(self) -> None:
         """Start the capture; `state` has its errors."""

@@ -365,6 +365,46 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
             run_mirror(file, once=once)
 
 
+@main.command(short_help="Capture changes for any number of queries, also while Spark is down.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--continue",
+    "continues",
+    default="",
+    metavar="CHECKPOINT",
+    help="Take over the stream of a stopped query with this checkpoint. Later starts ignore it.",
+)
+def capture(file: Path, continues: str) -> None:
+    """Capture changes into the spool that FILE (TOML) names, for any number of queries.
+
+    FILE has a table [source] with options of the format, spoolPath among them, and may have
+    `retention` and `retentionBytes`. Queries read it with options captureAt and reader. The process
+    runs until it receives SIGTERM or Ctrl-C; a second one with the same FILE waits as a standby.
+    """
+    from informix_cdc.commands.capture import run_capture
+
+    with one_line_errors(in_words=str):
+        run_capture(file, continues)
+
+
+@main.command(short_help="List the registered readers of a capture, and remove one.")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--remove", metavar="NAME", help="Remove a reader: the capture keeps no rows for it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def readers(folder: Path, remove: str | None, as_json: bool) -> None:
+    """List the readers of the capture in FOLDER, its spoolPath: how far behind, and last seen.
+
+    A reader that no longer exists holds rows back until `retention` has passed: remove it.
+    """
+    from informix_cdc.commands.readers import print_readers, remove_reader
+
+    with one_line_errors():
+        if remove is not None:
+            remove_reader(folder, remove)
+        else:
+            print_readers(folder, as_json=as_json)
+
+
 @main.command(short_help="Compare mirrored tables with Informix.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(

@@ -25,7 +25,6 @@ import contextlib
 import re
 import signal
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -51,7 +50,15 @@ from informix_cdc.lake import (
     type_in,
 )
 from informix_cdc.snapshots import TableProgress
-from informix_cdc.terminal import OneLineError, TableProgressShown, counted, say, table_progress
+from informix_cdc.terminal import (
+    OneLineError,
+    TableProgressShown,
+    counted,
+    read_source_file,
+    require_flat,
+    say,
+    table_progress,
+)
 
 _POLL_SECONDS = 1
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: .+")
@@ -83,48 +90,17 @@ def read_file(path: Path) -> MirrorFile:
     Raises:
         BadOption: it cannot be read, is not TOML, contains a password, or has an unknown setting.
     """
-    try:
-        known: dict[str, Any] = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as reason:
-        raise BadOption(f"{path} cannot be read: {reason}.", "Correct the file.") from None
-    source, spark = known.pop("source", {}), known.pop("spark", {})
-    trigger = known.pop("trigger", "")
-    _require_flat(path, "source", source, lists=True)
-    _require_flat(path, "spark", spark, lists=False)
+    known, source = read_source_file(path)
+    spark, trigger = known.pop("spark", {}), known.pop("trigger", "")
+    require_flat(path, "spark", spark, lists=False)
     if not isinstance(trigger, str):
         raise BadOption(f"{path}: trigger must be a string such as '10 seconds'.", "Correct it.")
-    if any(name.lower() == "password" for name in source):
-        raise BadOption(
-            f"{path}: [source] contains a password.",
-            "Write the password to a file that only you can read, and set passwordFile to its path.",
-        )
-    options = {name: _as_text(value) for name, value in source.items()}
     settings = {name: str(spark[name]) for name in spark}
     try:
-        checked = checked_settings(known, options)
+        checked = checked_settings(known, source)
     except BadOption as reason:
         raise BadOption(f"{path}: {reason.message}", reason.remedy) from None
-    return MirrorFile(checked, options, trigger, settings)
-
-
-def _require_flat(path: Path, name: str, values: object, *, lists: bool) -> None:
-    """Require a table of single values; `lists` of strings stand for comma-separated text."""
-    if not isinstance(values, dict):
-        raise BadOption(f"{path}: {name} must be a table: [{name}].", "Correct it.")
-    for key, value in values.items():
-        is_texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        if isinstance(value, dict) or (isinstance(value, list) and not (lists and is_texts)):
-            raise BadOption(
-                f"{path}: {key} in [{name}] must be a single value.",
-                "Quote names that contain a dot or other special characters."
-                + (" To give several values, use one string with commas." if lists else ""),
-            )
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, list):
-        return ",".join(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return MirrorFile(checked, source, trigger, settings)
 
 
 def print_plan(path: Path) -> bool:

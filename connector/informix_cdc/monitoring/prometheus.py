@@ -8,7 +8,7 @@ closes with the query.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from errno import EACCES, EADDRINUSE
@@ -116,6 +116,42 @@ def _gauge(name: str, labels: Labels, value: float) -> Metric:
     return family
 
 
+WAITING, SEEN = "informix_cdc_reader_waiting_bytes", "informix_cdc_reader_seen_seconds_ago"
+OF_READERS = {
+    WAITING: "stored bytes that a reader of a shared capture has not processed, with the label reader",
+    SEEN: "seconds since the last request of a reader of a shared capture, with the label reader",
+}
+ReaderFigures = tuple[str, int, float]  # name, waiting bytes, seconds since its last request
+
+
+@dataclass(frozen=True, eq=False)
+class ReaderCollector(Collector):
+    """Exports the readers of a shared capture.
+
+    Args:
+        labels: of every metric.
+        readers: called at each scrape.
+    """
+
+    labels: Labels
+    readers: Callable[[], Iterable[ReaderFigures]]
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield a family for each figure."""
+        families = [
+            GaugeMetricFamily(name, meaning, labels=[*self.labels, "reader"])
+            for name, meaning in OF_READERS.items()
+        ]
+        for name, *figures in self.readers():
+            for family, figure in zip(families, figures, strict=True):
+                family.add_metric([*self.labels.values(), name], figure)
+        yield from families
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing, so that registering does not read figures."""
+        return ()
+
+
 class MetricsServer:
     """Serves `/metrics` until `close` is called.
 
@@ -124,6 +160,7 @@ class MetricsServer:
         labels: of every metric.
         state: returns the capture whose figures are exported, if there is one.
         dialect: the captured product.
+        others: what else is exported.
 
     Raises:
         BadOption: the port stays in use for some seconds, or the address is not one of this host.
@@ -136,6 +173,7 @@ class MetricsServer:
         labels: Labels,
         state: Callable[[], CaptureState | None],
         dialect: str = "informix",
+        others: Sequence[Collector] = (),
     ) -> None:
         registry = CollectorRegistry(auto_describe=False)
 
@@ -148,7 +186,8 @@ class MetricsServer:
             return [(labels, read_figures(found))] if found else []
 
         registry.register(AboutCollector(labels, dialect, time.time(), version))
-        registry.register(FigureCollector(samples))
+        for each in (FigureCollector(samples), *others):
+            registry.register(each)
         self._server, self._thread = serve(host, port, registry)
 
     def close(self) -> None:
@@ -158,8 +197,17 @@ class MetricsServer:
         self._thread.join()
 
 
-def metrics_of(options: SourceOptions, state: Callable[[], CaptureState | None]) -> MetricsServer:
+def metrics_of(
+    options: SourceOptions,
+    state: Callable[[], CaptureState | None],
+    readers: Callable[[], Iterable[ReaderFigures]] | None = None,
+) -> MetricsServer:
     """Serve the figures of a capture on the port of option metricsPort.
+
+    Args:
+        options: of the capture.
+        state: returns the capture, if there is one.
+        readers: returns the readers of a shared capture.
 
     Raises:
         BadOption: the port stays in use for some seconds, or the address is not one of this host.
@@ -168,7 +216,12 @@ def metrics_of(options: SourceOptions, state: Callable[[], CaptureState | None])
     tables = ",".join(map(str, (*choice.names, *choice.patterns)))
     labels = {"server": options.server, "database": options.database, "tables": tables}
     return MetricsServer(
-        options.metrics_host, options.metrics_port, labels, state, options.dialect_name
+        options.metrics_host,
+        options.metrics_port,
+        labels,
+        state,
+        options.dialect_name,
+        [ReaderCollector(labels, readers)] if readers else (),
     )
 
 

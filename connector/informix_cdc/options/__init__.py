@@ -26,6 +26,7 @@ from informix_cdc.options.declaring import (
     WordChoice,
     flag_of,
     names,
+    size,
 )
 from informix_cdc.options.parsing import missing_options, option_readers
 from informix_cdc.options.source import SourceOptions, connection_arguments, option_rows
@@ -55,4 +56,5 @@ __all__ = [
     "option_readers",
     "option_rows",
     "rules_out_driver",
+    "size",
 ]

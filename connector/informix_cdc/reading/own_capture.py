@@ -136,7 +136,13 @@ class OwnCapture:
             self._show_metrics()
             self._publisher.open()
             self.state = self.state.successor() if self.state else CaptureState()
-            self.thread = CaptureThread(self._options, start, planned, self._check_schema, self.state)
+            self.thread = CaptureThread(
+                self._options,
+                start,
+                planned,
+                lambda source: self._check_schema(source.schema()),
+                self.state,
+            )
             self.thread.start()
         return self.thread
 

@@ -49,10 +49,10 @@ class InformixCdcDataSource(DataSource):
     @one_line
     def schema(self) -> StructType:
         """Read the tables from the server's catalog, and check that they can be captured."""
+        from informix_cdc.monitoring.log_lines import log_to_standard_error
         from informix_cdc.reading import published_schema
         from informix_cdc.server import look_up_tables
         from informix_cdc.snapshots import wanted_tables
-        from informix_cdc.spark.runner_log import log_to_standard_error
         from informix_cdc.spark.schema import to_spark
 
         log_to_standard_error(self._parsed.log_level)

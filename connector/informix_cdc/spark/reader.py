@@ -21,11 +21,11 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MANY_TABLES, ROW_FORM_CHANGED
 from informix_capture_client.positions import show
 from informix_cdc.executors import share_out
+from informix_cdc.monitoring.log_lines import log_to_standard_error
 from informix_cdc.options import SourceOptions
 from informix_cdc.reading import CapturedStream, Trigger, captured_stream
 from informix_cdc.spark.entry_points import one_line, one_line_rows
 from informix_cdc.spark.partitions import SpoolPartition
-from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
 from informix_cdc.spark.schema import deserialized, require_same, serialized, values_in
 from informix_cdc.spark.versions import (

@@ -38,6 +38,7 @@ from informix_cdc.terminal.screen import (
     say_unbroken,
     unbroken,
 )
+from informix_cdc.terminal.source_files import read_source_file, require_flat
 
 __all__ = [
     "PASSWORD_HINT",
@@ -61,6 +62,8 @@ __all__ = [
     "parse_options",
     "place_as_json",
     "plain_console",
+    "read_source_file",
+    "require_flat",
     "require_yes",
     "say",
     "say_command",

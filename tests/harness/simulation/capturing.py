@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from tenacity import wait_fixed
 from tenacity.wait import wait_base
 
@@ -129,10 +128,10 @@ class SimulatedCapture(CaptureThread):
         options: SourceOptions,
         offset: StreamOffset,
         planned: Position | None = None,
-        check_schema: Callable[[pa.Schema], None] = lambda _: None,
+        check_source: Callable[[SourceTables], None] = lambda _: None,
         state: CaptureState | None = None,
     ) -> None:
-        super().__init__(options, offset, planned, check_schema, state)
+        super().__init__(options, offset, planned, check_source, state)
         self.is_running = self.has_run = False
         self._world = world
         self.flag = StopFlag(world)

@@ -106,6 +106,8 @@ class InProcessTransport:
 class InlineReader:
     """A `Reader` that reads when it is asked; an error comes after everything read before it."""
 
+    began_at = 0.0
+
     def __init__(
         self,
         world: World,

@@ -1,4 +1,4 @@
-"""Set up logging in Spark's runner process, which user programs cannot configure.
+"""Set up logging in processes that user programs cannot configure: Spark's runner, and a capture.
 
 Rule: logging that is already configured (in `sitecustomize`) is not changed.
 """

@@ -11,7 +11,7 @@ import pytest
 PROGRAM = """
 import logging, sys
 from informix_capture_client.log_events import CONNECTION_LOST, ERROR_TEXT_UNKNOWN
-from informix_cdc.spark.runner_log import log_to_standard_error
+from informix_cdc.monitoring.log_lines import log_to_standard_error
 exec(sys.argv[1])
 for level in sys.argv[2:]:
     log_to_standard_error(level)

@@ -35,13 +35,13 @@ def spool_of(stream: str, start: Position) -> Any:
 
 def test_a_stream_that_is_being_left_does_not_begin_anew() -> None:
     """The capture may leave it between two looks: an AvailableNow run would end at the old start."""
-    state = CaptureState(spool=spool_of("lost", Position(1, 1)), previous_streams={"lost"})
+    state = CaptureState(spool=spool_of("lost", Position(1, 1)), previous_streams={"lost": (1, 0)})
     begun = StreamOffset("lost", "s", AT)
     assert NextOffset().choose(state, begun, BatchLimits()) is None
 
 
 def test_the_stream_after_a_loss_begins_at_its_anchor() -> None:
-    state = CaptureState(spool=spool_of("next", Position(5, 5)), previous_streams={"lost"})
+    state = CaptureState(spool=spool_of("next", Position(5, 5)), previous_streams={"lost": (1, 0)})
     begun = StreamOffset("lost", "s", AT)
     found = NextOffset().choose(state, begun, BatchLimits())
     assert found == StreamOffset("next", "s", Position(5, 5), tables={})

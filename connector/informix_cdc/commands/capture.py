@@ -1,0 +1,75 @@
+"""`informix-cdc capture FILE.toml`: capture for any number of queries, until told to stop.
+
+retention = "7 days"             # how long rows are kept that a registered reader has not read
+retentionBytes = "200g"          # how many bytes; default: no limit but maxSpoolBytes
+
+[source]                         # options of the format, as in readStream; no password
+host = "db1"
+server = "ids1"
+database = "stores"
+table = "informix.*"
+passwordFile = "/run/secrets/informix"
+spoolPath = "/var/spool/informix-cdc/stores"
+metricsPort = 9187
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from informix_capture_client.errors import BadOption
+from informix_cdc.capture import CaptureState
+from informix_cdc.daemon import CaptureProcess, CaptureSettings, capture_metrics
+from informix_cdc.monitoring import log_to_standard_error
+from informix_cdc.terminal import read_source_file, say
+from informix_checkpoints.readers import ReaderState
+
+
+def read_settings(path: Path) -> CaptureSettings:
+    """Read the settings of a capture.
+
+    Raises:
+        BadOption: the file cannot be read, contains a password, or a setting is not valid.
+    """
+    given, source = read_source_file(path)
+    try:
+        return CaptureSettings.of(given, source)
+    except BadOption as reason:
+        raise BadOption(f"{path}: {reason.message}", reason.remedy) from None
+
+
+def run_capture(path: Path, continues: str = "") -> None:
+    """Capture until SIGTERM or Ctrl-C.
+
+    Args:
+        path: of the file with the settings.
+        continues: the checkpoint of a query whose stream is taken over.
+
+    Raises:
+        InformixCdcError: the capture cannot start or continue.
+    """
+    settings = read_settings(path)
+    log_to_standard_error(settings.source.log_level)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    process = CaptureProcess(settings, on_step=_say_once(settings))
+    with capture_metrics(process):
+        process.run(stop, continues)
+
+
+def _say_once(settings: CaptureSettings) -> Callable[[CaptureState, Sequence[ReaderState]], None]:
+    """Return a function that reports the beginning of the stream."""
+    said: list[str] = []
+
+    def on_step(state: CaptureState, _readers: Sequence[ReaderState]) -> None:
+        stream = state.stream
+        if stream is not None and said != [stream]:
+            said[:] = [stream]
+            folder = settings.source.spool_path
+            say(f"Capturing stream {stream} into {folder}. Queries read it with captureAt={folder}.")
+
+    return on_step

@@ -1,0 +1,75 @@
+"""`informix-cdc readers FOLDER`: list the registered readers of a capture, or remove one."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from rich.table import Table
+
+from informix_capture_client.errors import BadOption
+from informix_capture_client.positions import show
+from informix_capture_client.printable import printable, shown_bytes
+from informix_cdc.reading import SharedFolder
+from informix_cdc.terminal import answers, echo_json, say
+from informix_checkpoints.readers import Readers, waiting_for
+
+
+def print_readers(folder: Path, *, as_json: bool) -> None:
+    """Print each reader: how far behind it is, and when it was seen last.
+
+    Raises:
+        BadOption: there is no capture in the folder.
+    """
+    shared = SharedFolder(folder)
+    offset = shared.published.offset
+    spool = shared.spool(offset.stream) if offset is not None else None
+    manifest = spool.manifest if spool is not None and spool.is_there else None
+    found = []
+    for each in shared.readers.all():
+        rows, size_bytes = waiting_for(each, manifest) if manifest else (0, 0)
+        found.append(
+            {
+                "reader": each.name,
+                "stream": each.stream,
+                "position": show(each.taken.commit),
+                "waiting_rows": rows,
+                "waiting_bytes": size_bytes,
+                "seen_seconds_ago": round(max(0.0, time.time() - each.seen_at)),
+            }
+        )
+    if as_json:
+        stream = offset.stream if offset else None
+        known = {"stream": stream, "running": shared.is_running, "readers": found}
+        echo_json(json.dumps(known))
+        return
+    state = "running" if shared.is_running else "not running on this host"
+    say(f"The capture of {folder} is {state}.")
+    if not found:
+        say("No reader is registered: rows are kept until retention or retentionBytes is reached.")
+        return
+    table = Table("reader", "position", "rows waiting", "bytes waiting", "last seen", box=None)
+    for line in found:
+        table.add_row(
+            printable(str(line["reader"])),
+            str(line["position"]),
+            f"{line['waiting_rows']:,}",
+            shown_bytes(int(str(line["waiting_bytes"]))),
+            f"{line['seen_seconds_ago']} s ago",
+        )
+    answers().print(table)
+
+
+def remove_reader(folder: Path, name: str) -> None:
+    """Remove a reader.
+
+    Raises:
+        BadOption: it is not registered.
+    """
+    if not Readers(folder).remove(name):
+        raise BadOption(
+            f"{name!r} is not a registered reader of {folder}.",
+            f"Run: informix-cdc readers {folder}",
+        )
+    say(f"Removed reader {name}. The capture keeps no rows for it.")

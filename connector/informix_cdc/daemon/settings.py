@@ -1,0 +1,101 @@
+"""The settings of a shared capture, as in its TOML file."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from informix_capture_client.errors import BadOption
+from informix_cdc.options import SourceOptions, size
+
+_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
+_DURATION = re.compile(r"(\d{1,9}) ?(second|minute|hour|day)s?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureSettings:
+    """The settings of a shared capture.
+
+    Attributes:
+        source: options of the format, with spoolPath.
+        retention_seconds: the maximum age of rows that a reader has not read; 0: no limit.
+        retention_bytes: the maximum size of all stored rows; 0: no limit.
+    """
+
+    source: SourceOptions
+    retention_seconds: float = 7 * 86_400
+    retention_bytes: int = 0
+
+    @classmethod
+    def of(cls, given: Mapping[str, object], source: Mapping[str, str]) -> CaptureSettings:
+        """Return the settings with the names and values of a file.
+
+        Args:
+            given: the settings outside of [source].
+            source: options of the format.
+
+        Raises:
+            BadOption: lists all problems.
+        """
+        problems = [_unknown(name) for name in given.keys() - _SETTINGS.keys()]
+        values: dict[str, float] = {}
+        for name, (field, read) in _SETTINGS.items():
+            if name in given:
+                try:
+                    values[field] = read(str(given[name]))
+                except ValueError as reason:
+                    problems.append(f"{name} {reason}.")
+        try:
+            options = SourceOptions.parse(source)
+            problems += _problems_of(options, values)
+        except BadOption as reason:
+            problems.append(f"{reason.message} {reason.remedy}".strip())
+        if problems:
+            raise BadOption(" ".join(problems), "Correct the file; nothing was captured.")
+        return cls(source=options, **values)  # type: ignore[arg-type]
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, [*_SETTINGS, "source"], 1)
+    return f"{name} is not a setting{f'; did you mean {near[0]}?' if near else '.'}"
+
+
+def _problems_of(options: SourceOptions, values: Mapping[str, float]) -> list[str]:
+    """Return what a shared capture cannot do."""
+    found = []
+    if options.capture_at:
+        found.append("captureAt is an option of readers: a capture reads the server.")
+    elif not options.spool_path:
+        found.append("spoolPath is missing: it is the folder that readers name in captureAt.")
+    if options.schema_change:
+        found.append("schemaChange cannot be used in a capture: run informix-cdc alter instead.")
+    least = values.get("retention_bytes", 0)
+    if least and least > options.max_spool_bytes:
+        found.append(
+            f"retentionBytes is {int(least)}, more than maxSpoolBytes ({options.max_spool_bytes}), at"
+            " which reading pauses. Raise maxSpoolBytes in [source]."
+        )
+    return found
+
+
+def _seconds(text: str) -> float:
+    """Parse a duration.
+
+    >>> _seconds("7 days")
+    604800.0
+    """
+    found = _DURATION.fullmatch(text.strip().lower())
+    if text.strip() == "0":
+        return 0.0
+    if found is None:
+        raise ValueError("must be a duration such as 7 days, 36 hours or 0 for no limit")
+    return float(int(found[1]) * _UNITS[found[2]])
+
+
+_SETTINGS = {
+    "retention": ("retention_seconds", _seconds),
+    "retentionBytes": ("retention_bytes", size(0)),
+}
+assert {field for field, _ in _SETTINGS.values()} < {each.name for each in fields(CaptureSettings)}

@@ -1,0 +1,82 @@
+"""A shared capture in a thread of the test, and readers of it as Spark would have them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.runs.patience import wait_until
+from harness.servers.stores import source_options
+from informix_cdc.daemon import CaptureProcess, CaptureSettings
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.reading import published_schema
+from informix_cdc.spark.reader import InformixStreamReader
+from informix_cdc.spark.schema import to_spark
+
+
+class RunningCapture:
+    """A capture that runs until `stop`; `error` has what ended it."""
+
+    def __init__(self, settings: CaptureSettings, continues: str = "") -> None:
+        self.process = CaptureProcess(settings)
+        self.error: BaseException | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(continues,))
+        self._thread.start()
+
+    def _run(self, continues: str) -> None:
+        try:
+            self.process.run(self._stop, continues)
+        except BaseException as reason:
+            self.error = reason
+
+    @property
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def has_published(self) -> bool:
+        if self.error is not None:
+            raise self.error
+        return self.process._published is not None and self.process.state.spool is not None
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def capture_settings(
+    port: int, folder: Path, given: dict[str, object] | None = None, **changes: str
+) -> CaptureSettings:
+    """Return the settings of a capture of orders into a folder."""
+    source = source_options(port, spoolPath=str(folder), **changes)
+    return CaptureSettings.of(given or {}, source)
+
+
+@contextmanager
+def capturing(
+    port: int,
+    folder: Path,
+    given: dict[str, object] | None = None,
+    continues: str = "",
+    **changes: str,
+) -> Iterator[RunningCapture]:
+    """Run a capture for the length of a block, which begins when its stream has begun."""
+    running = RunningCapture(capture_settings(port, folder, given, **changes), continues)
+    try:
+        wait_until(running.has_published)
+        yield running
+    finally:
+        running.stop()
+
+
+@contextmanager
+def shared_reader(folder: Path, name: str = "one", **changes: str) -> Iterator[InformixStreamReader]:
+    """Return a reader of a shared capture, as a new process of Spark's would have it."""
+    options = SourceOptions.parse({"captureAt": str(folder), "reader": name, **changes})
+    made = InformixStreamReader(options, to_spark(published_schema(options)))
+    try:
+        yield made
+    finally:
+        made.stop()
