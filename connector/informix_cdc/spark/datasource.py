@@ -49,7 +49,7 @@ class InformixCdcDataSource(DataSource):
     @one_line
     def schema(self) -> StructType:
         """Read the tables from the server's catalog, and check that they can be captured."""
-        from informix_cdc.monitoring.log_lines import log_to_standard_error
+        from informix_cdc.monitoring import log_to_standard_error
         from informix_cdc.reading import published_schema
         from informix_cdc.server import look_up_tables
         from informix_cdc.snapshots import wanted_tables

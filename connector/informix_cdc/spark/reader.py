@@ -21,7 +21,7 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MANY_TABLES, ROW_FORM_CHANGED
 from informix_capture_client.positions import show
 from informix_cdc.executors import share_out
-from informix_cdc.monitoring.log_lines import log_to_standard_error
+from informix_cdc.monitoring import log_to_standard_error
 from informix_cdc.options import SourceOptions
 from informix_cdc.reading import CapturedStream, Trigger, captured_stream
 from informix_cdc.spark.entry_points import one_line, one_line_rows

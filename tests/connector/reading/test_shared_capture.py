@@ -51,21 +51,24 @@ def test_the_same_offsets_give_the_same_rows(served: Served, tmp_path: Path) -> 
 
 def test_rows_are_kept_for_the_slowest_reader(served: Served, tmp_path: Path) -> None:
     server, listening = served
-    with capturing(listening.port, tmp_path) as running:
-        with shared_reader(tmp_path, "fast") as fast, shared_reader(tmp_path, "slow") as slow:
-            start = behind = anchor_of(fast)
-            assert anchor_of(slow) == start
-            for number in range(1, 6):
-                rows, start = drained(fast, start, insert(server, number))
-                assert numbers(rows) == [number]
-                fast.commit(start)
-            spool = running.process.state.spool
-            assert spool is not None
-            wait_until(lambda: len(running.process.readers) == 2)
-            assert spool.manifest.row_count == 5
-            rows, behind = drained(slow, behind, start["commit"])
-            slow.commit(behind)
-            wait_until(lambda: spool.manifest.row_count == 0)
+    with (
+        capturing(listening.port, tmp_path) as running,
+        shared_reader(tmp_path, "fast") as fast,
+        shared_reader(tmp_path, "slow") as slow,
+    ):
+        start = behind = anchor_of(fast)
+        assert anchor_of(slow) == start
+        for number in range(1, 6):
+            rows, start = drained(fast, start, insert(server, number))
+            assert numbers(rows) == [number]
+            fast.commit(start)
+        spool = running.process.state.spool
+        assert spool is not None
+        wait_until(lambda: len(running.process.readers) == 2)
+        assert spool.manifest.row_count == 5
+        rows, behind = drained(slow, behind, start["commit"])
+        slow.commit(behind)
+        wait_until(lambda: spool.manifest.row_count == 0)
     assert numbers(rows) == [1, 2, 3, 4, 5]
 
 
@@ -92,11 +95,11 @@ def test_a_removed_reader_holds_nothing_back_and_is_refused(served: Served, tmp_
 
 def test_two_queries_cannot_be_one_reader(served: Served, tmp_path: Path) -> None:
     _, listening = served
-    with capturing(listening.port, tmp_path):
-        with shared_reader(tmp_path) as first, shared_reader(tmp_path) as second:
-            start = anchor_of(first)
-            anchor_of(second)
-            refused = failure_of(lambda: next_offset(first, start))
+    one, other = shared_reader, shared_reader
+    with capturing(listening.port, tmp_path), one(tmp_path) as first, other(tmp_path) as second:
+        start = anchor_of(first)
+        anchor_of(second)
+        refused = failure_of(lambda: next_offset(first, start))
     assert "another query has registered as reader one" in str(refused)
 
 

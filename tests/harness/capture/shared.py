@@ -29,7 +29,7 @@ class RunningCapture:
     def _run(self, continues: str) -> None:
         try:
             self.process.run(self._stop, continues)
-        except BaseException as reason:
+        except Exception as reason:  # noqa: BLE001 - the test looks at it
             self.error = reason
 
     @property
