@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from informix_capture_client.positions import Position
 from informix_capture_client.stream import Answer, Read, Silence
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.transactions import PositionPassed, TransactionAssembler
 from informix_cdc.capture.counts import Gauges
 from informix_cdc.capture.end_of_log import JOIN_SECONDS, EndOfLogWatch
 from informix_cdc.table_changes import Absent
@@ -81,3 +82,22 @@ def test_another_stream_has_another_end() -> None:
     after(made, reached(END))
     made.begin_stream()
     assert after(made, reached(END)) == (False, False)
+
+
+def test_a_timeout_of_a_read_from_before_the_question_proves_nothing() -> None:
+    """Reads wait in a queue: what was committed in between is not in them."""
+    made = watch(Absent())
+    after(made, reached(END))
+    made.gauges.is_caught_up = True
+    made.watch_for(END + 500, None)
+    asked_at = time.monotonic()
+    assert made.gauges.is_caught_up
+    assert after(made, _timeout(asked_at - 1)) == (False, False)
+    assert made.questions == 1
+    assert not made.gauges.is_caught_up
+    assert after(made, _timeout(asked_at + 1)) == (True, True)
+
+
+def _timeout(began_at: float) -> Answer:
+    passed = PositionPassed(Position(END, END), is_timeout=True)
+    return Read([passed], END, 0, TransactionAssembler(Position(0, 0)), began_at=began_at)

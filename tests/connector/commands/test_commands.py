@@ -52,6 +52,8 @@ _NOT_FOR_TAIL = {
     *(
         "password",
         "allowPasswordOption",
+        "captureAt",
+        "reader",
         "spoolPath",
         "truncate",
         "startingPosition",

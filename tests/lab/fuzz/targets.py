@@ -84,6 +84,8 @@ def _json(data: bytes) -> Any:
 class _InLine:
     """Hands over chunks, then says that there are none."""
 
+    began_at = 0.0
+
     def __init__(self, chunks: Iterator[bytes], open_session: Callable[[], object]) -> None:
         open_session()
         self._chunks = chunks
