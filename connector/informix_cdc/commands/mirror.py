@@ -163,7 +163,7 @@ def run_mirror(path: Path, *, once: bool, session: StartSession = start_session)
     plan = plan_mirror(file.settings, file.source)
     plan.require_sound()
     _say_left_out(plan)
-    say(f"{counted(len(plan.targets), 'table')} of {plan.options['database']} -> {file.settings.into}")
+    say(f"{counted(len(plan.targets), 'table')} of {plan.database} -> {file.settings.into}")
     spark = session(file.settings, file.spark)
     trigger = {"availableNow": True} if once else {"processingTime": file.trigger or "0 seconds"}
     with table_progress() as bars, _stopped_by_signals() as is_stopped:

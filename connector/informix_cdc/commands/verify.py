@@ -30,7 +30,8 @@ def run_verify(
         BadOption: the file has a problem, or there is no such mirror or table.
     """
     file = read_file(path)
-    spool = next((v for name, v in file.source.items() if name.lower() == "spoolpath"), "")
+    places = ("spoolpath", "captureat")
+    spool = next((v for name, v in file.source.items() if name.lower() in places), "")
     is_iceberg = file.settings.format == "iceberg"
     spark = start_session(file.settings, file.spark) if is_iceberg else None
     try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.options import SourceOptions, size
+from informix_cdc.options import SourceOptions, size, with_mirror_options
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 _DURATION = re.compile(r"(\d{1,9}) ?(second|minute|hour|day)s?")
@@ -39,7 +39,9 @@ class CaptureSettings:
         Raises:
             BadOption: lists all problems.
         """
-        problems = [_unknown(name) for name in given.keys() - _SETTINGS.keys()]
+        problems = [_unknown(name) for name in given.keys() - _SETTINGS.keys() - {_MIRROR}]
+        if given.get(_MIRROR, False) not in (True, False):
+            problems.append(f"{_MIRROR} must be true or false.")
         values: dict[str, float] = {}
         for name, (field, read) in _SETTINGS.items():
             if name in given:
@@ -48,7 +50,7 @@ class CaptureSettings:
                 except ValueError as reason:
                     problems.append(f"{name} {reason}.")
         try:
-            options = SourceOptions.parse(source)
+            options = SourceOptions.parse(with_mirror_options(source) if given.get(_MIRROR) else source)
             problems += _problems_of(options, values)
         except BadOption as reason:
             problems.append(f"{reason.message} {reason.remedy}".strip())
@@ -58,7 +60,7 @@ class CaptureSettings:
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, [*_SETTINGS, "source"], 1)
+    near = difflib.get_close_matches(name, [*_SETTINGS, _MIRROR, "source"], 1)
     return f"{name} is not a setting{f'; did you mean {near[0]}?' if near else '.'}"
 
 
@@ -94,6 +96,7 @@ def _seconds(text: str) -> float:
     return float(int(found[1]) * _UNITS[found[2]])
 
 
+_MIRROR = "mirror"  # the options of a stream that `informix-cdc mirror` reads
 _SETTINGS = {
     "retention": ("retention_seconds", _seconds),
     "retentionBytes": ("retention_bytes", size(0)),

@@ -445,7 +445,7 @@ def start_mirror(
     writer = writer.option("checkpointLocation", plan.settings.checkpoint)
     if trigger:
         writer = writer.trigger(**trigger)
-    query = writer.queryName(f"mirror of {plan.options['database']}").start()
+    query = writer.queryName(f"mirror of {plan.database}").start()
     threading.Thread(
         target=sink.close_after, args=(query,), name="informix-cdc mirror's end", daemon=True
     ).start()
@@ -465,7 +465,7 @@ class _Sink:
         self._spark, self._settings, self._on_batch = spark, plan.settings, on_batch
         self._mirror: Mirror | None = None  # the query has its id only after it has begun
         port = plan.settings.metrics_port
-        labels = {name: plan.options.get(name, "") for name in ("server", "database")}
+        labels = {"server": plan.server, "database": plan.database}
         self._metrics = MirrorMetrics(port, labels) if port else None
 
     def write(self, batch: DataFrame, number: int) -> None:

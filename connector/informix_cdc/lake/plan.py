@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,19 +21,25 @@ from informix_cdc.lake.mirrored_table import form_of
 from informix_cdc.lake.settings import CHANGES, CONTROL, DELTA, MirrorSettings
 from informix_cdc.lake.table_changes import ADDED, INTERNAL
 from informix_cdc.lake.target_tables import TargetTable, definitions_and_schemas
-from informix_cdc.options import ALL, SourceOptions
-from informix_cdc.server import SourceTables, describe_tables, named_tables, open_catalog
+from informix_cdc.options import (
+    ALL,
+    MIRROR_BATCH,
+    MIRROR_OPTIONS,
+    SourceOptions,
+    with_mirror_options,
+)
+from informix_cdc.reading import published_capture, read_schema
+from informix_cdc.server import (
+    SourceTables,
+    TableDefinition,
+    describe_tables,
+    named_tables,
+    open_catalog,
+)
 from informix_cdc.snapshots import plan_snapshots, wanted_tables
 from informix_checkpoints.offsets import read_checkpoint
+from informix_checkpoints.shared_captures import PublishedCapture
 
-# Options of the source that the mirror sets; users set all others.
-_FIXED = {
-    "shape": "arrow",
-    "truncate": "emit",
-    "beforeImage": "true",
-    "metadata": "minimal",
-    "tableEvents": "true",
-}
 _IS_A_FOLDER = re.compile(r"[\w$-][\w$. -]*")
 
 
@@ -58,6 +64,7 @@ class MirrorPlan:
         problems: of the other tables.
         left_out: tables that match a pattern, cannot be mirrored, and are not in the stream yet: a
             mirror that has begun continues without them.
+        server, database: where the tables are.
     """
 
     settings: MirrorSettings
@@ -66,6 +73,8 @@ class MirrorPlan:
     targets: tuple[TargetTable, ...]
     problems: tuple[PlanProblem, ...]
     left_out: tuple[PlanProblem, ...] = ()
+    server: str = ""
+    database: str = ""
 
     def require_sound(self) -> None:
         """Refuse to start if there are problems.
@@ -88,24 +97,25 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
         BadOption: an option is given that the mirror sets itself.
     """
     given = {name.lower(): name for name in source}
-    for name, value in _FIXED.items():
+    for name, value in MIRROR_OPTIONS.items():
         if name.lower() in given and str(source[given[name.lower()]]).lower() != value:
             raise BadOption(
                 f"option '{name}' is always {value} in a mirror.", "Remove it from source.", option=name
             )
-    options = {str(name): str(value) for name, value in source.items()} | _FIXED
-    options = {name: value for name, value in options.items() if given.get(name.lower(), name) == name}
-    options |= _FIXED
-    defaults = {
-        "initialSnapshot": "all",
-        "spoolPath": f"{settings.checkpoint.rstrip('/').removeprefix('file://')}/spool",
-        "lobs": "content",
-        "discoverySeconds": "60",
-        "maxBytesPerTrigger": "256m",  # the driver has the changes of a batch in memory
-        "snapshotParallelism": "4",
-    }
-    options |= {name: text for name, text in defaults.items() if name.lower() not in given}
+    options = {str(name): str(value) for name, value in source.items()}
+    options = {**{n: t for n, t in MIRROR_BATCH.items() if n.lower() not in given}, **options}
+    is_shared = "captureat" in given
+    if not is_shared:
+        spool = f"{settings.checkpoint.rstrip('/').removeprefix('file://')}/spool"
+        options = with_mirror_options(options)
+        options |= {} if "spoolpath" in given else {"spoolPath": spool}
     if keys := settings.snapshot_keys():
+        if is_shared:
+            raise BadOption(
+                "keys are set in the settings of tables, but the source is a shared capture.",
+                "Set them with snapshotKey in [source] of the capture's file.",
+                option="captureAt",
+            )
         if "snapshotkey" in given:
             raise BadOption(
                 "keys are set both by option snapshotKey and in the settings of tables.",
@@ -151,6 +161,8 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
     estimates: dict[str, int] = {}
     targets: list[TargetTable] = []
     problems: list[PlanProblem] = []
+    if options.capture_at:
+        return _plan_of_capture(settings, given, published_capture(options))
     with open_catalog(options) as catalog:
         found = _described(options, catalog, problems)
         if found is not None:
@@ -162,14 +174,66 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
                     targets.append(TargetTable.of(definition, schema, name))
             problems += [each for target in targets for each in problems_of_target(settings, target)]
             _check_snapshots(options, catalog, found, problems)
-    there = {name for name in found.names} if found else set()
-    problems += [
-        PlanProblem(table, "it has settings, but is not a table of the mirror.", "Correct its name.")
-        for table in settings.tables.keys() - there - {each.table for each in problems}
-    ]
-    problems += _collisions(targets)
-    plan = MirrorPlan(settings, given, estimates, tuple(targets), tuple(problems))
+    problems += _of_settings(settings, targets, found.names if found else (), problems)
+    plan = MirrorPlan(
+        settings,
+        given,
+        estimates,
+        tuple(targets),
+        tuple(problems),
+        server=options.server,
+        database=options.database,
+    )
     return _of_a_stream(plan, options, _tables_of_stream(settings.checkpoint))
+
+
+def _plan_of_capture(
+    settings: MirrorSettings, given: Mapping[str, str], capture: PublishedCapture
+) -> MirrorPlan:
+    """Return the plan of a mirror of a shared capture, which has looked its tables up.
+
+    Raises:
+        BadOption: the rows of the capture are not those that a mirror needs.
+    """
+    for name, value in MIRROR_OPTIONS.items():
+        if capture.options.get(name) != value:
+            raise BadOption(
+                f"the capture has {name}={capture.options.get(name)}, but a mirror needs {value}.",
+                "Set mirror = true in the file of the capture. A stream that has begun cannot change"
+                " that: use another spoolPath.",
+                option="captureAt",
+            )
+    targets: list[TargetTable] = []
+    problems: list[PlanProblem] = []
+    definitions = [TableDefinition.from_text(table.definition) for table in capture.tables]
+    for definition, table in zip(definitions, capture.tables, strict=True):
+        with _noted(problems, definition.table):
+            name = settings.name_of(definition.table)
+            targets.append(TargetTable.of(definition, read_schema(table.schema), name))
+    problems += [each for target in targets for each in problems_of_target(settings, target)]
+    names = [definition.table for definition in definitions]
+    problems += _of_settings(settings, targets, names, problems)
+    return MirrorPlan(
+        settings,
+        given,
+        {},
+        tuple(targets),
+        tuple(problems),
+        server=capture.options.get("server", ""),
+        database=capture.options.get("database", ""),
+    )
+
+
+def _of_settings(
+    settings: MirrorSettings,
+    targets: Sequence[TargetTable],
+    names: Collection[str],
+    known: Sequence[PlanProblem],
+) -> list[PlanProblem]:
+    """Return the problems of settings for tables that are not there, and of names of targets."""
+    strangers = settings.tables.keys() - {*names} - {each.table for each in known}
+    message, remedy = "it has settings, but is not a table of the mirror.", "Correct its name."
+    return [*(PlanProblem(table, message, remedy) for table in strangers), *_collisions(targets)]
 
 
 def _tables_of_stream(checkpoint: str) -> frozenset[str]:

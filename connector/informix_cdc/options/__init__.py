@@ -28,6 +28,7 @@ from informix_cdc.options.declaring import (
     names,
     size,
 )
+from informix_cdc.options.of_mirrors import MIRROR_BATCH, MIRROR_OPTIONS, with_mirror_options
 from informix_cdc.options.parsing import missing_options, option_readers
 from informix_cdc.options.source import SourceOptions, connection_arguments, option_rows
 from informix_cdc.options.table_options import matching
@@ -40,6 +41,8 @@ __all__ = [
     "CONNECTION",
     "HEARTBEAT_MARKER",
     "LOOPBACK",
+    "MIRROR_BATCH",
+    "MIRROR_OPTIONS",
     "NO_MARKER",
     "ODBC",
     "PASSWORD_VARIABLE",
@@ -57,4 +60,5 @@ __all__ = [
     "option_rows",
     "rules_out_driver",
     "size",
+    "with_mirror_options",
 ]

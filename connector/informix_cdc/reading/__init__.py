@@ -15,7 +15,12 @@ import pyarrow as pa
 from informix_cdc.options import SourceOptions
 from informix_cdc.reading.captured_stream import CapturedStream, Trigger
 from informix_cdc.reading.own_capture import OwnCapture
-from informix_cdc.reading.shared_capture import SharedCapture, published_schema
+from informix_cdc.reading.shared_capture import (
+    SharedCapture,
+    published_capture,
+    published_schema,
+    read_schema,
+)
 from informix_cdc.reading.shared_reader import SharedFolder, SharedReader
 from informix_checkpoints.offsets import StreamOffset
 
@@ -27,7 +32,9 @@ __all__ = [
     "SharedReader",
     "Trigger",
     "captured_stream",
+    "published_capture",
     "published_schema",
+    "read_schema",
 ]
 
 

@@ -22,6 +22,7 @@ from informix_cdc.lake.places import Lake
 from informix_cdc.lake.plan import stream_options
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.options.source import SourceOptions
+from informix_cdc.reading import published_schema
 from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
@@ -66,7 +67,9 @@ class MirrorRun:
     def running(self) -> Iterator[Callable[[], bool]]:
         """Start the query; what is yielded runs a batch, and tells whether there was one."""
         options = SourceOptions.parse(stream_options(self.settings, self.source))
-        made = InformixStreamReader(options, to_spark(look_up_tables(options).schema()))
+        is_shared = bool(options.capture_at)
+        schema = published_schema(options) if is_shared else look_up_tables(options).schema()
+        made = InformixStreamReader(options, to_spark(schema))
         mirror = Mirror(self.settings, Lake(self.settings, QUERY, self.spark), QUERY, self._note)
         start = self.start or made.initialOffset()
 
