@@ -126,6 +126,14 @@ def require_reader_name(name: str) -> str:
     return name
 
 
+def taken_over(name: str, capture: Path) -> AccessRefused:
+    """Return the error of a run whose name another run has now."""
+    return AccessRefused(
+        f"another query has registered as reader {name} of {capture}.",
+        "Use a name of its own in option reader of each query.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Readers:
     """The readers that are registered with the capture of a folder."""
@@ -171,10 +179,7 @@ class Readers:
                     " meanwhile, the query says so.",
                 )
             if known.run != state.run:
-                raise AccessRefused(
-                    f"another query has registered as reader {state.name} of {self.capture}.",
-                    "Use a name of its own in option reader of each query.",
-                )
+                raise taken_over(state.name, self.capture)
             is_news = known.to_json() != state.to_json()
             if not is_news and time.time() - known.seen_at < _SEEN_SECONDS:
                 return known

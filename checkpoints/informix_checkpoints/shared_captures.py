@@ -20,6 +20,7 @@ from pathlib import Path
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
+    ConnectionLost,
     DataLoss,
     InformixCdcError,
     ProtocolViolation,
@@ -33,7 +34,10 @@ from informix_checkpoints.spool import read_plain, replace_file
 
 FILE_NAME = "capture.json"
 _VERSION = 1
-_KINDS = (AccessRefused, BadOption, ServerRefused, DataLoss, UnsupportedColumn, ProtocolViolation)
+_KINDS = (
+    *(ConnectionLost, AccessRefused, BadOption, ServerRefused),
+    *(DataLoss, UnsupportedColumn, ProtocolViolation),
+)
 _ERRORS: Mapping[str, type[InformixCdcError]] = {kind.code: kind for kind in _KINDS}
 
 
@@ -66,10 +70,10 @@ class PublishedError:
         """Return the record of an error."""
         return cls(error.code, error.message, error.remedy)
 
-    def error(self, capture: Path) -> InformixCdcError:
-        """Return the error to raise in a reader."""
+    def raised(self, what: str = "") -> InformixCdcError:
+        """Return the error to raise in a reader; `what` comes before its message."""
         kind = _ERRORS.get(self.code, InformixCdcError)
-        return kind(f"the capture {capture} has ended: {self.message}", self.remedy)
+        return kind(f"{what}{self.message}", self.remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 retention = "7 days"             # how long rows are kept that a registered reader has not read
 retentionBytes = "200g"          # how many bytes; default: no limit but maxSpoolBytes
+listen = "0.0.0.0:8815"          # serve readers on other hosts; default: none
 mirror = true                    # rows as `informix-cdc mirror` needs them
 
 [source]                         # options of the format, as in readStream; no password

@@ -390,16 +390,25 @@ def capture(file: Path, continues: str) -> None:
 @main.command(short_help="List the registered readers of a capture, and remove one.")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--remove", metavar="NAME", help="Remove a reader: the capture keeps no rows for it.")
+@click.option(
+    "--add",
+    metavar="NAME",
+    help="Print the file with which a reader on another host is admitted (readerFile).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-def readers(folder: Path, remove: str | None, as_json: bool) -> None:
+def readers(folder: Path, remove: str | None, add: str | None, as_json: bool) -> None:
     """List the readers of the capture in FOLDER, its spoolPath: how far behind, and last seen.
 
     A reader that no longer exists holds rows back until `retention` has passed: remove it.
     """
-    from informix_cdc.commands.readers import print_readers, remove_reader
+    from informix_cdc.commands.readers import add_reader, print_readers, remove_reader
 
+    if add is not None and remove is not None:
+        raise click.UsageError("--add and --remove are mutually exclusive.")
     with one_line_errors():
-        if remove is not None:
+        if add is not None:
+            add_reader(folder, add)
+        elif remove is not None:
             remove_reader(folder, remove)
         else:
             print_readers(folder, as_json=as_json)

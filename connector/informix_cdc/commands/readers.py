@@ -6,11 +6,13 @@ import json
 import time
 from pathlib import Path
 
+import click
 from rich.table import Table
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable, shown_bytes
+from informix_cdc.daemon import CaptureAccess
 from informix_cdc.reading import SharedFolder
 from informix_cdc.terminal import answers, echo_json, say
 from informix_checkpoints.readers import Readers, waiting_for
@@ -61,13 +63,24 @@ def print_readers(folder: Path, *, as_json: bool) -> None:
     answers().print(table)
 
 
+def add_reader(folder: Path, name: str) -> None:
+    """Print the file with which a reader on another host is admitted; an earlier one becomes invalid.
+
+    Raises:
+        BadOption: it is not a name.
+    """
+    click.echo(CaptureAccess(folder).add(name).to_text(), nl=False)
+    say(f"This is the file of reader {name}, for option readerFile. Only the reader may see it.")
+
+
 def remove_reader(folder: Path, name: str) -> None:
-    """Remove a reader.
+    """Remove a reader, and its token.
 
     Raises:
         BadOption: it is not registered.
     """
-    if not Readers(folder).remove(name):
+    had_token, was_registered = CaptureAccess(folder).remove(name), Readers(folder).remove(name)
+    if not (had_token or was_registered):
         raise BadOption(
             f"{name!r} is not a registered reader of {folder}.",
             f"Run: informix-cdc readers {folder}",

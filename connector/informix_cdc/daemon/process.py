@@ -19,7 +19,7 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,11 +28,14 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import CAPTURE_TAKEN_OVER, READER_LEFT_BEHIND
 from informix_capture_client.positions import Position, RecordPlace, show
 from informix_cdc.capture import CaptureState, CaptureThread
+from informix_cdc.daemon.access import CaptureAccess
 from informix_cdc.daemon.end_of_log import LogEndQuestions
 from informix_cdc.daemon.published_tables import described
 from informix_cdc.daemon.retention import Retention
 from informix_cdc.daemon.settings import CaptureSettings
 from informix_cdc.daemon.system_manager import SystemManager
+from informix_cdc.host import raise_file_limit
+from informix_cdc.reading import SharedFolder
 from informix_cdc.server import SourceTables
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset, read_checkpoint
 from informix_checkpoints.readers import FOLDER, Readers, ReaderState
@@ -50,6 +53,7 @@ logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger 
 TICK_SECONDS = 0.05
 _LOOK_SECONDS = 1.0  # at readers and ages, if nothing seems to have changed
 _PUBLISH_SECONDS = 10.0  # a later restart position of a quiet stream, for the next start
+_CLOSING_SECONDS = 1.0
 _NOT_READ = Position(0, 0)
 
 
@@ -70,6 +74,7 @@ class CaptureProcess:
     clock: Callable[[], float] = time.monotonic
     state: CaptureState = field(init=False)
     readers: list[ReaderState] = field(default_factory=list, init=False)
+    served_port: int = field(default=0, init=False)
     _folder: Path = field(init=False)
     _retention: Retention = field(init=False)
     _questions: LogEndQuestions = field(init=False)
@@ -112,6 +117,8 @@ class CaptureProcess:
             if planned is not None:
                 self.state.plan(offset.stream, planned.place)
             at_end.callback(self._questions.close)
+            if self.settings.listen is not None:
+                at_end.enter_context(self._serving(*self.settings.listen))
             at_end.callback(capture.stop)
             capture.start()
             while not stop.wait(TICK_SECONDS):
@@ -119,6 +126,23 @@ class CaptureProcess:
                 if self.state.outcome.has_come:
                     self._publish_error()
                     self.state.outcome.raise_()
+
+    @contextlib.contextmanager
+    def _serving(self, host: str, port: int) -> Iterator[None]:
+        """Serve readers on other hosts."""
+        from informix_cdc.daemon.flight_server import CaptureServer  # takes 150 ms and 8 MB
+
+        raise_file_limit()  # idle connections of strangers hold some
+        folder = SharedFolder(self._folder)
+        server = CaptureServer(folder, CaptureAccess(self._folder), host, port)
+        self.served_port = server.port
+        try:
+            yield
+        finally:
+            # It accepts no more calls; those of readers that have stopped reading are not waited for.
+            ending = threading.Thread(target=server.shutdown, name="informix-cdc flight", daemon=True)
+            ending.start()
+            ending.join(_CLOSING_SECONDS)
 
     def step(self) -> None:
         """Look at readers and capture once, and do what follows."""

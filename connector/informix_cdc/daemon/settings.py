@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.options import SourceOptions, size, with_mirror_options
@@ -22,11 +23,13 @@ class CaptureSettings:
         source: options of the format, with spoolPath.
         retention_seconds: the maximum age of rows that a reader has not read; 0: no limit.
         retention_bytes: the maximum size of all stored rows; 0: no limit.
+        listen: host and port for readers on other hosts; None: none.
     """
 
     source: SourceOptions
     retention_seconds: float = 7 * 86_400
     retention_bytes: int = 0
+    listen: tuple[str, int] | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, object], source: Mapping[str, str]) -> CaptureSettings:
@@ -42,7 +45,7 @@ class CaptureSettings:
         problems = [_unknown(name) for name in given.keys() - _SETTINGS.keys() - {_MIRROR}]
         if given.get(_MIRROR, False) not in (True, False):
             problems.append(f"{_MIRROR} must be true or false.")
-        values: dict[str, float] = {}
+        values: dict[str, Any] = {}
         for name, (field, read) in _SETTINGS.items():
             if name in given:
                 try:
@@ -56,7 +59,7 @@ class CaptureSettings:
             problems.append(f"{reason.message} {reason.remedy}".strip())
         if problems:
             raise BadOption(" ".join(problems), "Correct the file; nothing was captured.")
-        return cls(source=options, **values)  # type: ignore[arg-type]
+        return cls(source=options, **values)
 
 
 def _unknown(name: str) -> str:
@@ -96,9 +99,22 @@ def _seconds(text: str) -> float:
     return float(int(found[1]) * _UNITS[found[2]])
 
 
+def _host_and_port(text: str) -> tuple[str, int]:
+    """Parse an address to listen on.
+
+    >>> _host_and_port("0.0.0.0:8815")
+    ('0.0.0.0', 8815)
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 <= int(port) < 1 << 16:
+        raise ValueError("must be an address and a port, such as 0.0.0.0:8815")
+    return host.strip("[]"), int(port)
+
+
 _MIRROR = "mirror"  # the options of a stream that `informix-cdc mirror` reads
-_SETTINGS = {
+_SETTINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "retention": ("retention_seconds", _seconds),
     "retentionBytes": ("retention_bytes", size(0)),
+    "listen": ("listen", _host_and_port),
 }
 assert {field for field, _ in _SETTINGS.values()} < {each.name for each in fields(CaptureSettings)}

@@ -1,17 +1,24 @@
-"""Certificates of one query: a separate authority, and the certificates of driver and executors.
+"""Certificates: an authority of a query or of a shared capture, and the certificates of both ends.
 
-Rule: created in memory by the query's process; no key is written to disk. The authority's key is
-discarded once both ends have certificates, so that no further one can be signed.
+Rule: those of a query are created in memory by its process; no key is written to disk, and the
+authority's key is discarded once both ends have certificates, so that no further one can be signed. A
+shared capture keeps the key of its authority, to sign certificates of readers that are added later.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from informix_cdc.executors.flight_protocol import SERVER_NAME, Credentials
@@ -24,14 +31,53 @@ _FROM, _UNTIL = datetime(2000, 1, 1), datetime(9999, 12, 31, 23, 59, 59)
 
 def certificates_of_a_query() -> tuple[Credentials, Credentials]:
     """Return the credentials of the server and of executors; each trusts only the other."""
-    authority = ec.generate_private_key(ec.SECP256R1())
-    known_by = _pem(
-        _certificate("informix-cdc query", authority.public_key(), is_authority=True), authority
-    )
-    return (
-        _signed(SERVER_NAME, ExtendedKeyUsageOID.SERVER_AUTH, authority, known_by),
-        _signed("executor", ExtendedKeyUsageOID.CLIENT_AUTH, authority, known_by),
-    )
+    authority = Authority.new()
+    return authority.of_server(), authority.of_client("executor")
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Signs certificates that only its own servers and clients trust.
+
+    Attributes:
+        certificate: in PEM.
+    """
+
+    certificate: bytes
+    _key: ec.EllipticCurvePrivateKey = field(repr=False)
+
+    @classmethod
+    def new(cls) -> Authority:
+        """Create an authority."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _certificate("informix-cdc query", key.public_key(), is_authority=True)
+        return cls(_pem(builder, key), key)
+
+    @classmethod
+    def load(cls, content: bytes) -> Authority:
+        """Return the authority that `to_pem` wrote.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        key = load_pem_private_key(content, None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError("its key is of another kind")
+        certificate = x509.load_pem_x509_certificate(content)
+        return cls(certificate.public_bytes(Encoding.PEM), key)
+
+    def to_pem(self) -> bytes:
+        """Return key and certificate, for `load`."""
+        key = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return key + self.certificate
+
+    def of_server(self) -> Credentials:
+        """Sign the certificate of a server."""
+        return _signed(SERVER_NAME, ExtendedKeyUsageOID.SERVER_AUTH, self._key, self.certificate)
+
+    def of_client(self, name: str) -> Credentials:
+        """Sign the certificate of a client."""
+        return _signed(name, ExtendedKeyUsageOID.CLIENT_AUTH, self._key, self.certificate)
 
 
 def _signed(

@@ -1,4 +1,4 @@
-"""Fetch rows of a segment from the Flight server in the query's driver process.
+"""Fetch rows of a segment from a Flight server: of the query's driver, or of a shared capture.
 
 Rule: each call requests few rows, so that it can have a deadline and be repeated. Its rows are yielded
 when all have arrived: if the server is down or silent, an error is raised within a known time, and no
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 import pyarrow as pa
@@ -62,10 +63,11 @@ def _fetched(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch
     try:
         return _patiently()(_call, address, piece)
     except (OSError, pa.ArrowException) as reason:
-        raise AccessRefused(f"Flight server {address} {_why(reason)}.") from None
+        raise AccessRefused(f"Flight server {address} {why_refused(reason)}.") from None
 
 
-def _why(reason: Exception) -> str:
+def why_refused(reason: Exception) -> str:
+    """Return why a call failed, as the end of a sentence."""
     message = str(reason).partition(" gRPC client debug")[0]
     if _is_of_another_query(reason):
         return _OF_ANOTHER_QUERY
@@ -73,22 +75,29 @@ def _why(reason: Exception) -> str:
 
 
 def _call(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
-    header = (TOKEN_HEADER.encode(), bearer(address.token))
-    options = flight.FlightCallOptions(timeout=DEADLINE_SECONDS, headers=[header])
-    reader = _client(address).do_get(flight.Ticket(ticket_of(piece)), options)
+    options = call_options(address, DEADLINE_SECONDS)
+    ticket = flight.Ticket(ticket_of(piece, address.stream))
+    reader = flight_connection(replace(address, stream="")).do_get(ticket, options)
     return [chunk.data for chunk in reader]
+
+
+def call_options(address: FlightAddress, timeout_seconds: float) -> flight.FlightCallOptions:
+    """Return the options of a call, with the token."""
+    header = (TOKEN_HEADER.encode(), bearer(address.token))
+    return flight.FlightCallOptions(timeout=timeout_seconds, headers=[header])
 
 
 def _patiently() -> Retrying:
     return Retrying(
-        retry=retry_if_exception(_may_be_reached_later),
+        retry=retry_if_exception(may_be_reached_later),
         wait=wait_exponential(_PAUSE_SECONDS, max=_MOST_PAUSE_SECONDS),
         stop=stop_before_delay(_UNREACHABLE_SECONDS),
         reraise=True,
     )
 
 
-def _may_be_reached_later(reason: BaseException) -> bool:
+def may_be_reached_later(reason: BaseException) -> bool:
+    """Return whether a call failed because nobody answered."""
     return isinstance(reason, flight.FlightUnavailableError) and not _is_of_another_query(reason)
 
 
@@ -98,7 +107,7 @@ def _is_of_another_query(reason: BaseException) -> bool:
 
 
 @functools.lru_cache(maxsize=4)  # workers and their connections are reused over micro-batches
-def _client(address: FlightAddress) -> flight.FlightClient:
+def flight_connection(address: FlightAddress) -> flight.FlightClient:
     """Return a connection that never uses a proxy of the environment."""
     shown = address.credentials
     return flight.FlightClient(

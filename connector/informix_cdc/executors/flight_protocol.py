@@ -2,7 +2,8 @@
 
 Rule: values and texts only; `pyarrow.flight` takes 35 ms to load and is imported by client and server.
 
-    ticket := JSON of the fields of a SegmentRange, with the name of a file instead of its path
+    ticket := JSON of the fields of a SegmentRange, with the name of a file instead of its path; for the
+              server of a shared capture also the id of the stream
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from informix_checkpoints.spool import SegmentRange
 
 TOKEN_HEADER = "authorization"
 SERVER_NAME = "informix-cdc"  # in the server's certificate, independent of its address
+_STREAM = re.compile(r"[0-9a-f]{16}")
 _SEGMENT_NAME = re.compile(r"[0-9A-Za-z-]+\.arrow")  # no slash and a single dot: stays in the folder
 
 
@@ -32,6 +34,9 @@ _WHOLE_NUMBERS = (
 )
 
 
+_PEMS = ("authority", "certificate", "key")
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """The certificate of one end, and the one that it trusts: texts in PEM."""
@@ -43,15 +48,51 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class FlightAddress:
-    """The address of a query's Flight server, with the credentials and token for it."""
+    """The address of a Flight server, with the credentials and token for it.
+
+    Attributes:
+        stream: whose segments are asked for; empty if the server has one only.
+    """
 
     host: str
     port: int
     token: str = field(repr=False)
     credentials: Credentials = field(repr=False)
+    stream: str = ""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderAccess:
+    """What a reader of a shared capture needs to be admitted: the content of its file.
+
+    Attributes:
+        reader: its name.
+    """
+
+    reader: str
+    token: str = field(repr=False)
+    credentials: Credentials = field(repr=False)
+
+    def to_text(self) -> str:
+        """Return the content of the file."""
+        known = {name: getattr(self.credentials, name).decode() for name in _PEMS}
+        return json.dumps({"reader": self.reader, "token": self.token, **known}, indent=1) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str) -> ReaderAccess:
+        """Read what `to_text` wrote.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        known = json.loads(text)
+        names = ("reader", "token", *_PEMS)
+        if not isinstance(known, dict) or not all(isinstance(known.get(n), str) for n in names):
+            raise ValueError("it is not the file of a reader")
+        return cls(known["reader"], known["token"], Credentials(*(known[n].encode() for n in _PEMS)))
 
 
 def bearer(token: str) -> bytes:
@@ -59,10 +100,26 @@ def bearer(token: str) -> bytes:
     return f"Bearer {token}".encode()
 
 
-def ticket_of(wanted: SegmentRange) -> bytes:
+def ticket_of(wanted: SegmentRange, stream: str = "") -> bytes:
     """Return the ticket with which a client requests a range."""
     fields = {name: getattr(wanted, name) for name in wanted.__slots__}
-    return json.dumps({**fields, "path": wanted.file}).encode()
+    named = {"stream": stream} if stream else {}
+    return json.dumps({**fields, "path": wanted.file, **named}).encode()
+
+
+def stream_of(ticket: bytes) -> str:
+    """Return the stream that a ticket names.
+
+    Raises:
+        AccessRefused: it names none.
+    """
+    try:
+        stream = json.loads(ticket)["stream"]
+        if isinstance(stream, str) and _STREAM.fullmatch(stream):
+            return stream
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    raise no_rows_named()
 
 
 def range_of(ticket: bytes, folder: Path) -> SegmentRange:
@@ -72,7 +129,8 @@ def range_of(ticket: bytes, folder: Path) -> SegmentRange:
         AccessRefused: the ticket is invalid.
     """
     try:
-        fields: dict[str, Any] = json.loads(ticket)
+        given: dict[str, Any] = json.loads(ticket)
+        fields = {name: value for name, value in given.items() if name != "stream"}
         if not _SEGMENT_NAME.fullmatch(fields["path"]):
             raise ValueError
         if any(type(fields[name]) is not int for name in _WHOLE_NUMBERS):
@@ -80,7 +138,7 @@ def range_of(ticket: bytes, folder: Path) -> SegmentRange:
         wanted = SegmentRange(**{**fields, "path": str(folder / fields["path"])})
         if not 0 <= wanted.first < wanted.end <= wanted.rows:
             raise ValueError
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise no_rows_named() from None
     return wanted
 

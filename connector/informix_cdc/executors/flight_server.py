@@ -76,12 +76,21 @@ class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
         with _told_to_the_caller():
             if self._folder is None:
                 raise AccessRefused("the query has no rows yet.")
-            wanted = range_of(ticket.ticket, self._folder)
-            batches = list(stored_range(wanted))
-            if sum(map(row_count, batches)) != wanted.end - wanted.first:
-                raise no_rows_named()  # the ticket names more rows than the file has
-            reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
-            return flight.RecordBatchStream(reader, options=_COMPRESSED)
+            return rows_of_ticket(ticket.ticket, self._folder)
+
+
+def rows_of_ticket(ticket: bytes, folder: Path) -> flight.FlightDataStream:
+    """Return the rows that a ticket names, of a segment in a folder.
+
+    Raises:
+        AccessRefused: the ticket is invalid, or the segment cannot be read.
+    """
+    wanted = range_of(ticket, folder)
+    batches = list(stored_range(wanted))
+    if sum(map(row_count, batches)) != wanted.end - wanted.first:
+        raise no_rows_named()  # the ticket names more rows than the file has
+    reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    return flight.RecordBatchStream(reader, options=_COMPRESSED)
 
 
 class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]

@@ -7,7 +7,16 @@ except for the jar, which is built on request.
 from __future__ import annotations
 
 from informix_cdc.host.checks import check_host
+from informix_cdc.host.file_limit import raise_file_limit
 from informix_cdc.host.jar import compile_jar, jar_path
 from informix_cdc.host.java import Java, JavaUnfit, find_java
 
-__all__ = ["Java", "JavaUnfit", "check_host", "compile_jar", "find_java", "jar_path"]
+__all__ = [
+    "Java",
+    "JavaUnfit",
+    "check_host",
+    "compile_jar",
+    "find_java",
+    "jar_path",
+    "raise_file_limit",
+]

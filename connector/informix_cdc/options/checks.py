@@ -155,6 +155,7 @@ def _contents_rules(name: str, field: str) -> tuple[Rule, ...]:
 
 _NO_DRIVER = "cannot be used with transport=sqli, which loads no driver."
 
+_FLIGHT = "grpc+tls://"
 _OLDEST_OR_NOW = ("earliest", "latest")
 # Rules of the options of a query that reads a shared capture
 RULES_OF_READERS = ("captureAt", "flightPort")
@@ -175,6 +176,18 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
             about="captureAt",
         ),
         lambda it, _: it.reader and require_reader_name(it.reader),
+        Rule(
+            lambda it: it.capture_at.startswith(_FLIGHT) and not it.reader_file,
+            "option 'captureAt' is an address, which requires option 'readerFile'.",
+            "Write the file on the host of the capture: informix-cdc readers FOLDER --add NAME > FILE.",
+            about="readerFile",
+        ),
+        Rule(
+            lambda it: it.reader_file and not it.capture_at.startswith(_FLIGHT),
+            "option 'readerFile' is set, but captureAt is not an address.",
+            "Set captureAt to grpc+tls://host:port of the capture, or remove readerFile.",
+            about="readerFile",
+        ),
         Rule(
             lambda it: it.capture_at and it.starting_position not in _OLDEST_OR_NOW,
             "option 'startingPosition' must be earliest or latest with captureAt.",

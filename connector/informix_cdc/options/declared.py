@@ -163,15 +163,22 @@ class DeclaredOptions:
 
     # a capture of another process
     capture_at: str = option(
-        "Folder of a capture that `informix-cdc capture` runs (its spoolPath): the query reads it and"
-        " opens no connection to the server. Options of the server, the tables and the form of rows"
-        " are those of the capture.",
+        "Where `informix-cdc capture` captures for this query, which then opens no connection to the"
+        " server: the folder (spoolPath of the capture), or grpc+tls://host:port. Options of the"
+        " server, the tables and the form of rows are those of the capture.",
         capture_place,
         default="",
     )
     reader: str = option(
         "Name under which the capture keeps rows for this query, with captureAt. Keep it as long as"
         " the query's checkpoint.",
+        default="",
+    )
+
+    reader_file: str = option(
+        "File with the token and certificates of the reader, for captureAt=grpc+tls://...; printed by"
+        " `informix-cdc readers --add` on the capture's host.",
+        local_folder,
         default="",
     )
 
@@ -531,7 +538,7 @@ class DeclaredOptions:
 # The options of a query that reads a shared capture; all others are options of the capture.
 OF_READERS = frozenset(
     (
-        *("captureAt", "reader", "startingPosition"),
+        *("captureAt", "reader", "readerFile", "startingPosition"),
         *("delivery", "flightHost", "flightPort", "minPartitions", "maxPartitionBytes"),
         *("maxRowsPerTrigger", "maxBytesPerTrigger", "maxTransactionsPerTrigger"),
         *("onDataLoss", "failOnDataLoss", "logLevel"),

@@ -284,9 +284,17 @@ def local_folder(text: str) -> str:
     return text
 
 
+_FLIGHT_URL = re.compile(r"grpc\+tls://(?:\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})")
+
+
 def capture_place(text: str) -> str:
-    """Parse the location of a shared capture: its folder."""
-    return local_folder(text)
+    """Parse the location of a shared capture: its folder, or the address of its Flight server."""
+    if "://" not in text:
+        return local_folder(text)
+    found = _FLIGHT_URL.fullmatch(text)
+    if found is None or not 0 < int(found[1]) < 1 << 16:
+        raise ValueError("must be an absolute path, or an address such as grpc+tls://db-near:8815")
+    return text
 
 
 _SNAPSHOT_WORDS: dict[str, tuple[str, ...]] = {NONE: (), ALL: (ALL,)}

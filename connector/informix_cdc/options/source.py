@@ -69,6 +69,7 @@ class SourceOptions(DeclaredOptions):
             tls_ca_file="",
             tls_certificate_file="",
             tls_key_file="",
+            reader_file="",
         )
 
     # where to connect

@@ -14,7 +14,6 @@ from informix_cdc.reading.captured_stream import Figure, Trigger
 from informix_cdc.reading.shared_reader import SharedFolder, SharedReader
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.shared_captures import PublishedCapture
 from informix_checkpoints.spool import SegmentRange
 
 
@@ -111,21 +110,3 @@ class SharedCapture:
 def read_schema(content: bytes) -> pa.Schema:
     """Return a schema that Arrow has serialized."""
     return pa.ipc.read_schema(pa.py_buffer(content))
-
-
-def published_capture(options: SourceOptions) -> PublishedCapture:
-    """Return what the capture of option captureAt publishes.
-
-    Raises:
-        BadOption: no capture has begun there.
-    """
-    return SharedFolder(Path(options.capture_at)).published
-
-
-def published_schema(options: SourceOptions) -> pa.Schema:
-    """Return the schema of the rows of a shared capture.
-
-    Raises:
-        BadOption: no capture has begun there.
-    """
-    return read_schema(published_capture(options).schema)

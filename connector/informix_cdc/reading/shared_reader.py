@@ -101,6 +101,10 @@ class SharedFolder:
         return has_writer(self.path)
 
 
+class NotDecided(Exception):
+    """A wait has taken as long as it may, and is to be repeated."""
+
+
 @dataclass(slots=True)
 class SharedReader:
     """A reader of a shared capture, for one run of a query.
@@ -111,6 +115,7 @@ class SharedReader:
         begins_at: where a reader without a checkpoint begins: earliest (the oldest stored row) or
             latest.
         on_data_loss: as option onDataLoss.
+        run: of the query, different each time.
         clock: a monotonic clock.
         sleep: waits for so many seconds.
     """
@@ -122,7 +127,7 @@ class SharedReader:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], object] = time.sleep
     next: NextOffset = field(default_factory=NextOffset)
-    _run: str = field(default_factory=lambda: secrets.token_hex(8))
+    run: str = field(default_factory=lambda: secrets.token_hex(8))
     _state: ReaderState | None = None
     _spool: SharedSpool | None = None  # of the stream that is read now
     _asked: int = 0
@@ -140,11 +145,16 @@ class SharedReader:
     # what a query asks
 
     def next_offset(
-        self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
+        self,
+        start: StreamOffset,
+        limits: BatchLimits,
+        trigger: Trigger,
+        most_seconds: float = math.inf,
     ) -> StreamOffset | None:
         """Wait for the end of the next batch; return None if nothing is new.
 
         Raises:
+            NotDecided: `most_seconds` have passed, and it is not known yet.
             DataLoss: rows that the reader needs were removed, because it was too far behind; or the
                 offset is of another stream.
             ConnectionLost: the run ends with what is committed now, and no capture is running.
@@ -157,21 +167,24 @@ class SharedReader:
         if trigger is not Trigger.CONTINUOUS and not self._asked:
             self._asked = self._registered.asked + 1
             self._update(asked=self._asked)
-        view = _View(self, start)
+        view = _View(self, start, most_seconds)
         self.next.wait(view, start, limits, trigger)
         end = self.next.choose(view, start, limits, trigger)
         return end if end is None or start.is_started else self._anchored(end)
 
-    def ranges(self, start: StreamOffset, end: StreamOffset) -> Sequence[SegmentRange]:
+    def ranges(
+        self, start: StreamOffset, end: StreamOffset, most_seconds: float = math.inf
+    ) -> Sequence[SegmentRange]:
         """Return the ranges of a batch.
 
         Raises:
+            NotDecided: `most_seconds` have passed, and the batch is not stored yet.
             DataLoss: rows of it were removed, because the reader was too far behind.
             AccessRefused: a segment is not readable.
             ConnectionLost: the batch is not stored yet, and no capture is running.
         """
         self._register()
-        _View(self, end).wait_for(lambda: self._holds(end), None)
+        _View(self, end, most_seconds).wait_for(lambda: self._holds(end), None)
         self._refresh(start)
         if end.stream != start.stream and end.stream in self._later_streams(start.stream):
             return []
@@ -225,7 +238,7 @@ class SharedReader:
     def _register(self, start: StreamOffset | None = None) -> None:
         """Register this run, and store where it is."""
         if self._state is None:
-            self._state = self.folder.readers.register(self.name, self._run)
+            self._state = self.folder.readers.register(self.name, self.run)
             if start is not None and not start.is_started:  # whatever an earlier query had under it
                 self._update(stream="", taken=NOT_STARTED.position, done=NOWHERE)
         if start is not None and start.is_started:
@@ -349,7 +362,7 @@ class SharedReader:
             self._away_since = None
             return
         if (error := self.folder.published.error) is not None:
-            raise error.error(self.folder.path)
+            raise error.raised(f"the capture {self.folder.path} has ended: ")
         self._away_since = now if self._away_since is None else self._away_since
         if timeout_seconds is None and now - self._away_since >= AWAY_SECONDS:
             raise ConnectionLost(
@@ -365,6 +378,7 @@ class _View:
 
     reader: SharedReader
     start: StreamOffset
+    most_seconds: float = math.inf
 
     @property
     def spool(self) -> SharedSpool | None:
@@ -410,6 +424,9 @@ class _View:
             if is_true():
                 return
             self.reader._require_running(timeout_seconds)
-            if timeout_seconds is not None and self.reader.clock() - begun >= timeout_seconds:
+            waited = self.reader.clock() - begun
+            if timeout_seconds is not None and waited >= timeout_seconds:
                 return
+            if waited >= self.most_seconds:
+                raise NotDecided
             self.reader.sleep(_POLL_SECONDS)

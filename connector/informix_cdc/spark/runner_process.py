@@ -6,10 +6,7 @@ the first two are undone. The limit of open files applies to the whole process t
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import logging
-import resource
 import signal
 import sys
 import threading
@@ -18,9 +15,8 @@ from types import FrameType
 
 import pyarrow as pa
 
-from informix_capture_client.log_events import FILE_LIMIT_RAISED
+from informix_cdc.host import raise_file_limit
 
-logger = logging.getLogger(__name__)
 _RUNNER_MODULE = "pyspark.sql.streaming.python_streaming_source_runner"  # as started by Spark 4
 
 
@@ -66,7 +62,7 @@ def settle_in_runner() -> Callable[[], None]:
     if not is_runner():
         return lambda: None
     gc.freeze()
-    _raise_file_limit()
+    raise_file_limit()
     if not _is_main_thread():
         return gc.unfreeze
     previous = signal.signal(signal.SIGTERM, _leave)
@@ -78,20 +74,6 @@ def settle_in_runner() -> Callable[[], None]:
             signal.signal(signal.SIGTERM, previous)
 
     return restore
-
-
-def _raise_file_limit() -> None:
-    """Raise the limit of open files to the maximum: clients of the Flight port may use some.
-
-    The usual soft limit of 1,024 is meant for programs that call select(), see systemd's NEWS for 240.
-    The limit stays when the stream ends, because files may still be open.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == hard:
-        return
-    with contextlib.suppress(OSError, ValueError):  # some systems have a lower maximum
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        FILE_LIMIT_RAISED.log(logger, before=soft, now=hard)
 
 
 def _is_main_thread() -> bool:

@@ -54,6 +54,7 @@ _NOT_FOR_TAIL = {
         "allowPasswordOption",
         "captureAt",
         "reader",
+        "readerFile",
         "spoolPath",
         "truncate",
         "startingPosition",

@@ -117,7 +117,7 @@ def test_whoever_has_another_token_gets_nothing_and_is_not_told_the_right_one(
 
 
 def test_whoever_has_no_token_gets_nothing_by_any_call(spool: Spool, server: SegmentServer) -> None:
-    client = flight_client._client(server.address)
+    client = flight_client.flight_connection(server.address)
     for call in (
         lambda: client.do_get(flight.Ticket(ticket_of(whole(spool)))),
         lambda: list(client.list_flights()),
@@ -177,7 +177,7 @@ def test_a_request_whose_numbers_are_none_is_refused(
 
 def asked(server: SegmentServer, ticket: bytes) -> object:
     header = (b"authorization", f"Bearer {server.address.token}".encode())
-    client = flight_client._client(server.address)
+    client = flight_client.flight_connection(server.address)
     return client.do_get(
         flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=patiently(10))
     )

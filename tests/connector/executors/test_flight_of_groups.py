@@ -93,7 +93,7 @@ def test_a_request_that_says_a_segment_has_more_changes_is_refused(
     """The count is of changes: a group is one row of a record batch."""
     count = whole(spool).rows
     ticket = ticket_of(replace(whole(spool), end=count + 1, rows=2 * count))
-    client = flight_client._client(server.address)
+    client = flight_client.flight_connection(server.address)
     header = (b"authorization", f"Bearer {server.address.token}".encode())
     with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
         client.do_get(

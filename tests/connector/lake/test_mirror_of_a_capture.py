@@ -79,12 +79,11 @@ def test_a_capture_with_other_rows_is_refused(tmp_path: Path) -> None:
 def test_its_plan_is_that_of_a_mirror_with_its_own_capture(tmp_path: Path) -> None:
     with ledger(14, 2) as (_, listening):
         own = source_options(listening.port, table="informix.*")
+        tmp_path / "capture"
         folder = tmp_path / "capture"
         settings = MirrorSettings.of(into=str(tmp_path / "lake"), checkpoint=str(tmp_path / "c"))
-        with capturing(
-            listening.port, Path(options["spoolPath"]), {"mirror": True}, table="informix.*"
-        ):
-            shared = plan_mirror(settings, {"captureAt": options["spoolPath"], "reader": "mirror"})
+        with capturing(listening.port, folder, {"mirror": True}, table="informix.*"):
+            shared = plan_mirror(settings, {"captureAt": str(folder), "reader": "mirror"})
         plan = plan_mirror(settings, own)
     assert shared.targets == plan.targets
     assert shared.problems == plan.problems == ()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.runs.patience import wait_until
 from harness.servers.stores import source_options
-from informix_cdc.daemon import CaptureProcess, CaptureSettings
+from informix_cdc.daemon import CaptureAccess, CaptureProcess, CaptureSettings
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.reading import published_schema
 from informix_cdc.spark.reader import InformixStreamReader
@@ -71,10 +71,23 @@ def capturing(
         running.stop()
 
 
+def options_of_reader(folder: Path, name: str, served_port: int = 0) -> dict[str, str]:
+    """Return the options of a reader, by files or, with a port, over Flight."""
+    if not served_port:
+        return {"captureAt": str(folder), "reader": name}
+    file = folder / f"{name}.reader"
+    if not file.exists():
+        file.write_text(CaptureAccess(folder).add(name).to_text())
+    at = f"grpc+tls://127.0.0.1:{served_port}"
+    return {"captureAt": at, "reader": name, "readerFile": str(file)}
+
+
 @contextmanager
-def shared_reader(folder: Path, name: str = "one", **changes: str) -> Iterator[InformixStreamReader]:
+def shared_reader(
+    folder: Path, name: str = "one", served_port: int = 0, **changes: str
+) -> Iterator[InformixStreamReader]:
     """Return a reader of a shared capture, as a new process of Spark's would have it."""
-    options = SourceOptions.parse({"captureAt": str(folder), "reader": name, **changes})
+    options = SourceOptions.parse({**options_of_reader(folder, name, served_port), **changes})
     made = InformixStreamReader(options, to_spark(published_schema(options)))
     try:
         yield made

@@ -1,0 +1,93 @@
+"""The calls between a reader and a shared capture over Arrow Flight: names, values as JSON, errors.
+
+    describe    -> what the capture publishes
+    next        {reader, run, start, limits, trigger, begins_at, on_data_loss} -> {offset, figures} | {}
+    ranges      {reader, run, start, end, ...} -> {stream, ranges} | {}
+    commit      {reader, run, end, ...} -> {}
+    rows        do_get with the ticket of a range and its stream
+
+An empty answer means that the server has waited as long as it may: the call is repeated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from informix_capture_client.errors import AccessRefused, InformixCdcError
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.shared_captures import PublishedError
+from informix_checkpoints.spool import SegmentRange
+
+DESCRIBE, NEXT, RANGES, COMMIT = "describe", "next", "ranges", "commit"
+_RANGE = {"path": str, **dict.fromkeys((f.name for f in fields(SegmentRange) if f.name != "path"), int)}
+
+
+def encoded(content: Mapping[str, object]) -> bytes:
+    """Return a value as bytes."""
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def decoded(content: bytes) -> dict[str, Any]:
+    """Return the value of `encoded`.
+
+    Raises:
+        AccessRefused: it is something else.
+    """
+    try:
+        known = json.loads(content)
+    except (ValueError, RecursionError):
+        known = None
+    if not isinstance(known, dict):
+        raise AccessRefused("a call of a reader and a capture has no valid content.")
+    return known
+
+
+def limits_to_json(limits: BatchLimits) -> dict[str, object]:
+    """Return limits for a call."""
+    return asdict(limits)
+
+
+def limits_from_json(given: object) -> BatchLimits:
+    """Return the limits of a call.
+
+    Raises:
+        ValueError, TypeError: they are something else.
+    """
+    known = BatchLimits(**given) if isinstance(given, dict) else None
+    if known is None or any(type(n) is not int for n in asdict(known).values() if n is not None):
+        raise ValueError(f"{given!r} are not limits")
+    return known
+
+
+def range_to_json(wanted: SegmentRange) -> dict[str, object]:
+    """Return a range for a call; its path is the name of the file."""
+    return {**asdict(wanted), "path": wanted.file}
+
+
+def range_from_json(given: object) -> SegmentRange:
+    """Return the range of a call.
+
+    Raises:
+        ValueError, TypeError: it is something else.
+    """
+    wanted = SegmentRange(**given) if isinstance(given, dict) else None
+    if wanted is None or any(type(getattr(wanted, name)) is not kind for name, kind in _RANGE.items()):
+        raise ValueError(f"{given!r} is not a range")
+    return wanted
+
+
+def error_to_json(error: InformixCdcError) -> bytes:
+    """Return an error for the details of a failed call."""
+    return encoded({"code": error.code, "message": error.message, "remedy": error.remedy})
+
+
+def error_from_json(content: bytes) -> InformixCdcError | None:
+    """Return the error in the details of a failed call; None if there is none."""
+    try:
+        known = json.loads(content)
+        return PublishedError(str(known["code"]), str(known["message"]), str(known["remedy"])).raised()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

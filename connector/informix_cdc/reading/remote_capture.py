@@ -1,0 +1,280 @@
+"""A stream that `informix-cdc capture` captures, read over Arrow Flight with TLS.
+
+Rule: the server keeps the reader and decides; this end only asks. A call is bounded in time, and can be
+repeated: it moves nothing but the reader's own place. Executors get rows from the server directly.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost
+from informix_cdc.executors import FlightAddress, ReaderAccess, SegmentPlaces
+from informix_cdc.options import SourceOptions
+from informix_cdc.reading.calls import (
+    COMMIT,
+    DESCRIBE,
+    NEXT,
+    RANGES,
+    decoded,
+    encoded,
+    error_from_json,
+    limits_to_json,
+    range_from_json,
+)
+from informix_cdc.reading.captured_stream import Figure, Trigger
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.shared_captures import PublishedCapture
+from informix_checkpoints.spool import SegmentRange, read_plain
+
+AWAY_SECONDS = 60.0  # as for a shared folder
+MOST_SECONDS = 10.0  # that the server waits before it answers that there is nothing yet
+_MARGIN_SECONDS = 20.0  # for the answer
+_PAUSE_SECONDS = 0.5
+_MOST_BYTES = 1 << 16
+_URL = re.compile(r"grpc\+tls://(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})")
+
+
+def address_of(options: SourceOptions) -> tuple[FlightAddress, str]:
+    """Return the address of a capture with the credentials of a reader, and the reader's name.
+
+    Raises:
+        BadOption: the file of the reader cannot be read, or is that of another reader.
+    """
+    found = _URL.fullmatch(options.capture_at)
+    assert found is not None  # the option's parser has accepted it
+    path = Path(options.reader_file)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ValueError("it is too long")
+        access = ReaderAccess.from_text(read_plain(path).decode())
+    except (OSError, ValueError, AccessRefused) as reason:
+        what = reason.strerror if isinstance(reason, OSError) else reason
+        raise BadOption(
+            f"option 'readerFile': {path} cannot be used: {what}.",
+            "Write it on the host of the capture: informix-cdc readers FOLDER --add NAME > FILE.",
+            option="readerFile",
+        ) from None
+    if options.reader != access.reader:
+        raise BadOption(
+            f"option 'reader' is {options.reader}, but {path} is the file of reader {access.reader}.",
+            "Use the file of this reader.",
+            option="reader",
+        )
+    host, port = found[1] or found[2], int(found[3])
+    return FlightAddress(host, port, access.token, access.credentials), access.reader
+
+
+class CaptureClient:
+    """Calls a shared capture.
+
+    Args:
+        address: with the credentials of a reader.
+    """
+
+    def __init__(self, address: FlightAddress) -> None:
+        self.address = address
+
+    def describe(self) -> PublishedCapture:
+        """Return what the capture publishes.
+
+        Raises:
+            ConnectionLost: it cannot be reached.
+            AccessRefused: it does not accept the reader.
+        """
+        content = self.call(DESCRIBE, {})
+        try:
+            return PublishedCapture.from_json(content)
+        except (ValueError, KeyError, TypeError) as reason:
+            raise AccessRefused(f"the capture at {self.address} sent {reason!r}.") from None
+
+    def call(self, name: str, content: Mapping[str, object]) -> dict[str, Any]:
+        """Call an action, and return its answer.
+
+        Raises:
+            ConnectionLost: the capture cannot be reached, or does not answer.
+            InformixCdcError: the error of the capture.
+        """
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would print lines about closed connections
+        from pyarrow import flight
+
+        from informix_cdc.executors import call_options, flight_connection, why_refused
+
+        options = call_options(self.address, MOST_SECONDS + _MARGIN_SECONDS)
+        try:
+            action = flight.Action(name, encoded(content))
+            (result,) = flight_connection(self.address).do_action(action, options)
+            return decoded(result.body.to_pybytes())
+        except (OSError, pa.ArrowException, ValueError) as reason:
+            raise _raised(reason, self.address, why_refused) from None
+
+
+def _raised(
+    reason: Exception, address: FlightAddress, why: Callable[[Exception], str]
+) -> ConnectionLost | AccessRefused | Exception:
+    from pyarrow import flight
+
+    from informix_cdc.executors import may_be_reached_later
+
+    if (error := error_from_json(getattr(reason, "extra_info", b"") or b"")) is not None:
+        return error
+    if may_be_reached_later(reason) or isinstance(reason, flight.FlightTimedOutError):
+        return ConnectionLost(
+            f"the capture at {address} cannot be reached: it {why(reason)}.",
+            "Start it, or correct option captureAt.",
+        )
+    return AccessRefused(
+        f"the capture at {address} does not accept this reader.",
+        "Write its file again on the host of the capture: informix-cdc readers FOLDER --add NAME.",
+    )
+
+
+class RemoteCapture:
+    """Reads a shared capture over the network, for one query.
+
+    Args:
+        options: `captureAt`, `reader`, `readerFile` and the others of a reader.
+        check_schema: refuses a schema of rows that differs from that of the query.
+        on_start: called with the first offset.
+        clock: a monotonic clock.
+    """
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        check_schema: Callable[[pa.Schema], None] = lambda _: None,
+        on_start: Callable[[StreamOffset], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._options = options
+        self._check_schema = check_schema
+        self._on_start = on_start
+        self._clock = clock
+        self._client: CaptureClient | None = None
+        self._published: PublishedCapture | None = None
+        self._figures: Mapping[str, Figure] | None = None
+        self._stream = ""  # of the last ranges
+        self._run = secrets.token_hex(8)
+        self._away_since: float | None = None
+
+    @property
+    def row_form(self) -> str:
+        """The options that decide which rows a change produces, as in `StreamOffset`."""
+        assert self._published is not None  # there was an offset
+        return self._published.row_form
+
+    def next_offset(
+        self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
+    ) -> StreamOffset | None:
+        """Wait for the end of the next batch; return None if nothing is new.
+
+        Raises:
+            ConnectionLost: the run ends with what is committed now, and the capture is not reached.
+            InformixCdcError: as `SharedReader.next_offset`.
+        """
+        known = {"limits": limits_to_json(limits), "trigger": trigger.value}
+        while True:
+            try:
+                self._begin(start)
+                answer = self._call(NEXT, start=start.to_json(), **known)
+            except ConnectionLost:
+                self._require_patience(is_needed=trigger is not Trigger.CONTINUOUS)
+                if trigger is Trigger.CONTINUOUS:
+                    return None
+                continue
+            if answer:
+                self._figures = answer["figures"]
+                offset = answer["offset"]
+                return None if offset is None else StreamOffset.from_json(offset)
+
+    def ranges(self, start: StreamOffset, end: StreamOffset) -> Sequence[SegmentRange]:
+        """Return the ranges of a batch.
+
+        Raises:
+            ConnectionLost: the capture is not reached.
+            InformixCdcError: as `SharedReader.ranges`.
+        """
+        if not start.is_started:
+            return []
+        while True:
+            try:
+                self._begin(start)
+                answer = self._call(RANGES, start=start.to_json(), end=end.to_json())
+            except ConnectionLost:
+                self._require_patience(is_needed=True)
+                continue
+            if answer:
+                self._stream = str(answer["stream"])
+                return [range_from_json(each) for each in answer["ranges"]]
+
+    @property
+    def places(self) -> SegmentPlaces:
+        """The places where executors find the ranges: the capture's server."""
+        assert self._client is not None  # there were ranges
+        return SegmentPlaces("flight", None, replace(self._client.address, stream=self._stream))
+
+    def commit(self, end: StreamOffset) -> None:
+        """Let the capture remove the rows up to an offset; if it is away, the next commit does."""
+        try:
+            self._call(COMMIT, end=end.to_json())
+        except ConnectionLost:
+            self._away_since = self._away_since or self._clock()
+
+    def figures(self) -> Mapping[str, Figure] | None:
+        """Return the figures of the reader."""
+        if self._figures is None:
+            return None
+        return {**self._figures, "captureRunning": self._away_since is None}
+
+    def close(self) -> None:
+        """Do nothing: the reader stays registered, so that the capture keeps its rows."""
+
+    def _call(self, name: str, **content: object) -> dict[str, Any]:
+        assert self._client is not None
+        options = self._options
+        known = {
+            "reader": options.reader,
+            "run": self._run,
+            "begins_at": options.starting_position,
+            "on_data_loss": options.on_data_loss,
+        }
+        answer = self._client.call(name, {**known, **content})
+        self._away_since = None
+        return answer
+
+    def _begin(self, start: StreamOffset) -> None:
+        """Connect, and check the rows before any are read: Spark has fixed the schema of the query."""
+        if self._client is not None and self._away_since is None:
+            return
+        client = self._client or CaptureClient(address_of(self._options)[0])
+        published = client.describe()  # again after it was away: its tables may have changed
+        self._check_schema(pa.ipc.read_schema(pa.py_buffer(published.schema)))
+        is_first = self._client is None
+        self._client, self._published = client, published
+        if is_first:
+            self._on_start(start)
+
+    def _require_patience(self, *, is_needed: bool) -> None:
+        """Wait for a capture that is not reached.
+
+        Raises:
+            ConnectionLost: it has been away for long, and the query cannot go on without it.
+        """
+        now = self._clock()
+        self._away_since = self._away_since or now
+        if is_needed and now - self._away_since >= AWAY_SECONDS:
+            raise ConnectionLost(
+                f"the capture at {self._options.capture_at} was not reached for {AWAY_SECONDS:g} s.",
+                "Start informix-cdc capture, and the query again.",
+            )
+        time.sleep(_PAUSE_SECONDS)
