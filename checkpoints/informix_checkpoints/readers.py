@@ -17,17 +17,17 @@ import fcntl
 import json
 import logging
 import os
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from informix_capture_client.errors import AccessRefused, BadOption
+from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import READER_NOT_READABLE
 from informix_capture_client.positions import Position, RecordPlace
 from informix_checkpoints.json_values import mapping, number, text
+from informix_checkpoints.reader_names import require_reader_name
 from informix_checkpoints.spool import (
     Manifest,
     disk_errors,
@@ -42,7 +42,6 @@ logger = logging.getLogger("informix_cdc.checkpoints.readers")  # a name in logs
 FOLDER = "readers"
 _VERSION = 1
 _LOCK = "lock"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _SEEN_SECONDS = 10.0  # an unchanged place is written again, so that a reader is known to be alive
 NOWHERE: RecordPlace = (0, 0)
 _START = Position(0, 0)
@@ -108,22 +107,6 @@ def _numbers(given: object, count: int) -> list[int]:
     if not isinstance(given, list) or len(given) != count:
         raise ValueError(f"{given!r} is not {count} numbers")
     return [number(each) for each in given]
-
-
-def require_reader_name(name: str) -> str:
-    """Return the name of a reader.
-
-    Raises:
-        BadOption: it is not one.
-    """
-    if not _NAME.fullmatch(name):
-        raise BadOption(
-            "option 'reader' must be a name of up to 64 letters, digits, dots, hyphens and underscores,"
-            " beginning with a letter or digit.",
-            "Use one name for each query, and keep it as long as the query's checkpoint.",
-            option="reader",
-        )
-    return name
 
 
 def taken_over(name: str, capture: Path) -> AccessRefused:

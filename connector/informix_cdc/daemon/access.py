@@ -18,7 +18,7 @@ from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import Authority, Credentials, ReaderAccess
-from informix_checkpoints.readers import require_reader_name
+from informix_checkpoints.reader_names import require_reader_name
 from informix_checkpoints.spool import disk_errors, make_folder, read_plain, replace_file
 
 _FOLDER, _AUTHORITY, _TOKENS = "access", "authority.pem", "tokens.json"

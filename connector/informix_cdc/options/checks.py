@@ -25,7 +25,7 @@ from informix_cdc.options.transports import (
     certificate_option,
     has_client_locale,
 )
-from informix_checkpoints.readers import require_reader_name
+from informix_checkpoints.reader_names import require_reader_name
 
 # Keywords of a connection string that name a library; TDLL is short for TRANSLATIONDLL.
 _LIBRARIES = ("driver", "translationdll", "tdll", "translationlibrary")
