@@ -27,7 +27,8 @@ from informix_cdc.reading.captured_stream import Figure, Trigger
 from informix_cdc.reading.next_offset import NextOffset, has_rows, require_same_stream
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
-from informix_checkpoints.readers import NOWHERE, Readers, ReaderState, require_reader_name
+from informix_checkpoints.reader_names import require_reader_name
+from informix_checkpoints.readers import NOWHERE, Readers, ReaderState
 from informix_checkpoints.requests import RESYNC, Request, RequestFolder
 from informix_checkpoints.shared_captures import FILE_NAME, PublishedCapture, load_published
 from informix_checkpoints.spool import SegmentRange, SharedSpool, has_writer
