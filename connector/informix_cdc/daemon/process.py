@@ -19,7 +19,7 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -224,18 +224,24 @@ class CaptureProcess:
 
     def _remove_previous_streams(self) -> None:
         """Remove streams that were left after a data loss, once no reader needs them."""
-        read = {each.stream for each in self.readers}
-        for stream in self._published.previous if self._published else ():
-            folder = self._folder / stream
-            is_needed = stream in read or not self.readers or "" in read
-            if folder.is_dir() and (not is_needed or self._is_too_old(folder)):
+        previous = self._published.previous if self._published else {}
+        folders = [self._folder / stream for stream in previous]
+        too_old = self._retention.too_old_streams(folders)
+        needed = self._needed_streams(previous)
+        for folder in folders:
+            if (folder.name not in needed or folder in too_old) and folder.is_dir():
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _is_too_old(self, folder: Path) -> bool:
-        limit = self._retention.seconds
-        with contextlib.suppress(FileNotFoundError):
-            return bool(limit) and self._retention.wall() - folder.stat().st_mtime > limit
-        return False
+    def _needed_streams(self, previous: Mapping[str, PreviousStream]) -> set[str]:
+        """Return the streams that readers are in, and those that follow."""
+        if not self.readers or any(not each.stream for each in self.readers):
+            return set(previous)
+        needed = set[str]()
+        for stream in {each.stream for each in self.readers}:
+            while stream in previous and stream not in needed:
+                needed.add(stream)
+                stream = previous[stream].following
+        return needed
 
     # what readers are told
 
@@ -278,7 +284,8 @@ class CaptureProcess:
 
     def _previous(self, stream: str) -> dict[str, PreviousStream]:
         """Return the streams before the current one, each with the one that follows it."""
-        left = list(self.state.previous_streams.items())
+        known = list(self.state.previous_streams.items())
+        left = [each for each in known if each[0] != stream]  # it may be left at this moment
         names = [*(name for name, _ in left), stream]
         return {
             name: PreviousStream(end, after) for (name, end), after in zip(left, names[1:], strict=True)
