@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from informix_capture_client.errors import BadOption, ConnectionLost, InformixCdcError
@@ -51,6 +52,10 @@ TICK_SECONDS = 0.05
 _LOOK_SECONDS = 1.0  # at readers and ages, if nothing seems to have changed
 _PUBLISH_SECONDS = 10.0  # a later restart position of a quiet stream, for the next start
 _NOT_READ = Position(0, 0)
+
+
+class _StoppedError(Exception):
+    """Ends the wait of a standby."""
 
 
 @dataclass(slots=True)
@@ -98,8 +103,12 @@ class CaptureProcess:
             BadOption: the capture already has another stream.
             InformixCdcError: the capture cannot start or continue.
         """
-        with disk_errors(self._folder):
-            lock = WriterLock(self._folder, math.inf, durable=True)
+        try:
+            with disk_errors(self._folder):
+                waits = partial(self._stand_by, stop)
+                lock = WriterLock(self._folder, math.inf, durable=True, on_wait=waits)
+        except _StoppedError:
+            return
         with contextlib.ExitStack() as at_end:
             at_end.callback(lock.release)
             at_end.callback(self.manager.stopping)
@@ -119,6 +128,13 @@ class CaptureProcess:
                 if self.state.outcome.has_come:
                     self._publish_error()
                     self.state.outcome.raise_()
+
+    def _stand_by(self, stop: threading.Event) -> None:
+        """Wait for another process to end; a standby is ready, and can be stopped."""
+        if stop.is_set():
+            raise _StoppedError
+        self.manager.ready()
+        self.manager.alive("standby: another process captures")
 
     def step(self) -> None:
         """Look at readers and capture once, and do what follows."""
