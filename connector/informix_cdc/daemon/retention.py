@@ -37,6 +37,7 @@ class Retention:
     wall: Callable[[], float] = time.time
     _written_at: dict[str, float] = field(default_factory=dict)  # by file, by the monotonic clock
     _left_at: dict[Path, float] = field(default_factory=dict)  # the same of streams after a data loss
+    _has_seen_rows: bool = False  # those from before the start, which are found first
     _has_seen_left: bool = False
 
     def removable(
@@ -82,7 +83,7 @@ class Retention:
         return place
 
     def _record_ages(self, folder: Path, manifest: Manifest) -> None:
-        is_first = not self._written_at
+        is_first, self._has_seen_rows = not self._has_seen_rows, True
         present = {segment.file for segment in manifest.segments}
         for gone in self._written_at.keys() - present:
             del self._written_at[gone]
