@@ -86,12 +86,12 @@ def test_a_capture_whose_log_is_gone_tells_its_readers(small_log: Served, tmp_pa
         rows, end = drained(made, start, last)
         assert numbers(rows) == [1]
         assert "has ended" in str(failure_of(lambda: next_offset(made, end)))
-    with capturing(listening.port, tmp_path, onDataLoss="continue"):
-        with shared_reader(tmp_path) as made:
-            after = next_offset(made, end)
-            while after["stream"] == end["stream"]:
-                after = next_offset(made, after)
-            assert numbers(drained(made, after, insert(server, 2))[0]) == [2]
+    goes_on = capturing(listening.port, tmp_path, onDataLoss="continue")
+    with goes_on, shared_reader(tmp_path) as made:
+        after = next_offset(made, end)
+        while after["stream"] == end["stream"]:
+            after = next_offset(made, after)
+        assert numbers(drained(made, after, insert(server, 2))[0]) == [2]
 
 
 def test_a_run_of_available_now_gets_stored_rows_and_then_misses_the_capture(
@@ -148,7 +148,8 @@ def test_a_continuous_query_waits_for_a_capture_that_is_away(
         for _ in range(3):
             assert made.latestOffset(start, LIMIT) == start
         figures = made.reportLatestOffset()
-        assert figures is not None and figures["captureRunning"] is False
+        assert figures is not None
+        assert figures["captureRunning"] is False
         with capturing(served[1].port, tmp_path):
             assert numbers(drained(made, start, insert(served[0], 1))[0]) == [1]
 

@@ -162,7 +162,7 @@ def test_an_older_checkpoint_holds_its_rows_back_again(served: Served, tmp_path:
         with shared_reader(tmp_path) as made:  # with an older checkpoint
             next_offset(made, start)
             with shared_reader(tmp_path, "slow") as slow:
-                rows, behind = drained(slow, behind, end["commit"])
+                _, behind = drained(slow, behind, end["commit"])
                 slow.commit(behind)
             wait_until(lambda: min(each.taken.commit for each in running.process.readers))
             done = {each.name: each.done[0] for each in Readers(tmp_path).all()}

@@ -1,4 +1,4 @@
-"""The capture loses data and goes on with a new stream: each reader gets the rest of the previous one."""
+"""The capture goes on with a new stream after a data loss: readers get the previous one first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def _often_watched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def published_stream(running: RunningCapture) -> str:
     published = running.process._published
-    assert published is not None and published.offset is not None
+    assert published is not None
+    assert published.offset is not None
     return published.offset.stream
 
 
