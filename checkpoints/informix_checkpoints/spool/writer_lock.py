@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,15 +39,23 @@ class WriterLock:
         folder: created if missing.
         wait_seconds: how long to wait for a previous writer to end.
         durable: whether folder and number must survive a crash of the host.
+        on_wait: called again and again while it waits; ends that with an exception.
 
     Raises:
         AccessRefused: the previous writer is still running, or the folder does not belong to this user.
     """
 
-    def __init__(self, folder: Path, wait_seconds: float, *, durable: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        wait_seconds: float,
+        *,
+        durable: bool = False,
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> None:
         self._folder = folder
         self._durable = durable
-        self._file = _locked(folder, wait_seconds, durable)
+        self._file = _locked(folder, wait_seconds, durable, on_wait)
         self.fence = _number(self._file.read())
 
     def take_number(self, above: int = 0) -> None:
@@ -106,7 +115,7 @@ def has_writer(folder: Path) -> bool:
     return False
 
 
-def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
+def _locked(folder: Path, wait_seconds: float, durable: bool, on_wait: Callable[[], None]) -> BinaryIO:
     begun, is_awaited = time.monotonic(), False
     while True:
         _make_own(folder, durable)
@@ -127,6 +136,7 @@ def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
         if not is_awaited:
             SPOOL_AWAITED.log(logger, spool=folder, process=holder, most_seconds=wait_seconds)
             is_awaited = True
+        on_wait()
         time.sleep(_POLL_SECONDS)
 
 

@@ -19,8 +19,9 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from informix_capture_client.errors import BadOption, ConnectionLost, InformixCdcError
@@ -55,6 +56,10 @@ _LOOK_SECONDS = 1.0  # at readers and ages, if nothing seems to have changed
 _PUBLISH_SECONDS = 10.0  # a later restart position of a quiet stream, for the next start
 _CLOSING_SECONDS = 1.0
 _NOT_READ = Position(0, 0)
+
+
+class _StoppedError(Exception):
+    """Ends the wait of a standby."""
 
 
 @dataclass(slots=True)
@@ -103,8 +108,12 @@ class CaptureProcess:
             BadOption: the capture already has another stream.
             InformixCdcError: the capture cannot start or continue.
         """
-        with disk_errors(self._folder):
-            lock = WriterLock(self._folder, math.inf, durable=True)
+        try:
+            with disk_errors(self._folder):
+                waits = partial(self._stand_by, stop)
+                lock = WriterLock(self._folder, math.inf, durable=True, on_wait=waits)
+        except _StoppedError:
+            return
         with contextlib.ExitStack() as at_end:
             at_end.callback(lock.release)
             at_end.callback(self.manager.stopping)
@@ -143,6 +152,13 @@ class CaptureProcess:
             ending = threading.Thread(target=server.shutdown, name="informix-cdc flight", daemon=True)
             ending.start()
             ending.join(_CLOSING_SECONDS)
+
+    def _stand_by(self, stop: threading.Event) -> None:
+        """Wait for another process to end; a standby is ready, and can be stopped."""
+        if stop.is_set():
+            raise _StoppedError
+        self.manager.ready()
+        self.manager.alive("standby: another process captures")
 
     def step(self) -> None:
         """Look at readers and capture once, and do what follows."""
@@ -248,18 +264,24 @@ class CaptureProcess:
 
     def _remove_previous_streams(self) -> None:
         """Remove streams that were left after a data loss, once no reader needs them."""
-        read = {each.stream for each in self.readers}
-        for stream in self._published.previous if self._published else ():
-            folder = self._folder / stream
-            is_needed = stream in read or not self.readers or "" in read
-            if folder.is_dir() and (not is_needed or self._is_too_old(folder)):
+        previous = self._published.previous if self._published else {}
+        folders = [self._folder / stream for stream in previous]
+        too_old = self._retention.too_old_streams(folders)
+        needed = self._needed_streams(previous)
+        for folder in folders:
+            if (folder.name not in needed or folder in too_old) and folder.is_dir():
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _is_too_old(self, folder: Path) -> bool:
-        limit = self._retention.seconds
-        with contextlib.suppress(FileNotFoundError):
-            return bool(limit) and self._retention.wall() - folder.stat().st_mtime > limit
-        return False
+    def _needed_streams(self, previous: Mapping[str, PreviousStream]) -> set[str]:
+        """Return the streams that readers are in, and those that follow."""
+        if not self.readers or any(not each.stream for each in self.readers):
+            return set(previous)
+        needed = set[str]()
+        for stream in {each.stream for each in self.readers}:
+            while stream in previous and stream not in needed:
+                needed.add(stream)
+                stream = previous[stream].following
+        return needed
 
     # what readers are told
 
@@ -302,7 +324,8 @@ class CaptureProcess:
 
     def _previous(self, stream: str) -> dict[str, PreviousStream]:
         """Return the streams before the current one, each with the one that follows it."""
-        left = list(self.state.previous_streams.items())
+        known = list(self.state.previous_streams.items())
+        left = [each for each in known if each[0] != stream]  # it may be left at this moment
         names = [*(name for name, _ in left), stream]
         return {
             name: PreviousStream(end, after) for (name, end), after in zip(left, names[1:], strict=True)

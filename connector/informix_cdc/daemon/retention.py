@@ -11,13 +11,13 @@ only the time that has certainly passed is counted.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from informix_capture_client.positions import RecordPlace
 from informix_checkpoints.readers import ReaderState
-from informix_checkpoints.spool import Manifest, Segment
+from informix_checkpoints.spool import Manifest
 
 
 @dataclass(slots=True)
@@ -36,6 +36,9 @@ class Retention:
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
     _written_at: dict[str, float] = field(default_factory=dict)  # by file, by the monotonic clock
+    _left_at: dict[Path, float] = field(default_factory=dict)  # the same of streams after a data loss
+    _has_seen_rows: bool = False  # those from before the start, which are found first
+    _has_seen_left: bool = False
 
     def removable(
         self, folder: Path, manifest: Manifest, readers: Iterable[ReaderState]
@@ -52,6 +55,20 @@ class Retention:
         read = min(done, default=start)
         return max(read, start, self._too_old(folder, manifest), self._too_many(manifest))
 
+    def too_old_streams(self, folders: Sequence[Path]) -> set[Path]:
+        """Return which streams were left longer ago than the limit.
+
+        Args:
+            folders: of all streams that were left after a data loss.
+        """
+        is_first, self._has_seen_left = not self._has_seen_left, True
+        for folder in folders:
+            if folder not in self._left_at:
+                age = self._age(folder) if is_first else 0.0
+                self._left_at[folder] = self.clock() - age
+        limit = self.clock() - self.seconds
+        return {each for each in folders if self.seconds and self._left_at[each] <= limit}
+
     def _too_old(self, folder: Path, manifest: Manifest) -> RecordPlace:
         """Return the place of the last rows that are older than the limit."""
         self._record_ages(folder, manifest)
@@ -66,18 +83,18 @@ class Retention:
         return place
 
     def _record_ages(self, folder: Path, manifest: Manifest) -> None:
-        is_first = not self._written_at
+        is_first, self._has_seen_rows = not self._has_seen_rows, True
         present = {segment.file for segment in manifest.segments}
         for gone in self._written_at.keys() - present:
             del self._written_at[gone]
         for segment in manifest.segments:
             if segment.file not in self._written_at:
-                age = self._age_at_start(folder, segment) if is_first else 0.0
+                age = self._age(folder / segment.file) if is_first else 0.0
                 self._written_at[segment.file] = self.clock() - age
 
-    def _age_at_start(self, folder: Path, segment: Segment) -> float:
+    def _age(self, path: Path) -> float:
         try:
-            return max(0.0, self.wall() - (folder / segment.file).stat().st_mtime)
+            return max(0.0, self.wall() - path.stat().st_mtime)
         except FileNotFoundError:
             return 0.0
 

@@ -91,7 +91,8 @@ class SharedFolder:
         """
         offset = self.published.offset  # before the manifest: whatever it promises is in there
         with self._reading:
-            spool = self._spools.setdefault(stream, SharedSpool(self.path / stream))
+            spool = self._spools.get(stream) or SharedSpool(self.path / stream)
+            self._spools[stream] = spool
         is_current = offset is not None and offset.stream == stream
         spool.refresh(offset.position if offset is not None and is_current else None)
         return spool
@@ -134,6 +135,7 @@ class SharedReader:
     _asked: int = 0
     _away_since: float | None = None
     _checked_at: float = -math.inf  # whether a capture is running
+    _left_out: set[tuple[str, RecordPlace]] = field(default_factory=set)  # what was reported as removed
 
     def __post_init__(self) -> None:
         require_reader_name(self.name)
@@ -166,7 +168,8 @@ class SharedReader:
         if (kept := self._first_kept(start)) is not None:
             return self._without_removed(start, kept)
         if trigger is not Trigger.CONTINUOUS and not self._asked:
-            self._asked = self._registered.asked + 1
+            answered = self.folder.published.answered.get(self.name, 0)  # of this name, ever
+            self._asked = max(self._registered.asked, answered) + 1
             self._update(asked=self._asked)
         view = _View(self, start, most_seconds)
         self.next.wait(view, start, limits, trigger)
@@ -191,7 +194,7 @@ class SharedReader:
             return []
         after = start.position.place
         if (kept := self._first_kept(start)) is not None:
-            self._require_may_lose(start, kept)
+            self._leave_out(start, kept, start.stream)
             after = kept
         if not has_rows(start, end, self.row_form) or after >= end.position.place:
             return []
@@ -243,8 +246,10 @@ class SharedReader:
             if start is not None and not start.is_started:  # whatever an earlier query had under it
                 self._update(stream="", taken=NOT_STARTED.position, done=NOWHERE)
         if start is not None and start.is_started:
-            known = self._state.done
-            done = start.position.place if known == NOWHERE else known
+            here, known = start.position.place, self._state
+            # places of two streams cannot be compared; an older checkpoint needs more again
+            is_known = known.stream == start.stream and known.done != NOWHERE
+            done = min(known.done, here) if is_known else here
             self._update(stream=start.stream, taken=start.position, done=done)
 
     def _update(self, **changes: Any) -> None:  # noqa: ANN401 - fields of ReaderState
@@ -265,10 +270,7 @@ class SharedReader:
 
     def _refresh(self, start: StreamOffset) -> None:
         """Look at the stream that an offset leads to, as it is stored now."""
-        published, stream = self.folder.published, start.stream
-        left = published.previous.get(stream)
-        if left is not None and start.position.place >= left.end:
-            stream = left.following
+        published, stream = self.folder.published, self._needed_stream(start)
         if stream not in published.previous:
             stream = published.offset.stream if published.offset else ""
         self._spool = self.folder.spool(stream) if stream else None
@@ -286,13 +288,19 @@ class SharedReader:
 
     def _first_kept(self, start: StreamOffset) -> RecordPlace | None:
         """Return from where on rows are kept, if some that an offset needs were removed."""
-        left = self.folder.published.previous.get(start.stream)
-        if not start.is_started or (left is not None and start.position.place >= left.end):
+        if not start.is_started:
             return None
-        if self._spool is None or self._spool.stream != start.stream:
-            return left.end if left is not None else None
+        previous, stream = self.folder.published.previous, self._needed_stream(start)
+        if self._spool is None or self._spool.stream != stream:
+            return previous[stream].end if stream in previous else None
         begins = self._spool.manifest.start.place
-        return begins if start.position.place < begins else None
+        return begins if stream == start.stream and start.position.place < begins else None
+
+    def _needed_stream(self, start: StreamOffset) -> str:
+        """Return the stream of the rows above an offset."""
+        left = self.folder.published.previous.get(start.stream)
+        is_read = left is not None and start.position.place >= left.end
+        return left.following if left is not None and is_read else start.stream
 
     def _removed(self, start: StreamOffset, kept: RecordPlace) -> DataLoss:
         return DataLoss(
@@ -304,16 +312,30 @@ class SharedReader:
             " source. Otherwise set onDataLoss to continue, or to resync for a mirror.",
         )
 
-    def _require_may_lose(self, start: StreamOffset, kept: RecordPlace) -> DataLoss:
-        """Return the loss of removed rows.
+    def _leave_out(self, start: StreamOffset, kept: RecordPlace, stream: str) -> None:
+        """Report once that rows are left out that were removed.
 
         Raises:
             DataLoss: the query may not continue without them.
         """
-        loss = self._removed(start, kept)
+        loss, where = self._removed(start, kept), (start.stream, start.position.place)
         if self.on_data_loss == "fail":
             raise loss
-        return loss
+        if where in self._left_out:
+            return
+        self._left_out.add(where)
+        ROWS_REMOVED.log(
+            logger,
+            stream=stream,
+            reader=self.name,
+            after=show(start.position.commit),
+            up_to=show(kept[0]),
+            reason=loss,
+        )
+        offset = self.folder.published.offset
+        if self.on_data_loss == "resync" and offset is not None:
+            folder = RequestFolder(self.folder.path / offset.stream)
+            folder.submit(Request(kind=RESYNC, tables=tuple(offset.tables or ())))
 
     def _without_removed(self, start: StreamOffset, kept: RecordPlace) -> StreamOffset:
         """Return where the reader continues without rows that were removed.
@@ -321,24 +343,15 @@ class SharedReader:
         Raises:
             DataLoss: it may not.
         """
-        loss, published = self._require_may_lose(start, kept), self.folder.published
+        stream = self._needed_stream(start)
+        self._leave_out(start, kept, stream)
         if self._spool is None:  # a whole stream: its end leads to the next one
-            end = replace(start, position=replace(start.position, commit=kept[0], chunk=kept[1]))
+            here = replace(start.position, commit=kept[0], chunk=kept[1])
+            end = replace(start, stream=stream, position=here)
         else:
             manifest = self._spool.manifest
             tables, left = manifest.tables_at(manifest.start), manifest.left_at(manifest.start)
             end = replace(start, position=manifest.start, tables=tables, left=left)
-        ROWS_REMOVED.log(
-            logger,
-            stream=start.stream,
-            reader=self.name,
-            after=show(start.position.commit),
-            up_to=show(kept[0]),
-            reason=loss,
-        )
-        if self.on_data_loss == "resync" and published.offset is not None:
-            folder = RequestFolder(self.folder.path / published.offset.stream)
-            folder.submit(Request(kind=RESYNC, tables=tuple(published.offset.tables or ())))
         self._update(stream=end.stream, taken=start.position, done=kept)
         return end
 
@@ -362,9 +375,11 @@ class SharedReader:
         if self.folder.is_running:
             self._away_since = None
             return
+        if self._away_since is None:  # it may have stored rows just before its end: look again
+            self._away_since, self._checked_at = now, -math.inf
+            return
         if (error := self.folder.published.error) is not None:
             raise error.raised(f"the capture {self.folder.path} has ended: ")
-        self._away_since = now if self._away_since is None else self._away_since
         if timeout_seconds is None and now - self._away_since >= AWAY_SECONDS:
             raise ConnectionLost(
                 f"no capture is running at {self.folder.path}, and reader {self.name} waits for rows"
@@ -410,7 +425,9 @@ class _View:
 
     @property
     def waits_for_spark(self) -> bool:
-        return self.reader.folder.published.waits
+        """A capture that is away stores no more for now, and nothing is added to a previous stream."""
+        is_away = self.reader._away_since is not None
+        return is_away or not self._is_current or self.reader.folder.published.waits
 
     @property
     def _is_current(self) -> bool:

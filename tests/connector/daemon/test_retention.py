@@ -100,3 +100,32 @@ def test_the_age_of_rows_from_before_the_start_counts(tmp_path: Path) -> None:
 def test_the_start_of_the_manifest_is_never_passed_backwards(tmp_path: Path) -> None:
     manifest = replace(manifest_of(20, 30), start=Position(10, 10))
     assert retention(Clock()).removable(tmp_path, manifest, [at(5)]) == (10, 0)
+
+
+def test_only_streams_that_were_left_long_ago_are_too_old(tmp_path: Path) -> None:
+    clock, folders = Clock(), [tmp_path / name for name in ("old", "new", "later", "last")]
+    for folder, age in zip(folders, (150, 50, -5000, 9e9), strict=True):
+        folder.mkdir()
+        os.utime(folder, (NOW - min(age, 1e9), NOW - min(age, 1e9)))
+    old, new, later, last = folders
+    kept = retention(clock, seconds=100)
+    assert kept.too_old_streams([old, new]) == {old}
+    clock.wall += 1e9  # a clock that jumps says nothing
+    assert kept.too_old_streams(folders) == {old}
+    clock.pass_seconds(51)
+    assert kept.too_old_streams(folders) == {old, new}
+    clock.pass_seconds(50)
+    assert kept.too_old_streams([later, last]) == {later, last}
+    assert retention(clock).too_old_streams(folders) == set()
+
+
+def test_the_first_rows_of_a_running_capture_are_new_whatever_the_wall_clock_says(
+    tmp_path: Path,
+) -> None:
+    clock = Clock()
+    kept = retention(clock, seconds=100)
+    assert kept.removable(tmp_path, manifest_of(), []) == (1, 0)
+    (tmp_path / "10.arrow").touch()
+    os.utime(tmp_path / "10.arrow", (NOW, NOW))
+    clock.wall += 1e9
+    assert kept.removable(tmp_path, manifest_of(10), []) == (1, 0)
