@@ -8,7 +8,9 @@ row is yielded twice. Measured: a call costs one millisecond, and its rows take 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 
@@ -28,6 +30,8 @@ from informix_cdc.executors.flight_protocol import (
 from informix_checkpoints.spool import SegmentRange
 
 PIECE_BYTES = 8 << 20
+_CALLS_AT_ONCE = 16
+_AHEAD_BYTES = 3 * PIECE_BYTES
 DEADLINE_SECONDS = 30.0  # for a piece: enough at 2 Mbit/s
 # A driver that has run out of file descriptors accepts connections again once idle clients are closed.
 # gRPC itself reconnects after a second at the earliest.
@@ -51,6 +55,35 @@ def fetched_range(address: FlightAddress, wanted: SegmentRange) -> Iterator[pa.R
     first, *others = _pieces(wanted)
     arrived = _fetched(address, first)
     return chain(arrived, chain.from_iterable(_fetched(address, piece) for piece in others))
+
+
+def fetched_ranges(
+    address: FlightAddress, ranges: Sequence[SegmentRange]
+) -> Iterator[tuple[SegmentRange, list[pa.RecordBatch]]]:
+    """Yield pieces of ranges with their stored rows, in order; the next ones are on their way.
+
+    A segment may be small, and a call takes a round trip: far away, nothing else would count.
+
+    Raises:
+        AccessRefused: as `fetched_range`; the rows of all pieces before it were yielded.
+    """
+    pieces = chain.from_iterable(map(_pieces, ranges))
+    with ThreadPoolExecutor(_CALLS_AT_ONCE, "informix-cdc fetch") as pool:
+        fetching: deque[tuple[SegmentRange, Future[list[pa.RecordBatch]]]] = deque()
+        ahead_bytes = 0.0
+        try:
+            for piece in pieces:
+                fetching.append((piece, pool.submit(_fetched, address, piece)))
+                ahead_bytes += piece.estimated_bytes
+                while len(fetching) >= _CALLS_AT_ONCE or ahead_bytes > _AHEAD_BYTES:
+                    first, arriving = fetching.popleft()
+                    ahead_bytes -= first.estimated_bytes
+                    yield first, arriving.result()
+            while fetching:
+                first, arriving = fetching.popleft()
+                yield first, arriving.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _pieces(wanted: SegmentRange) -> Iterator[SegmentRange]:

@@ -10,7 +10,7 @@ is skipped. If none is left, the error lists every place and the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -67,6 +67,22 @@ class SegmentPlaces:
         """
         return delivered(self._stored(wanted), schema)
 
+    def read_all(self, ranges: Sequence[SegmentRange], schema: pa.Schema | None = None) -> Batches:
+        """Yield the rows of ranges, one after the other, as `read` does."""
+        if self.has_files or self.server is None:
+            for wanted in ranges:
+                yield from self.read(wanted, schema)
+            return
+        from informix_cdc.executors.flight_client import fetched_ranges  # takes 35 ms, rarely needed
+
+        arriving, done = fetched_ranges(self.server, ranges), 0
+        try:
+            for wanted, batches in arriving:
+                done += wanted.end - wanted.first
+                yield from delivered(iter(batches), schema)
+        except AccessRefused as reason:
+            raise self._refused(_range_at(ranges, done), [reason]) from None
+
     def _stored(self, wanted: SegmentRange) -> Batches:
         refusals: list[AccessRefused] = []
         for read in self._ways():
@@ -74,8 +90,11 @@ class SegmentPlaces:
                 return read(wanted)
             except AccessRefused as reason:
                 refusals.append(reason)
+        raise self._refused(wanted, refusals)
+
+    def _refused(self, wanted: SegmentRange, refusals: Sequence[AccessRefused]) -> AccessRefused:
         damaged = [reason.remedy for reason in refusals if isinstance(reason, OtherBytes)]
-        raise AccessRefused(
+        return AccessRefused(
             f"spool segment {wanted.file} cannot be read on this host:"
             f" {' '.join(reason.message for reason in refusals)}",
             damaged[0] if damaged else _REMEDIES[self.delivery],
@@ -95,3 +114,12 @@ class SegmentPlaces:
 
         assert self.server is not None  # otherwise this place is not used
         return fetched_range(self.server, wanted)
+
+
+def _range_at(ranges: Sequence[SegmentRange], row: int) -> SegmentRange:
+    """Return the range that has the row with a number, counted over all of them."""
+    for wanted in ranges:
+        row -= wanted.end - wanted.first
+        if row < 0:
+            return wanted
+    return ranges[-1]

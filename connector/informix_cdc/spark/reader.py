@@ -132,9 +132,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, SpoolPartition)
         log_to_standard_error(self._options.log_level)
         schema = deserialized(self._row_schema)
-        for wanted in partition.ranges:
-            failpoint("reader.read")
-            yield from partition.places.read(wanted, schema)
+        failpoint("reader.read")
+        yield from partition.places.read_all(partition.ranges, schema)
 
     @one_line
     def commit(self, end: Mapping[str, object]) -> None:
