@@ -1,0 +1,65 @@
+"""Ten readers of one capture: the server's log is read once, and so is each segment from the disk."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from connector.reading.conftest import SharedPlace
+from harness.capture.driving import Served, anchor_of, drained, insert
+from harness.runs.patience import wait_until
+from harness.servers.stores import ORDERS, order_row
+
+pytestmark = pytest.mark.slow
+
+READERS = 10
+TRANSACTIONS, ROWS_EACH = 40, 500
+
+
+def bytes_from_disk() -> int:
+    """Return what this process has read from block devices: proc(5), /proc/pid/io."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("read_bytes"))
+
+
+def forget_pages(folder: Path) -> int:
+    """Let the kernel forget the content of segments; return their size."""
+    size_bytes = 0
+    for path in folder.glob("*.arrow"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            size_bytes += path.stat().st_size
+    return size_bytes
+
+
+def test_ten_readers_cost_one_read_of_the_log_and_of_the_disk(served: Served, at: SharedPlace) -> None:
+    server, listening = served
+    with at.capturing(listening.port, segmentBytes="1m") as running:
+        with at.reader("first") as made:
+            start = anchor_of(made)
+        for number in range(TRANSACTIONS):
+            with server.transaction() as transaction:
+                for each in range(ROWS_EACH):
+                    row = order_row((number * ROWS_EACH + each, 1, f"note {each}" * 4, None))
+                    transaction.insert(ORDERS, row)
+        last = insert(server, -1)
+        state = running.process.state
+        wait_until(lambda: state.spool_rows == TRANSACTIONS * ROWS_EACH + 1)
+        assert len(server.sessions()) == 1
+        assert state.spool is not None
+        size_bytes = forget_pages(state.spool.folder)
+        before = bytes_from_disk()
+
+        def read(number: int) -> int:
+            with at.reader(f"reader{number}") as made:
+                return len(drained(made, start, last)[0])
+
+        with ThreadPoolExecutor(READERS) as pool:
+            counts = list(pool.map(read, range(READERS)))
+        assert counts == [TRANSACTIONS * ROWS_EACH + 1] * READERS
+        assert bytes_from_disk() - before < 2 * size_bytes
+        assert len(server.sessions()) == 1
