@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,15 +39,23 @@ class WriterLock:
         folder: created if missing.
         wait_seconds: how long to wait for a previous writer to end.
         durable: whether folder and number must survive a crash of the host.
+        is_stopped: ends the wait early.
 
     Raises:
         AccessRefused: the previous writer is still running, or the folder does not belong to this user.
     """
 
-    def __init__(self, folder: Path, wait_seconds: float, *, durable: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        wait_seconds: float,
+        *,
+        durable: bool = False,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._folder = folder
         self._durable = durable
-        self._file = _locked(folder, wait_seconds, durable)
+        self._file = _locked(folder, wait_seconds, durable, is_stopped)
         self.fence = _number(self._file.read())
 
     def take_number(self, above: int = 0) -> None:
@@ -106,7 +115,9 @@ def has_writer(folder: Path) -> bool:
     return False
 
 
-def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
+def _locked(
+    folder: Path, wait_seconds: float, durable: bool, is_stopped: Callable[[], bool]
+) -> BinaryIO:
     begun, is_awaited = time.monotonic(), False
     while True:
         _make_own(folder, durable)
@@ -118,7 +129,7 @@ def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
             return file
         holder = _holder(file)
         file.close()
-        if time.monotonic() >= begun + wait_seconds:
+        if time.monotonic() >= begun + wait_seconds or is_stopped():
             process = f" (process {holder})" if holder else ""
             raise AccessRefused(
                 f"another query is writing to the spool {folder}{process}.",

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from informix_capture_client.errors import BadOption, ConnectionLost, InformixCdcError
+from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost, InformixCdcError
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import CAPTURE_TAKEN_OVER, READER_LEFT_BEHIND
 from informix_capture_client.positions import Position, RecordPlace, show
@@ -98,8 +98,8 @@ class CaptureProcess:
             BadOption: the capture already has another stream.
             InformixCdcError: the capture cannot start or continue.
         """
-        with disk_errors(self._folder):
-            lock = WriterLock(self._folder, math.inf, durable=True)
+        if (lock := self._lock(stop)) is None:
+            return
         with contextlib.ExitStack() as at_end:
             at_end.callback(lock.release)
             at_end.callback(self.manager.stopping)
@@ -131,6 +131,16 @@ class CaptureProcess:
             self.manager.ready()
         self.manager.alive(self._status())
         self.on_step(self.state, self.readers)
+
+    def _lock(self, stop: threading.Event) -> WriterLock | None:
+        """Wait as a standby while another process captures; return None if told to stop meanwhile."""
+        try:
+            with disk_errors(self._folder):
+                return WriterLock(self._folder, math.inf, durable=True, is_stopped=stop.is_set)
+        except AccessRefused:
+            if stop.is_set():
+                return None
+            raise
 
     # where the stream begins
 
