@@ -19,7 +19,7 @@ import pytest
 
 from docker_files.docker_folder import DOCKER, ROOT, settings
 from informix_cdc.monitoring.figures import ABOUT, FIGURES
-from informix_cdc.monitoring.prometheus import OF_MIRRORS
+from informix_cdc.monitoring.prometheus import OF_MIRRORS, OF_READERS
 
 Figures = Mapping[str, float | Sequence[float]]
 
@@ -68,7 +68,8 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "predict_linear": _predict,
 }
 
-METRICS = {figure.metric for figure in FIGURES if figure.metric} | ABOUT.keys() | OF_MIRRORS.keys()
+METRICS = {figure.metric for figure in FIGURES if figure.metric} | ABOUT.keys()
+METRICS |= OF_MIRRORS.keys() | OF_READERS.keys()
 RULES = {
     rule["alert"].removeprefix("InformixCdc"): rule
     for group in settings("prometheus/alerts.yaml")["groups"]
@@ -106,6 +107,8 @@ CASES: dict[str, tuple[Figures, Figures]] = {
     "LongTransaction": ({"oldest_open_seconds": 3700}, {"oldest_open_seconds": 3500}),
     "TransactionsLeftOut": ({UNSEEN: 1, ABANDONED: 0}, {UNSEEN: 0, ABANDONED: 0}),
     "LogUnknown": ({"caught_up": 1}, {"caught_up": 1, LOG: 1000}),
+    "ReaderBehind": ({"reader_waiting_bytes": 9e9}, {"reader_waiting_bytes": 8e9}),
+    "ReaderAway": ({"reader_seen_seconds_ago": 172801}, {"reader_seen_seconds_ago": 172799}),
     "SnapshotStands": ({LEFT: 1, CHUNKS: 7}, {LEFT: 1, CHUNKS: range(30)}),
 }
 

@@ -119,3 +119,35 @@ def test_the_client_service_shows_changes_and_ends_when_it_is_told_to(
         stream.send_signal(signal.SIGTERM)
         output, _ = stream.communicate(timeout=patiently(60))
     assert stream.returncode == 0, output
+
+
+@pytest.mark.spark
+def test_the_capture_service_captures_and_the_reader_service_shows_changes(
+    arguments: Callable[[str], list[str]], shop: ListeningServer, tmp_path: Path
+) -> None:
+    """With the file that is mounted, and a volume that both share."""
+    here = {
+        'host = "informix"': f'host = "127.0.0.1"\nport = {shop.port}',
+        "/run/secrets/informix_": f"{tmp_path}/",
+        "/var/spool/informix-cdc": str(tmp_path / "spool"),
+        "9187": str(port := free_port()),
+    }
+    (mounted,) = (each for each in SERVICES["capture"]["volumes"] if each.startswith("./"))
+    source, place, _ = mounted.split(":")
+    text = (DOCKER / source).read_text()
+    for old, new in here.items():
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "stores.toml").write_text(text)
+    program, command, file = arguments("capture")
+    assert (program, file) == ("informix-cdc", place)
+    _, script, _, *words = arguments("reader")
+    words = [word.replace("/var/spool/informix-cdc", str(tmp_path / "spool")) for word in words]
+    with running("-m", "informix_cdc.commands.cli", command, str(tmp_path / "stores.toml")) as capture:
+        assert shows(capture, "Capturing stream")
+        with running(CLIENT / script, str(tmp_path / "checkpoint"), *words) as stream:
+            assert shows(stream, "insert", "informix.orders")
+            assert "informix_cdc_reader_waiting_bytes" in scraped(port)
+        capture.send_signal(signal.SIGTERM)
+        output, _ = capture.communicate(timeout=patiently(20))
+    assert capture.returncode == 0, output

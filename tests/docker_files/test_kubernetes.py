@@ -1,0 +1,100 @@
+"""The Kubernetes manifest of a capture: by the schemas of Kubernetes, and its parts fit each other."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from docker_files.docker_folder import DOCKER
+from informix_cdc.capture.run import STOP_MARGIN_SECONDS
+from informix_cdc.commands.capture import read_settings
+from informix_cdc.commands.cli import main as command_line
+from informix_cdc.options import option_readers
+
+MANIFEST = DOCKER / "kubernetes/capture.yaml"
+OBJECTS: list[dict[str, Any]] = list(YAML(typ="safe").load_all(MANIFEST))
+CONFIG, SERVICE, STATEFUL_SET = OBJECTS
+(TOML,) = CONFIG["data"].items()
+POD = STATEFUL_SET["spec"]["template"]["spec"]
+(CONTAINER,) = POD["containers"]
+VOLUMES = {each["name"]: each for each in POD["volumes"]}
+MOUNTS = {each["name"]: PurePosixPath(each["mountPath"]) for each in CONTAINER["volumeMounts"]}
+(CLAIM,) = STATEFUL_SET["spec"]["volumeClaimTemplates"]
+
+
+@pytest.mark.parametrize("number", [0, -1], ids=["the oldest version", "the newest version"])
+def test_the_schemas_of_kubernetes_accept_it(number: int) -> None:
+    validating = pytest.importorskip("kubernetes_validate", reason="pip install kubernetes-validate: it carries the schemas, 108 MB")
+    version = validating.utils.all_versions()[number]
+    for each in OBJECTS:
+        validating.validate(each, version, strict=True)
+    with pytest.raises(validating.ValidationError):
+        validating.validate({**SERVICE, "spec": {"portz": []}}, version, strict=True)
+
+
+def test_it_has_the_objects_that_name_each_other() -> None:
+    kinds = {(each["apiVersion"], each["kind"]) for each in OBJECTS}
+    assert kinds == {("v1", "ConfigMap"), ("v1", "Service"), ("apps/v1", "StatefulSet")}
+    labels = CONFIG["metadata"]["labels"]
+    assert all(each["metadata"]["labels"] == labels for each in OBJECTS)
+    spec = STATEFUL_SET["spec"]
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"] == labels
+    assert SERVICE["spec"]["selector"] == labels
+    assert spec["serviceName"] == SERVICE["metadata"]["name"]
+    assert VOLUMES["settings"]["configMap"]["name"] == CONFIG["metadata"]["name"]
+    assert MOUNTS.keys() == VOLUMES.keys() | {CLAIM["metadata"]["name"]}
+    (secret,) = (line for line in MANIFEST.read_text().splitlines() if "create secret" in line)
+    assert f"generic {VOLUMES['password']['secret']['secretName']} --from-file=password=" in secret
+
+
+def test_its_settings_are_those_of_a_capture_and_fit_its_volumes(tmp_path: Path) -> None:
+    name, text = TOML
+    file, password = tmp_path / name, tmp_path / "password"
+    password.write_text("secret")
+    file.write_text(text.replace(f"{MOUNTS['password']}/password", str(password)))
+    settings = read_settings(file)
+    source = settings.source
+    assert source.password_file == str(password)
+    program, command, path = CONTAINER["command"]
+    assert (program, command in command_line.commands) == ("informix-cdc", True)
+    assert PurePosixPath(path) == MOUNTS["settings"] / name
+    # the root of a volume is open to fsGroup, so a spool there would be refused
+    assert PurePosixPath(source.spool_path).parent == MOUNTS["spool"]
+    storage = option_readers()["maxSpoolBytes"](
+        CLAIM["spec"]["resources"]["requests"]["storage"].removesuffix("i")
+    )
+    assert 0 < settings.retention_bytes < source.max_spool_bytes < storage
+
+
+def test_its_probes_ask_what_the_process_serves() -> None:
+    source = tomllib.loads(TOML[1])["source"]
+    (port,), (served,) = CONTAINER["ports"], SERVICE["spec"]["ports"]
+    assert port["containerPort"] == served["port"] == source["metricsPort"]
+    assert port["name"] == served["targetPort"] == CONTAINER["livenessProbe"]["httpGet"]["port"]
+    assert source["metricsHost"] == "0.0.0.0"
+    assert CONTAINER["startupProbe"]["httpGet"] == CONTAINER["livenessProbe"]["httpGet"]
+    begun = CONTAINER["readinessProbe"]["exec"]["command"]
+    assert begun == ["test", "-e", f"{source['spoolPath']}/capture.json"]
+
+
+def test_it_runs_without_rights_that_it_does_not_need() -> None:
+    pod, container = POD["securityContext"], CONTAINER["securityContext"]
+    image = (DOCKER / "client/Dockerfile").read_text()
+    assert f"\nUSER {pod['runAsUser']}:{pod['runAsGroup']}\n" in image
+    assert (pod["runAsNonRoot"], pod["fsGroup"]) == (True, pod["runAsGroup"])
+    assert pod["fsGroupChangePolicy"] == "OnRootMismatch"
+    assert container["readOnlyRootFilesystem"]
+    assert not container["allowPrivilegeEscalation"]
+    assert container["capabilities"] == {"drop": ["ALL"]}
+    assert not POD["automountServiceAccountToken"]
+    assert VOLUMES["password"]["secret"]["defaultMode"] == 0o440
+
+
+def test_it_has_one_capture_with_time_to_stop() -> None:
+    longest_read = option_readers()["readTimeoutSeconds"]("60")
+    assert POD["terminationGracePeriodSeconds"] > longest_read + 2 * STOP_MARGIN_SECONDS
+    assert STATEFUL_SET["spec"]["replicas"] == 1
