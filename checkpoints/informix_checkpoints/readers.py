@@ -12,13 +12,9 @@ A file that cannot be read holds everything back until it is removed.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import logging
-import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,8 +27,7 @@ from informix_checkpoints.reader_names import require_reader_name
 from informix_checkpoints.spool import (
     Manifest,
     disk_errors,
-    make_folder,
-    open_plain,
+    locked_folder,
     read_plain,
     replace_file,
 )
@@ -41,7 +36,6 @@ logger = logging.getLogger("informix_cdc.checkpoints.readers")  # a name in logs
 
 FOLDER = "readers"
 _VERSION = 1
-_LOCK = "lock"
 _SEEN_SECONDS = 10.0  # an unchanged place is written again, so that a reader is known to be alive
 NOWHERE: RecordPlace = (0, 0)
 _START = Position(0, 0)
@@ -143,7 +137,7 @@ class Readers:
             AccessRefused: the folder cannot be written.
         """
         require_reader_name(name)
-        with disk_errors(self.capture), self._locked():
+        with disk_errors(self.capture), locked_folder(self._folder):
             known = self._read(name) or ReaderState(name=name)
             return self._write(replace(known, run=run), durable=True)
 
@@ -153,7 +147,7 @@ class Readers:
         Raises:
             AccessRefused: another run has taken the name over, or the reader was removed.
         """
-        with disk_errors(self.capture), self._locked():
+        with disk_errors(self.capture), locked_folder(self._folder):
             known = self._read(state.name)
             if known is None:
                 raise AccessRefused(
@@ -171,7 +165,7 @@ class Readers:
 
     def remove(self, name: str) -> bool:
         """Remove a reader, which then holds back nothing; return whether it was registered."""
-        with disk_errors(self.capture), self._locked():
+        with disk_errors(self.capture), locked_folder(self._folder):
             path = self._folder / f"{require_reader_name(name)}.json"
             is_there = path.exists()
             path.unlink(missing_ok=True)
@@ -192,14 +186,6 @@ class Readers:
         content = json.dumps(state.to_json()).encode()
         replace_file(self._folder / f"{state.name}.json", content, durable=durable)
         return replace(state, seen_at=time.time())
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Lock all readers: a run must not write after another one has taken its name over."""
-        make_folder(self._folder, durable=True)
-        with open_plain(self._folder / _LOCK, os.O_RDWR | os.O_CREAT) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
 
 def waiting_for(reader: ReaderState, manifest: Manifest) -> tuple[int, int]:

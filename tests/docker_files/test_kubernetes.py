@@ -28,7 +28,9 @@ MOUNTS = {each["name"]: PurePosixPath(each["mountPath"]) for each in CONTAINER["
 
 @pytest.mark.parametrize("number", [0, -1], ids=["the oldest version", "the newest version"])
 def test_the_schemas_of_kubernetes_accept_it(number: int) -> None:
-    validating = pytest.importorskip("kubernetes_validate", reason="pip install kubernetes-validate: it carries the schemas, 108 MB")
+    validating = pytest.importorskip(
+        "kubernetes_validate", reason="pip install kubernetes-validate: it carries the schemas, 108 MB"
+    )
     version = validating.utils.all_versions()[number]
     for each in OBJECTS:
         validating.validate(each, version, strict=True)

@@ -24,7 +24,7 @@ from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool, intact_manifest
 from informix_checkpoints.spool.stored_rows import delivered, in_row_form, row_count
 from informix_checkpoints.spool.stored_stream import StoredStream
-from informix_checkpoints.spool.writer_lock import WriterLock, has_writer
+from informix_checkpoints.spool.writer_lock import WriterLock, has_writer, locked_folder
 
 __all__ = [
     "DEFINITION",
@@ -48,6 +48,7 @@ __all__ = [
     "in_row_form",
     "intact_manifest",
     "load_manifest",
+    "locked_folder",
     "make_folder",
     "new_file",
     "open_plain",

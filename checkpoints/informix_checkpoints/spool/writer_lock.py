@@ -7,12 +7,13 @@ previous writer that resumes cannot write.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +28,7 @@ from informix_checkpoints.spool.durable_files import (
 )
 
 FILE_NAME = "writer.lock"
+_MOMENT = "lock"
 _POLL_SECONDS = 0.1
 _LOCKS = Path("/proc/locks")
 logger = logging.getLogger("informix_cdc.checkpoints.spool")  # a name in logs, not a module
@@ -113,6 +115,19 @@ def has_writer(folder: Path) -> bool:
         except BlockingIOError:
             return True
     return False
+
+
+@contextlib.contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Let one process at a time change the files of a folder, for a moment; the folder is made.
+
+    Raises:
+        OSError: it cannot be made or locked.
+    """
+    make_folder(folder, durable=True)
+    with open_plain(folder / _MOMENT, os.O_RDWR | os.O_CREAT) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _locked(folder: Path, wait_seconds: float, durable: bool, on_wait: Callable[[], None]) -> BinaryIO:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.capture import CaptureState
-from informix_cdc.daemon import CaptureProcess, CaptureSettings, capture_metrics
+from informix_cdc.daemon import CaptureProcess, CaptureSettings
 from informix_cdc.monitoring import log_to_standard_error
 from informix_cdc.terminal import read_source_file, say
 from informix_checkpoints.readers import ReaderState
@@ -58,9 +58,7 @@ def run_capture(path: Path, continues: str = "") -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    process = CaptureProcess(settings, on_step=_say_once(settings))
-    with capture_metrics(process):
-        process.run(stop, continues)
+    CaptureProcess(settings, on_step=_say_once(settings)).run(stop, continues)
 
 
 def _say_once(settings: CaptureSettings) -> Callable[[CaptureState, Sequence[ReaderState]], None]:

@@ -9,17 +9,19 @@ of a reader is printed once, when it is added, and has everything that the reade
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import Authority, Credentials, ReaderAccess
 from informix_checkpoints.reader_names import require_reader_name
-from informix_checkpoints.spool import disk_errors, make_folder, read_plain, replace_file
+from informix_checkpoints.spool import disk_errors, locked_folder, read_plain, replace_file
 
 _FOLDER, _AUTHORITY, _TOKENS = "access", "authority.pem", "tokens.json"
 
@@ -37,19 +39,20 @@ class CaptureAccess:
             BadOption: it is not a name.
             AccessRefused: the folder cannot be written.
         """
-        token = secrets.token_hex(32)
-        tokens = {**self._tokens(), require_reader_name(reader): _digest(token)}
-        access = ReaderAccess(reader, token, self._authority().of_client(reader))
-        self._write(_TOKENS, json.dumps(tokens).encode())
+        token, name = secrets.token_hex(32), require_reader_name(reader)
+        with self._locked():
+            access = ReaderAccess(name, token, self._authority().of_client(name))
+            self._write(_TOKENS, json.dumps({**self._tokens(), name: _digest(token)}).encode())
         return access
 
     def remove(self, reader: str) -> bool:
         """Make the token of a reader invalid; return whether it had one."""
-        tokens = self._tokens()
-        if reader not in tokens:
-            return False
-        self._write(_TOKENS, json.dumps({n: t for n, t in tokens.items() if n != reader}).encode())
-        return True
+        with self._locked():
+            tokens = self._tokens()
+            is_there = tokens.pop(reader, None) is not None
+            if is_there:
+                self._write(_TOKENS, json.dumps(tokens).encode())
+        return is_there
 
     def reader_of(self, token: str) -> str | None:
         """Return the reader that a token belongs to."""
@@ -59,7 +62,8 @@ class CaptureAccess:
 
     def of_server(self) -> Credentials:
         """Return a new certificate for the server."""
-        return self._authority().of_server()
+        with self._locked():
+            return self._authority().of_server()
 
     def _authority(self) -> Authority:
         path = self.capture / _FOLDER / _AUTHORITY
@@ -88,9 +92,13 @@ class CaptureAccess:
             ) from None
 
     def _write(self, name: str, content: bytes) -> None:
-        with disk_errors(self.capture):
-            make_folder(self.capture / _FOLDER, durable=True)
-            replace_file(self.capture / _FOLDER / name, content, durable=True)
+        replace_file(self.capture / _FOLDER / name, content, durable=True)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Let one command at a time change tokens, or make the authority."""
+        with disk_errors(self.capture), locked_folder(self.capture / _FOLDER):
+            yield
 
 
 def _digest(token: str) -> str:

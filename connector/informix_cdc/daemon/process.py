@@ -31,6 +31,7 @@ from informix_capture_client.positions import Position, RecordPlace, show
 from informix_cdc.capture import CaptureState, CaptureThread
 from informix_cdc.daemon.access import CaptureAccess
 from informix_cdc.daemon.end_of_log import LogEndQuestions
+from informix_cdc.daemon.metrics import capture_metrics
 from informix_cdc.daemon.published_tables import described
 from informix_cdc.daemon.retention import Retention
 from informix_cdc.daemon.settings import CaptureSettings
@@ -117,6 +118,9 @@ class CaptureProcess:
         with contextlib.ExitStack() as at_end:
             at_end.callback(lock.release)
             at_end.callback(self.manager.stopping)
+            # not before: a standby on the same host has the same port
+            figures = capture_metrics(self.settings.source, self.state, lambda: self.readers)
+            at_end.enter_context(figures)
             self._published = load_published(self._folder)
             offset, planned = self._begins_at(continues)
             for stream, each in (self._published.previous if self._published else {}).items():
