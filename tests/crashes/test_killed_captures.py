@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from harness.capture.capture_process import capture_command
-from harness.capture.driving import Served
+from harness.capture.driving import Served, insert
 from harness.capture.shared_batches import changes_in, comparable, read_shared, reading_on
 from harness.oracles.long_workload import LongWorkload
 from harness.runs.deaths import die_at
+from harness.runs.patience import wait_until
 from harness.servers.stores import listening_stores
 
 pytestmark = pytest.mark.slow  # processes of their own
@@ -60,7 +61,7 @@ READER_PLACES = [
         "replace_file.after_rename@4",
     ),
 ]
-WHILE_IDLE = "reader.latest_offset@60"  # it is reached without a capture too
+WHILE_IDLE = "reader.latest_offset@25"  # it is reached without a capture too
 BOTH = [  # the reader dies first, or the capture, for whose trims a reader has to read on
     ("spool.before_manifest@2", "reader.partitions@2"),
     *(
@@ -134,7 +135,7 @@ def test_a_reader_that_dies_loses_and_repeats_nothing(
         command.begin()
         with work.going_on():
             die_at(place, _read_small, command.spool, tmp_path / "one")
-        kept = read_shared(command.spool, tmp_path / "one", _finished(work), **SMALL)
+        kept = read_shared(command.spool, tmp_path / "one", _finished(work), options=SMALL)
     assert changes_in(kept) == comparable(work.changes())
 
 
@@ -158,13 +159,13 @@ def test_a_capture_and_its_reader_that_die_lose_and_repeat_nothing(
             command.until_dead(capture)
             reader.result()
         command.start()
-        kept = read_shared(command.spool, tmp_path / "one", _finished(work), **SMALL)
+        kept = read_shared(command.spool, tmp_path / "one", _finished(work), options=SMALL)
     assert changes_in(kept) == comparable(work.changes())
 
 
 def _read_small(capture: Path, checkpoint: Path) -> None:
     """Read batches of a few rows in a process of its own."""
-    read_shared(capture, checkpoint, **SMALL)
+    read_shared(capture, checkpoint, options=SMALL)
 
 
 def _finished(work: LongWorkload) -> int:
@@ -177,3 +178,36 @@ def _finished(work: LongWorkload) -> int:
 def served() -> Iterator[Served]:
     with listening_stores() as (server, listening):
         yield server, listening
+
+
+@pytest.mark.fault(
+    fault="`informix-cdc capture` dies before its readers know of the stream that follows a data loss",
+    outcome="after a restart readers get the previous stream's rows, then the new one's",
+)
+@pytest.mark.parametrize(
+    "place",
+    ["daemon.before_publish@2", *only_in_all("daemon.before_publish", "replace_file.after_rename@2")],
+)
+def test_a_capture_that_dies_after_a_data_loss_leaves_the_stream_again(
+    place: str, tmp_path: Path
+) -> None:
+    small = listening_stores(log_pages=4, log_count=3)
+    with (
+        small as (server, listening),
+        capture_command(tmp_path, listening.port, onDataLoss="continue") as command,
+    ):
+        first = command.begin()
+        read_shared(command.spool, tmp_path / "one", 1)
+        stored = insert(server, 1)
+        read_shared(command.spool, tmp_path / "two", stored, options={"reader": "two"})
+        first.terminate()
+        first.wait()
+        for _ in range(6):
+            server.switch_log()
+        command.arm(place)
+        command.until_dead(command.start())
+        command.start()
+        with reading_on(command.spool, tmp_path / "one") as reading:
+            wait_until(lambda: len({each["stream"] for each in reading.kept.offsets}) == 2)
+            reading.until(insert(server, 2), command.printed)
+    assert [change[1] for change in changes_in(reading.kept)] == [1, 2]

@@ -20,7 +20,7 @@ from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.readers import Readers
 from informix_checkpoints.shared_captures import FILE_NAME, PublishedCapture
-from informix_checkpoints.spool import Manifest, Spool, shared_spool
+from informix_checkpoints.spool import Manifest, Spool, load_manifest, shared_spool
 from informix_checkpoints.spool.segments import Segment
 
 pytestmark = pytest.mark.slow
@@ -137,8 +137,12 @@ def test_a_quiet_look_of_a_reader_reads_no_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[Path] = []
-    load = shared_spool.load_manifest
-    monkeypatch.setattr(shared_spool, "load_manifest", lambda at: (loaded.append(at), load(at))[1])
+
+    def load(folder: Path) -> Manifest | None:
+        loaded.append(folder)
+        return load_manifest(folder)
+
+    monkeypatch.setattr(shared_spool, "load_manifest", load)
 
     def cost(segments: int) -> int:
         with closing(Stored(tmp_path / str(segments), segments)) as stored:

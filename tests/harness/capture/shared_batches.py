@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.capture.batches import Batches
 from harness.capture.driving import Offset, rows_of
@@ -23,7 +24,7 @@ def read_shared(
     up_to: int = FOR_EVER,
     is_stopped: Callable[[], bool] = lambda: False,
     on_batch: Callable[[Offset], None] = lambda _: None,
-    **options: str,
+    options: Mapping[str, str] = MappingProxyType({}),
 ) -> Batches:
     """Run batches up to a commit; a batch that was planned and is not through runs again first."""
     kept = Batches(checkpoint)
@@ -64,7 +65,9 @@ class ReadingThread:
     def _run(self, capture: Path, checkpoint: Path, options: dict[str, str]) -> None:
         try:
             is_stopped = self._stop.is_set
-            read_shared(capture, checkpoint, is_stopped=is_stopped, on_batch=self._reach, **options)
+            read_shared(
+                capture, checkpoint, is_stopped=is_stopped, on_batch=self._reach, options=options
+            )
         except Exception as reason:  # noqa: BLE001 - the test looks at it
             self.error = reason
 
