@@ -280,7 +280,9 @@ class Spool(StoredStream):
             )
         manifest = previous.before_leaving(fresh.start, set(captured or ()) - set(altering))
         delivered = None if captured is None else {*captured, *altering}
-        reaches = manifest.start.place <= fresh.start.place <= manifest.reached.place
+        # A shared capture begins at its own high watermark, which may be behind the last rows.
+        end = max(manifest.reached.place, manifest.high_watermark.place)
+        reaches = manifest.start.place <= fresh.start.place <= end
         if reaches and manifest.rows in rows and _has_no_others(manifest, fresh.start, delivered):
             return _with_later_restart(manifest, fresh.start)
         return replace(fresh, fence=previous.fence, next_number=previous.next_number)

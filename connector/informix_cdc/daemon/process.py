@@ -320,8 +320,7 @@ class CaptureProcess:
         if is_quiet and (news == known or now - self._published_at < _PUBLISH_SECONDS):
             return
         failpoint("daemon.before_publish")
-        if known is None or known.offset is None or known.offset.stream != spool.stream:
-            spool.store()  # readers look for it as soon as they know of the stream
+        spool.store()  # readers look for what is published; the next start begins at its position
         with disk_errors(self._folder):
             save_published(news, self._folder)
         self._published, self._published_at = news, now

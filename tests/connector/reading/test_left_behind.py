@@ -24,7 +24,7 @@ from informix_capture_client.errors import DataLoss
 from informix_checkpoints.readers import Readers
 from informix_checkpoints.requests import RequestFolder
 
-FEW = {"retentionBytes": "12000"}  # bytes of a few segments of one row
+FEW: dict[str, object] = {"retentionBytes": "12000"}  # bytes of a few segments of one row
 MOST = 12_000
 GOES_ON = {"onDataLoss": "continue"}
 

@@ -32,13 +32,18 @@ class Batches:
         return [json.loads(file.read_text()) for file in files]
 
     @property
+    def planned(self) -> int:
+        """The number of batches that were planned."""
+        return sum(1 for _ in self._folder.glob("offset-*"))
+
+    @property
     def results(self) -> list[Rows]:
         """The rows of all batches that are through."""
         return [json.loads(file.read_text()) for file in sorted(self._folder.glob("rows-*"))]
 
     def plan(self, end: Offset) -> None:
         """Keep an offset."""
-        (self._folder / f"offset-{len(self.offsets):04}").write_text(json.dumps(end))
+        (self._folder / f"offset-{self.planned:04}").write_text(json.dumps(end))
 
     def keep(self, batch: int, rows: Rows) -> None:
         """Keep the rows of a batch; those of one that is there already must be the same."""

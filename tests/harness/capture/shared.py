@@ -47,7 +47,7 @@ class RunningCapture:
 
 
 def capture_settings(
-    port: int, folder: Path, given: dict[str, object] | None = None, **changes: str
+    port: int, folder: Path, given: dict[str, object] | None = None, /, **changes: str
 ) -> CaptureSettings:
     """Return the settings of a capture of orders into a folder."""
     source = source_options(port, spoolPath=str(folder), **changes)
@@ -59,6 +59,7 @@ def capturing(
     port: int,
     folder: Path,
     given: dict[str, object] | None = None,
+    /,
     continues: str = "",
     **changes: str,
 ) -> Iterator[RunningCapture]:

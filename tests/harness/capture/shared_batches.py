@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.capture.batches import Batches
 from harness.capture.driving import Offset, rows_of
@@ -22,7 +23,8 @@ def read_shared(
     checkpoint: Path,
     up_to: int = FOR_EVER,
     is_stopped: Callable[[], bool] = lambda: False,
-    **options: str,
+    on_batch: Callable[[Offset], None] = lambda _: None,
+    options: Mapping[str, str] = MappingProxyType({}),
 ) -> Batches:
     """Run batches up to a commit; a batch that was planned and is not through runs again first."""
     kept = Batches(checkpoint)
@@ -34,6 +36,7 @@ def read_shared(
             start = end
         while start["commit"] < up_to and not is_stopped():
             start = _next_batch(made, kept, start)
+            on_batch(start)
     return kept
 
 
@@ -42,9 +45,9 @@ def _next_batch(made: InformixStreamReader, kept: Batches, start: Offset) -> Off
     if end == start:
         return start
     kept.plan(end)
-    if kept.results:  # as Spark does, once the next batch is planned
+    if start["commit"]:  # as Spark does, once the next batch is planned
         made.commit(start)
-    kept.keep(len(kept.offsets) - 1, rows_of(made, start, end))
+    kept.keep(kept.planned - 1, rows_of(made, start, end))
     return end
 
 
@@ -54,23 +57,29 @@ class ReadingThread:
     def __init__(self, capture: Path, checkpoint: Path, **options: str) -> None:
         self.error: BaseException | None = None
         self.kept = Batches(checkpoint)
+        self._reached = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(capture, checkpoint, options))
         self._thread.start()
 
     def _run(self, capture: Path, checkpoint: Path, options: dict[str, str]) -> None:
         try:
-            read_shared(capture, checkpoint, is_stopped=self._stop.is_set, **options)
+            is_stopped = self._stop.is_set
+            read_shared(
+                capture, checkpoint, is_stopped=is_stopped, on_batch=self._reach, options=options
+            )
         except Exception as reason:  # noqa: BLE001 - the test looks at it
             self.error = reason
+
+    def _reach(self, end: Offset) -> None:
+        self._reached = end["commit"]
 
     @property
     def commit(self) -> int:
         """The commit up to which all batches are through."""
         if self.error is not None:
             raise self.error
-        offsets, through = self.kept.offsets, len(self.kept.results)
-        return int(offsets[through - 1]["commit"]) if through else 0
+        return self._reached
 
     def until(self, commit: int, complaint: Callable[[], str] = lambda: "it does not come") -> None:
         """Wait until it has read up to a commit."""
