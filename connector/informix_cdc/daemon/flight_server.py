@@ -93,15 +93,15 @@ class CaptureServer(flight.FlightServerBase):  # type: ignore[misc]
     ) -> Iterator[flight.Result]:
         """Answer a call of a reader."""
         with _told_to_the_caller():
-            call = _CALLS.get(action.type)
-            if call is None:
-                raise AccessRefused(f"the capture knows no call {action.type[:40]!r}.")
             if action.type == DESCRIBE:
-                return iter([flight.Result(encoded(self._folder.published.to_json()))])
-            content = decoded(action.body.to_pybytes())
-            session = self._session(context.get_middleware("reader").name, content)
-            with session.calling:
-                answer = call(session.reader, content)
+                answer = self._folder.published.to_json()
+            elif (call := _CALLS.get(action.type)) is not None:
+                content = decoded(action.body.to_pybytes())
+                session = self._session(context.get_middleware("reader").name, content)
+                with session.calling:
+                    answer = call(session.reader, content)
+            else:
+                raise AccessRefused(f"the capture knows no call {action.type[:40]!r}.")
             return iter([flight.Result(encoded(answer))])
 
     def do_get(
@@ -165,12 +165,7 @@ def _commit(reader: SharedReader, content: Mapping[str, Any]) -> dict[str, objec
     return {}
 
 
-def _describe(_reader: SharedReader, _content: Mapping[str, Any]) -> dict[str, object]:
-    return {}  # `do_action` answers it, also before the reader is registered
-
-
 _CALLS: Mapping[str, Callable[[SharedReader, Mapping[str, Any]], dict[str, object]]] = {
-    DESCRIBE: _describe,
     NEXT: _next,
     RANGES: _ranges,
     COMMIT: _commit,
