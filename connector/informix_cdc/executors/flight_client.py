@@ -40,7 +40,7 @@ _PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 1.0, 10.0
 
 _OF_ANOTHER_QUERY = "belongs to another query"
 _WHY = {
-    flight.FlightUnavailableError: "cannot be reached (the driver's process may have ended)",
+    flight.FlightUnavailableError: "cannot be reached (its process may have ended)",
     flight.FlightTimedOutError: f"did not answer within {DEADLINE_SECONDS:.0f} s",
     flight.FlightUnauthenticatedError: _OF_ANOTHER_QUERY,
 }
@@ -132,6 +132,11 @@ def _patiently() -> Retrying:
 def may_be_reached_later(reason: BaseException) -> bool:
     """Return whether a call failed because nobody answered."""
     return isinstance(reason, flight.FlightUnavailableError) and not _is_of_another_query(reason)
+
+
+def is_refused(reason: BaseException) -> bool:
+    """Return whether a call failed because the server does not accept the token or certificate."""
+    return isinstance(reason, flight.FlightUnauthenticatedError) or _is_of_another_query(reason)
 
 
 def _is_of_another_query(reason: BaseException) -> bool:
