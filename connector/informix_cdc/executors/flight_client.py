@@ -68,22 +68,22 @@ def fetched_ranges(
         AccessRefused: as `fetched_range`; the rows of all pieces before it were yielded.
     """
     pieces = chain.from_iterable(map(_pieces, ranges))
-    with ThreadPoolExecutor(_CALLS_AT_ONCE, "informix-cdc fetch") as pool:
-        fetching: deque[tuple[SegmentRange, Future[list[pa.RecordBatch]]]] = deque()
-        ahead_bytes = 0.0
-        try:
-            for piece in pieces:
-                fetching.append((piece, pool.submit(_fetched, address, piece)))
-                ahead_bytes += piece.estimated_bytes
-                while len(fetching) >= _CALLS_AT_ONCE or ahead_bytes > _AHEAD_BYTES:
-                    first, arriving = fetching.popleft()
-                    ahead_bytes -= first.estimated_bytes
-                    yield first, arriving.result()
-            while fetching:
+    pool = ThreadPoolExecutor(_CALLS_AT_ONCE, "informix-cdc fetch")
+    fetching: deque[tuple[SegmentRange, Future[list[pa.RecordBatch]]]] = deque()
+    ahead_bytes = 0.0
+    try:
+        for piece in pieces:
+            fetching.append((piece, pool.submit(_fetched, address, piece)))
+            ahead_bytes += piece.estimated_bytes
+            while len(fetching) >= _CALLS_AT_ONCE or ahead_bytes > _AHEAD_BYTES:
                 first, arriving = fetching.popleft()
+                ahead_bytes -= first.estimated_bytes
                 yield first, arriving.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while fetching:
+            first, arriving = fetching.popleft()
+            yield first, arriving.result()
+    finally:  # an error does not wait for the other calls
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _pieces(wanted: SegmentRange) -> Iterator[SegmentRange]:
