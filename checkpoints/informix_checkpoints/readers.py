@@ -12,9 +12,11 @@ A file that cannot be read holds everything back until it is removed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -127,6 +129,17 @@ class Readers:
         found = [self._read(name) for name in names]
         return [each for each in found if each is not None]
 
+    @contextlib.contextmanager
+    def unchanged(self) -> Iterator[list[ReaderState]]:
+        """Return all readers; until the end of the block none registers or moves.
+
+        Raises:
+            BlockingIOError: one is doing so now.
+            OSError: the folder cannot be locked.
+        """
+        with locked_folder(self._folder, waits=False):
+            yield self.all()
+
     def register(self, name: str, run: str) -> ReaderState:
         """Register a reader for a run of a query, and return what is known of it.
 
@@ -141,6 +154,23 @@ class Readers:
             known = self._read(name) or ReaderState(name=name)
             return self._write(replace(known, run=run), durable=True)
 
+    def of_run(self, name: str, run: str) -> ReaderState:
+        """Return what is known of a reader that a run of a query has registered.
+
+        Raises:
+            AccessRefused: another run has taken the name over, or the reader was removed.
+        """
+        known = self._read(name)
+        if known is None:
+            raise AccessRefused(
+                f"reader {name} of the capture {self.capture} was removed.",
+                "Start the query again to register it; if rows that it needs were removed meanwhile,"
+                " the query says so.",
+            )
+        if known.run != run:
+            raise taken_over(name, self.capture)
+        return known
+
     def update(self, state: ReaderState) -> ReaderState:
         """Store what a reader needs now; return it as stored.
 
@@ -148,15 +178,7 @@ class Readers:
             AccessRefused: another run has taken the name over, or the reader was removed.
         """
         with disk_errors(self.capture), locked_folder(self._folder):
-            known = self._read(state.name)
-            if known is None:
-                raise AccessRefused(
-                    f"reader {state.name} of the capture {self.capture} was removed.",
-                    "Start the query again to register it; if rows that it needs were removed"
-                    " meanwhile, the query says so.",
-                )
-            if known.run != state.run:
-                raise taken_over(state.name, self.capture)
+            known = self.of_run(state.name, state.run)
             is_news = known.to_json() != state.to_json()
             if not is_news and time.time() - known.seen_at < _SEEN_SECONDS:
                 return known

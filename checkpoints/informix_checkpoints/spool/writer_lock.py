@@ -118,15 +118,16 @@ def has_writer(folder: Path) -> bool:
 
 
 @contextlib.contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path, *, waits: bool = True) -> Iterator[None]:
     """Let one process at a time change the files of a folder, for a moment; the folder is made.
 
     Raises:
+        BlockingIOError: without `waits`, another process has the lock.
         OSError: it cannot be made or locked.
     """
     make_folder(folder, durable=True)
     with open_plain(folder / _MOMENT, os.O_RDWR | os.O_CREAT) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
 
 

@@ -7,6 +7,7 @@ each call is one of that reader, and works on its place alone. `SharedReader` do
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from informix_cdc.reading import (
     SharedReader,
     Trigger,
     decoded,
+    digest_of_rows,
     encoded,
     error_to_json,
     limits_from_json,
@@ -38,8 +40,11 @@ from informix_cdc.reading import (
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.readers import taken_over
 
+logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger name, not a module
+
 _BEARER = "Bearer "
 _MOST_RUNS = 100
+_CLOSING_SECONDS = 10.0
 _MOST_SECONDS = 5.0  # that a call waits; readers repeat it
 
 
@@ -57,7 +62,7 @@ class _Session:
 
 
 class CaptureServer(flight.FlightServerBase):  # type: ignore[misc]
-    """Serves from its creation until `shutdown`, in separate threads.
+    """Serves from its creation until `close`, in separate threads.
 
     Args:
         folder: of the capture.
@@ -72,6 +77,7 @@ class CaptureServer(flight.FlightServerBase):  # type: ignore[misc]
         self._folder = folder
         self._sessions: dict[str, _Session] = {}
         self._changing = threading.Lock()
+        self._closing = threading.Event()
         own = access.of_server()
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would print lines about every stranger
         try:
@@ -100,6 +106,8 @@ class CaptureServer(flight.FlightServerBase):  # type: ignore[misc]
                 session = self._session(context.get_middleware("reader").name, content)
                 with session.calling:
                     answer = call(session.reader, content)
+                if answer:
+                    answer["rows"] = digest_of_rows(self._folder.published)
             else:
                 raise AccessRefused(f"the capture knows no call {action.type[:40]!r}.")
             return iter([flight.Result(encoded(answer))])
@@ -112,11 +120,23 @@ class CaptureServer(flight.FlightServerBase):  # type: ignore[misc]
             folder = self._folder.path / stream_of(ticket.ticket)
             return rows_of_ticket(ticket.ticket, folder)
 
+    def close(self) -> None:
+        """Stop serving: calls that wait are answered, and rows on their way sent for some seconds."""
+        self._closing.set()
+        # Streams to readers that have stopped reading are not waited for.
+        ending = threading.Thread(target=self.shutdown, name="informix-cdc flight", daemon=True)
+        ending.start()
+        ending.join(_CLOSING_SECONDS)
+
+    def _sleep(self, seconds: float) -> None:
+        if self._closing.wait(seconds):
+            raise NotDecided
+
     def _session(self, name: str, content: Mapping[str, Any]) -> _Session:
         """Return the session of a run; a new run takes the name over.
 
         Raises:
-            AccessRefused: the token is another reader's.
+            AccessRefused: the token is another reader's, or a later run has the name.
         """
         if content.get("reader") != name:
             raise AccessRefused(
@@ -130,12 +150,15 @@ class CaptureServer(flight.FlightServerBase):  # type: ignore[misc]
                 return known
             if known is not None and run in known.replaced:
                 raise taken_over(name, self._folder.path)
+            if content.get("is_known"):  # by an earlier process, which knew the later runs too
+                self._folder.readers.of_run(name, run)
             reader = SharedReader(
                 self._folder,
                 name,
                 begins_at=str(content.get("begins_at")),
                 on_data_loss=str(content.get("on_data_loss")),
                 run=run,
+                sleep=self._sleep,
             )
             replaced = (*known.replaced, known.reader.run)[-_MOST_RUNS:] if known else ()
             self._sessions[name] = _Session(reader, replaced)
@@ -199,7 +222,12 @@ class _Readers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         """Refuse clients whose token no reader has."""
         given = [value if isinstance(value, str) else "" for value in headers.get(TOKEN_HEADER, ())]
         token = given[0].removeprefix(_BEARER) if len(given) == 1 else ""
-        reader = self._access.reader_of(token) if token else None
+        try:
+            reader = self._access.reader_of(token) if token else None
+        except (InformixCdcError, OSError) as reason:  # not for strangers: it names a file
+            logger.error("tokens of readers cannot be checked: %s", reason)
+            error = AccessRefused("the capture cannot check tokens.", "Look at its log.")
+            raise flight.FlightServerError(error.message, error_to_json(error)) from None
         if reader is None:
             raise flight.FlightUnauthenticatedError("the token is not that of a reader")
         return _Reader(reader)
@@ -214,4 +242,11 @@ def _told_to_the_caller() -> Iterator[None]:
         raise flight.FlightServerError(reason.message, error_to_json(reason)) from None
     except (ValueError, TypeError, KeyError) as reason:
         error = AccessRefused(f"a call of a reader has no valid content ({type(reason).__name__}).")
+        raise flight.FlightServerError(error.message, error_to_json(error)) from None
+    except Exception as reason:  # Flight would send the lines of code
+        logger.exception("a call of a reader has failed")
+        error = AccessRefused(
+            f"the capture could not answer ({type(reason).__name__}).",
+            "Look at its log, and start the query again.",
+        )
         raise flight.FlightServerError(error.message, error_to_json(error)) from None

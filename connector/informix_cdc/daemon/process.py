@@ -1,9 +1,9 @@
 """The process of a shared capture, as one loop: readers' places down, removed rows and news up.
 
 To the capture thread, all readers together are what Spark is to the capture of a query: they have taken
-what the slowest of them has taken. The thread writes segments and manifest; this loop writes everything
-else in the folder, and only while it has the folder's lock. A second process waits for the lock: it is
-a standby.
+what the slowest of them has taken. The thread writes segments and manifest, and publishes what its rows
+are before it stores any; this loop writes everything else in the folder, and only while it has the
+folder's lock. A second process waits for the lock: it is a standby.
 
     <spoolPath>/writer.lock     held by this process         informix_checkpoints/spool/writer_lock.py
     <spoolPath>/capture.json    what readers need to know    informix_checkpoints/shared_captures.py
@@ -39,7 +39,7 @@ from informix_cdc.daemon.system_manager import SystemManager
 from informix_cdc.host import raise_file_limit
 from informix_cdc.reading import SharedFolder
 from informix_cdc.server import SourceTables
-from informix_checkpoints.offsets import NOT_STARTED, StreamOffset, read_checkpoint
+from informix_checkpoints.offsets import NOT_STARTED, SourceProgress, StreamOffset, read_checkpoint
 from informix_checkpoints.readers import FOLDER, Readers, ReaderState
 from informix_checkpoints.shared_captures import (
     PreviousStream,
@@ -55,7 +55,6 @@ logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger 
 TICK_SECONDS = 0.05
 _LOOK_SECONDS = 1.0  # at readers and ages, if nothing seems to have changed
 _PUBLISH_SECONDS = 10.0  # a later restart position of a quiet stream, for the next start
-_CLOSING_SECONDS = 1.0
 _NOT_READ = Position(0, 0)
 
 
@@ -84,6 +83,7 @@ class CaptureProcess:
     _folder: Path = field(init=False)
     _retention: Retention = field(init=False)
     _questions: LogEndQuestions = field(init=False)
+    _publishing: threading.Lock = field(default_factory=threading.Lock, init=False)
     _about: PublishedCapture | None = field(default=None, init=False)  # set by the capture thread
     _published: PublishedCapture | None = field(default=None, init=False)
     _published_at: float = field(default=-math.inf, init=False)
@@ -152,10 +152,7 @@ class CaptureProcess:
         try:
             yield
         finally:
-            # It accepts no more calls; those of readers that have stopped reading are not waited for.
-            ending = threading.Thread(target=server.shutdown, name="informix-cdc flight", daemon=True)
-            ending.start()
-            ending.join(_CLOSING_SECONDS)
+            server.close()
 
     def _stand_by(self, stop: threading.Event) -> None:
         """Wait for another process to end; a standby is ready, and can be stopped."""
@@ -185,20 +182,15 @@ class CaptureProcess:
             BadOption: another stream is to be continued.
         """
         known = self._published.offset if self._published else None
+        if known is not None:
+            self._require_same(known, continues)
+            return self._resumed(known), None
         taken_over = read_checkpoint(continues).sources if continues else ()
         if len(taken_over) > 1:
             raise BadOption(
                 f"the query of {continues} has {len(taken_over)} sources of informix-cdc.",
                 "A capture can continue the stream of a query with one.",
             )
-        if known is not None:
-            if taken_over and taken_over[0].planned[1].stream != known.stream:
-                raise BadOption(
-                    f"the capture {self._folder} already has stream {known.stream}; the query of"
-                    f" {continues} has stream {taken_over[0].planned[1].stream}.",
-                    "Two streams cannot become one: use another spoolPath, or omit --continue.",
-                )
-            return self._resumed(known), None
         if not taken_over:
             return NOT_STARTED, None
         (progress,) = taken_over
@@ -213,6 +205,23 @@ class CaptureProcess:
         )
         is_planned = progress.is_run_again and end.position.place > start.position.place
         return start, end.position if is_planned else None
+
+    def _require_same(self, known: StreamOffset, continues: str) -> None:
+        """Refuse a checkpoint of another stream; one that is gone was continued by an earlier start.
+
+        Raises:
+            BadOption: it is of another stream.
+        """
+        given: tuple[SourceProgress, ...] = ()
+        with contextlib.suppress(InformixCdcError):
+            given = read_checkpoint(continues).sources if continues else ()
+        streams = {known.stream, *(self._published.previous if self._published else ())}
+        for stream in {each.planned[1].stream for each in given} - streams:
+            raise BadOption(
+                f"the capture {self._folder} already has stream {known.stream}; the query of"
+                f" {continues} has stream {stream}.",
+                "Two streams cannot become one: use another spoolPath, or omit --continue.",
+            )
 
     def _resumed(self, known: StreamOffset) -> StreamOffset:
         """Return where the stored rows end: the capture continues there, whatever readers have."""
@@ -245,13 +254,26 @@ class CaptureProcess:
         self.state.ack(spool.stream, replace(slowest, restart=restart))
 
     def _remove_read_rows(self, spool: Spool) -> None:
-        manifest = spool.manifest
-        place = self._retention.removable(spool.folder, manifest, self.readers)
-        if place > manifest.start.place:
+        """Remove rows that no reader needs.
+
+        A reader that has just registered may have promised a checkpoint the first stored row: none
+        registers while rows are removed. If one is doing so now, the next step removes them.
+        """
+        if self._removable(spool) > spool.manifest.start.place:
+            readers = Readers(self._folder)
             failpoint("daemon.before_trim")
-            self._report_left_behind(spool.stream, place)
-            spool.trim(place)
+            with (
+                disk_errors(self._folder),
+                contextlib.suppress(BlockingIOError),
+                readers.unchanged() as self.readers,
+            ):
+                place = self._removable(spool)
+                self._report_left_behind(spool.stream, place)
+                spool.trim(place)
         self._remove_previous_streams()
+
+    def _removable(self, spool: Spool) -> RecordPlace:
+        return self._retention.removable(spool.folder, spool.manifest, self.readers)
 
     def _report_left_behind(self, stream: str, place: RecordPlace) -> None:
         for each in self.readers:
@@ -290,11 +312,33 @@ class CaptureProcess:
     # what readers are told
 
     def _describe(self, source: SourceTables) -> None:
-        """Prepare what is published about the tables; the capture thread calls it."""
-        self._about = described(self.settings.source, source)
+        """Publish what the rows are, before any is stored; the capture thread calls it."""
+        about = described(self.settings.source, source)
+        with self._publishing:
+            self._about, known = about, self._published
+            if known is None:
+                return
+            news = replace(
+                known,
+                row_form=about.row_form,
+                schema=about.schema,
+                options=about.options,
+                tables=about.tables,
+            )
+            if news != known:
+                self._save(news)
 
     def _publish(self, spool: Spool) -> None:
         """Write what has changed; a quiet stream's position only now and then."""
+        with self._publishing:
+            self._publish_stream(spool)
+
+    def _save(self, news: PublishedCapture) -> None:
+        with disk_errors(self._folder):
+            save_published(news, self._folder)
+        self._published = news
+
+    def _publish_stream(self, spool: Spool) -> None:
         assert self._about is not None  # a stream begins after its tables are described
         manifest, state, known = spool.manifest, self.state, self._published
         offset = StreamOffset(
@@ -321,9 +365,8 @@ class CaptureProcess:
             return
         failpoint("daemon.before_publish")
         spool.store()  # readers look for what is published; the next start begins at its position
-        with disk_errors(self._folder):
-            save_published(news, self._folder)
-        self._published, self._published_at = news, now
+        self._save(news)
+        self._published_at = now
 
     def _previous(self, stream: str) -> dict[str, PreviousStream]:
         """Return the streams before the current one, each with the one that follows it."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # these load Flight or cryptography
     from informix_cdc.executors.flight_client import (
         call_options,
         flight_connection,
+        is_refused,
         may_be_reached_later,
         why_refused,
     )
@@ -40,6 +41,7 @@ __all__ = [
     "SegmentPublisher",
     "call_options",
     "flight_connection",
+    "is_refused",
     "location_of",
     "may_be_reached_later",
     "rows_of_ticket",
@@ -48,7 +50,10 @@ __all__ = [
     "why_refused",
 ]
 
-_CLIENT = ("call_options", "flight_connection", "may_be_reached_later", "why_refused")
+_CLIENT = (
+    *("call_options", "flight_connection", "is_refused"),
+    *("may_be_reached_later", "why_refused"),
+)
 __getattr__ = lazy_names(
     __name__,
     {

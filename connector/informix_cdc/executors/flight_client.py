@@ -40,7 +40,7 @@ _PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 1.0, 10.0
 
 _OF_ANOTHER_QUERY = "belongs to another query"
 _WHY = {
-    flight.FlightUnavailableError: "cannot be reached (the driver's process may have ended)",
+    flight.FlightUnavailableError: "cannot be reached (its process may have ended)",
     flight.FlightTimedOutError: f"did not answer within {DEADLINE_SECONDS:.0f} s",
     flight.FlightUnauthenticatedError: _OF_ANOTHER_QUERY,
 }
@@ -68,22 +68,22 @@ def fetched_ranges(
         AccessRefused: as `fetched_range`; the rows of all pieces before it were yielded.
     """
     pieces = chain.from_iterable(map(_pieces, ranges))
-    with ThreadPoolExecutor(_CALLS_AT_ONCE, "informix-cdc fetch") as pool:
-        fetching: deque[tuple[SegmentRange, Future[list[pa.RecordBatch]]]] = deque()
-        ahead_bytes = 0.0
-        try:
-            for piece in pieces:
-                fetching.append((piece, pool.submit(_fetched, address, piece)))
-                ahead_bytes += piece.estimated_bytes
-                while len(fetching) >= _CALLS_AT_ONCE or ahead_bytes > _AHEAD_BYTES:
-                    first, arriving = fetching.popleft()
-                    ahead_bytes -= first.estimated_bytes
-                    yield first, arriving.result()
-            while fetching:
+    pool = ThreadPoolExecutor(_CALLS_AT_ONCE, "informix-cdc fetch")
+    fetching: deque[tuple[SegmentRange, Future[list[pa.RecordBatch]]]] = deque()
+    ahead_bytes = 0.0
+    try:
+        for piece in pieces:
+            fetching.append((piece, pool.submit(_fetched, address, piece)))
+            ahead_bytes += piece.estimated_bytes
+            while len(fetching) >= _CALLS_AT_ONCE or ahead_bytes > _AHEAD_BYTES:
                 first, arriving = fetching.popleft()
+                ahead_bytes -= first.estimated_bytes
                 yield first, arriving.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while fetching:
+            first, arriving = fetching.popleft()
+            yield first, arriving.result()
+    finally:  # an error does not wait for the other calls
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _pieces(wanted: SegmentRange) -> Iterator[SegmentRange]:
@@ -132,6 +132,11 @@ def _patiently() -> Retrying:
 def may_be_reached_later(reason: BaseException) -> bool:
     """Return whether a call failed because nobody answered."""
     return isinstance(reason, flight.FlightUnavailableError) and not _is_of_another_query(reason)
+
+
+def is_refused(reason: BaseException) -> bool:
+    """Return whether a call failed because the server does not accept the token or certificate."""
+    return isinstance(reason, flight.FlightUnauthenticatedError) or _is_of_another_query(reason)
 
 
 def _is_of_another_query(reason: BaseException) -> bool:

@@ -5,6 +5,7 @@ is skipped. If none is left, the error lists every place and the reason.
 
     files    the segment's own path (same host, or a shared folder), then a copy under segmentCopies
     flight   the Arrow Flight server in the query's driver process
+    capture  the same of a shared capture that the query reads over the network
     auto     all of them, in this order; Flight only if flightHost is set
 """
 
@@ -32,6 +33,8 @@ _REMEDIES = {
     "files": f"{_MOUNT}, or segmentCopies to a URL that they can read, or delivery to auto and"
     f" {_ANNOUNCE}.",
     "flight": f"Set option {_ANNOUNCE}.",
+    "capture": "Start informix-cdc capture if it has ended, let executors connect to its address, and"
+    " set option captureAt to one that they can reach.",
     "auto": f"{_MOUNT}, or {_ANNOUNCE}.",
 }
 
@@ -41,7 +44,7 @@ class SegmentPlaces:
     """The places of a query's segments.
 
     Args:
-        delivery: files, flight or auto.
+        delivery: files, flight, auto or capture.
         copies: location of copies, if there are any.
         server: the Flight server, if there is one.
     """
@@ -53,7 +56,7 @@ class SegmentPlaces:
     @property
     def has_files(self) -> bool:
         """Return whether executors may read a segment's own path."""
-        return self.delivery != "flight"
+        return self.delivery in ("files", "auto")
 
     def read(self, wanted: SegmentRange, schema: pa.Schema | None = None) -> Batches:
         """Yield the rows of a range as they are delivered; repeated calls yield the same rows.

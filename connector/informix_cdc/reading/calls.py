@@ -1,24 +1,28 @@
 """The calls between a reader and a shared capture over Arrow Flight: names, values as JSON, errors.
 
     describe    -> what the capture publishes
-    next        {reader, run, start, limits, trigger, begins_at, on_data_loss} -> {offset, figures} | {}
-    ranges      {reader, run, start, end, ...} -> {stream, ranges} | {}
-    commit      {reader, run, end, ...} -> {}
+    next        {reader, run, is_known, begins_at, on_data_loss, start, limits, trigger}
+                                               -> {rows, offset, figures} | {}
+    ranges      {reader, run, is_known, ..., start, end} -> {rows, stream, ranges} | {}
+    commit      {reader, run, is_known, ..., end} -> {}
     rows        do_get with the ticket of a range and its stream
 
-An empty answer means that the server has waited as long as it may: the call is repeated.
+An empty answer means that the server has waited as long as it may: the call is repeated. `rows` is
+a digest of the form of rows: a capture can restart with another one between two calls. A run `is_known`
+once a call of it was answered: it does not take its name back from a later run.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_checkpoints.limits import BatchLimits
-from informix_checkpoints.shared_captures import PublishedError
+from informix_checkpoints.shared_captures import PublishedCapture, PublishedError
 from informix_checkpoints.spool import SegmentRange
 
 DESCRIBE, NEXT, RANGES, COMMIT = "describe", "next", "ranges", "commit"
@@ -77,6 +81,12 @@ def range_from_json(given: object) -> SegmentRange:
     if wanted is None or any(type(getattr(wanted, name)) is not kind for name, kind in _RANGE.items()):
         raise ValueError(f"{given!r} is not a range")
     return wanted
+
+
+def digest_of_rows(published: PublishedCapture) -> int:
+    """Return a digest of what decides the form of rows."""
+    known = [published.row_form, sorted(published.options.items())]
+    return zlib.crc32(json.dumps(known).encode(), zlib.crc32(published.schema))
 
 
 def error_to_json(error: InformixCdcError) -> bytes:

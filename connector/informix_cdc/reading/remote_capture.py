@@ -26,16 +26,18 @@ from informix_cdc.reading.calls import (
     NEXT,
     RANGES,
     decoded,
+    digest_of_rows,
     encoded,
     error_from_json,
     limits_to_json,
     range_from_json,
 )
 from informix_cdc.reading.captured_stream import Figure, Trigger
+from informix_cdc.reading.shared_capture import check_rows
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.shared_captures import PublishedCapture
-from informix_checkpoints.spool import SegmentRange, read_plain
+from informix_checkpoints.spool import SegmentRange
 
 AWAY_SECONDS = 60.0  # as for a shared folder
 MOST_SECONDS = 10.0  # that the server waits before it answers that there is nothing yet
@@ -57,8 +59,8 @@ def address_of(options: SourceOptions) -> tuple[FlightAddress, str]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError("it is too long")
-        access = ReaderAccess.from_text(read_plain(path).decode())
-    except (OSError, ValueError, AccessRefused) as reason:
+        access = ReaderAccess.from_text(path.read_text())  # a secret of Kubernetes is a link
+    except (OSError, ValueError) as reason:
         what = reason.strerror if isinstance(reason, OSError) else reason
         raise BadOption(
             f"option 'readerFile': {path} cannot be used: {what}.",
@@ -124,7 +126,7 @@ def _raised(
 ) -> ConnectionLost | AccessRefused | Exception:
     from pyarrow import flight
 
-    from informix_cdc.executors import may_be_reached_later
+    from informix_cdc.executors import is_refused, may_be_reached_later
 
     if (error := error_from_json(getattr(reason, "extra_info", b"") or b"")) is not None:
         return error
@@ -133,9 +135,14 @@ def _raised(
             f"the capture at {address} cannot be reached: it {why(reason)}.",
             "Start it, or correct option captureAt.",
         )
+    if is_refused(reason):
+        return AccessRefused(
+            f"the capture at {address} does not accept this reader.",
+            "Write its file again on the host of the capture: informix-cdc readers FOLDER --add NAME.",
+        )
     return AccessRefused(
-        f"the capture at {address} does not accept this reader.",
-        "Write its file again on the host of the capture: informix-cdc readers FOLDER --add NAME.",
+        f"the capture at {address} could not answer ({type(reason).__name__}).",
+        "Look at its log, and start the query again.",
     )
 
 
@@ -161,17 +168,18 @@ class RemoteCapture:
         self._on_start = on_start
         self._clock = clock
         self._client: CaptureClient | None = None
-        self._published: PublishedCapture | None = None
+        self._row_form = ""
+        self._digest = 0  # of the form of rows that was checked
         self._figures: Mapping[str, Figure] | None = None
         self._stream = ""  # of the last ranges
         self._run = secrets.token_hex(8)
+        self._is_known = False  # whether a call of this run was answered
         self._away_since: float | None = None
 
     @property
     def row_form(self) -> str:
         """The options that decide which rows a change produces, as in `StreamOffset`."""
-        assert self._published is not None  # there was an offset
-        return self._published.row_form
+        return self._row_form
 
     def next_offset(
         self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
@@ -185,8 +193,7 @@ class RemoteCapture:
         known = {"limits": limits_to_json(limits), "trigger": trigger.value}
         while True:
             try:
-                self._begin(start)
-                answer = self._call(NEXT, start=start.to_json(), **known)
+                answer = self._ask(NEXT, start, **known)
             except ConnectionLost:
                 self._require_patience(is_needed=trigger is not Trigger.CONTINUOUS)
                 if trigger is Trigger.CONTINUOUS:
@@ -208,8 +215,7 @@ class RemoteCapture:
             return []
         while True:
             try:
-                self._begin(start)
-                answer = self._call(RANGES, start=start.to_json(), end=end.to_json())
+                answer = self._ask(RANGES, start, end=end.to_json())
             except ConnectionLost:
                 self._require_patience(is_needed=True)
                 continue
@@ -221,10 +227,12 @@ class RemoteCapture:
     def places(self) -> SegmentPlaces:
         """The places where executors find the ranges: the capture's server."""
         assert self._client is not None  # there were ranges
-        return SegmentPlaces("flight", None, replace(self._client.address, stream=self._stream))
+        return SegmentPlaces("capture", None, replace(self._client.address, stream=self._stream))
 
     def commit(self, end: StreamOffset) -> None:
         """Let the capture remove the rows up to an offset; if it is away, the next commit does."""
+        if self._client is None:  # it was away since the query's start, and another source has rows
+            return
         try:
             self._call(COMMIT, end=end.to_json())
         except ConnectionLost:
@@ -239,30 +247,36 @@ class RemoteCapture:
     def close(self) -> None:
         """Do nothing: the reader stays registered, so that the capture keeps its rows."""
 
+    def _ask(self, name: str, start: StreamOffset, **content: object) -> dict[str, Any]:
+        """Call, and check the rows before any are read: Spark has fixed the schema of the query."""
+        if self._client is None:
+            self._describe(CaptureClient(address_of(self._options)[0]))
+            self._on_start(start)
+        answer = self._call(name, start=start.to_json(), **content)
+        if answer and answer["rows"] != self._digest:
+            assert self._client is not None  # it has answered
+            self._describe(self._client)  # the capture has restarted with other options or tables
+        return answer
+
+    def _describe(self, client: CaptureClient) -> None:
+        published = client.describe()
+        check_rows(published, self._options, self._check_schema)
+        self._client, self._row_form = client, published.row_form
+        self._digest = digest_of_rows(published)
+
     def _call(self, name: str, **content: object) -> dict[str, Any]:
         assert self._client is not None
         options = self._options
         known = {
             "reader": options.reader,
             "run": self._run,
+            "is_known": self._is_known,
             "begins_at": options.starting_position,
             "on_data_loss": options.on_data_loss,
         }
         answer = self._client.call(name, {**known, **content})
-        self._away_since = None
+        self._away_since, self._is_known = None, True
         return answer
-
-    def _begin(self, start: StreamOffset) -> None:
-        """Connect, and check the rows before any are read: Spark has fixed the schema of the query."""
-        if self._client is not None and self._away_since is None:
-            return
-        client = self._client or CaptureClient(address_of(self._options)[0])
-        published = client.describe()  # again after it was away: its tables may have changed
-        self._check_schema(pa.ipc.read_schema(pa.py_buffer(published.schema)))
-        is_first = self._client is None
-        self._client, self._published = client, published
-        if is_first:
-            self._on_start(start)
 
     def _require_patience(self, *, is_needed: bool) -> None:
         """Wait for a capture that is not reached.

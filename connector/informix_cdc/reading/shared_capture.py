@@ -14,6 +14,7 @@ from informix_cdc.reading.captured_stream import Figure, Trigger
 from informix_cdc.reading.shared_reader import SharedFolder, SharedReader
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.shared_captures import PublishedCapture
 from informix_checkpoints.spool import SegmentRange
 
 
@@ -92,19 +93,35 @@ class SharedCapture:
         """Check the rows before any are read: Spark has fixed the schema of the query."""
         published = self.reader.folder.published
         if published.schema != self._checked:
-            self._check_schema(read_schema(published.schema))
-            if self._options.on_data_loss == "resync" and published.options["tableEvents"] != "true":
-                raise BadOption(
-                    "option 'onDataLoss' is resync, which requires tableEvents=true in the source of"
-                    " the capture.",
-                    "Set it there, or set onDataLoss to continue.",
-                    option="onDataLoss",
-                )
+            check_rows(published, self._options, self._check_schema)
             self._checked = published.schema
         if not self._has_begun:
             self._on_start(start)
             self._publisher.open()
             self._has_begun = True
+
+
+def check_rows(
+    published: PublishedCapture, options: SourceOptions, check_schema: Callable[[pa.Schema], None]
+) -> None:
+    """Check that a query can read the rows of a capture.
+
+    Args:
+        published: by the capture.
+        options: of the query.
+        check_schema: refuses a schema of rows that differs from that of the query.
+
+    Raises:
+        BadOption: it cannot.
+    """
+    check_schema(read_schema(published.schema))
+    if options.on_data_loss == "resync" and published.options["tableEvents"] != "true":
+        raise BadOption(
+            "option 'onDataLoss' is resync, which requires tableEvents=true in the source of the"
+            " capture.",
+            "Set it there, or set onDataLoss to continue.",
+            option="onDataLoss",
+        )
 
 
 def read_schema(content: bytes) -> pa.Schema:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from harness.capture.driving import (
 from harness.capture.shared import RunningCapture, capture_settings, capturing, shared_reader
 from harness.runs.patience import wait_until
 from informix_capture_client.errors import BadOption
+from informix_checkpoints.shared_captures import PreviousStream, load_published, save_published
 
 
 def checkpoint_of(folder: Path, planned: list[Offset], committed: int) -> str:
@@ -93,6 +96,43 @@ def test_a_start_that_continues_a_checkpoint_may_be_repeated(served: Served, tmp
         with shared, shared_reader(folder) as made:
             rows, end = drained(made, end, insert(server, number))
             assert numbers(rows) == [number]
+
+
+def test_later_starts_ignore_a_checkpoint_that_is_gone(served: Served, tmp_path: Path) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        start = anchor_of(made)
+        insert(server, 1)
+        end = next_offset(made, start)
+    checkpoint = checkpoint_of(tmp_path / "checkpoint", [start, end], 2)
+    folder = tmp_path / "spool"
+    with capturing(listening.port, folder, continues=checkpoint):
+        pass
+    shutil.rmtree(checkpoint)
+    with capturing(listening.port, folder, continues=checkpoint) as running:
+        assert running.process.state.stream == start["stream"]
+
+
+def test_later_starts_ignore_a_checkpoint_from_before_a_data_loss(
+    served: Served, tmp_path: Path
+) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        start = anchor_of(made)
+        insert(server, 1)
+        end = next_offset(made, start)
+    checkpoint = checkpoint_of(tmp_path / "checkpoint", [start, end], 2)
+    folder = tmp_path / "spool"
+    with capturing(listening.port, folder, continues=checkpoint):
+        pass
+    published = load_published(folder)
+    assert published is not None
+    assert published.offset is not None
+    previous = {start["stream"]: PreviousStream((end["commit"], 0), "0123456789abcdef")}
+    later = replace(published.offset, stream="0123456789abcdef")
+    save_published(replace(published, offset=later, previous=previous), folder)
+    with capturing(listening.port, folder, continues=checkpoint) as running:
+        assert running.process.state.stream == "0123456789abcdef"
 
 
 def test_a_query_that_still_runs_keeps_its_folder(served: Served, tmp_path: Path) -> None:

@@ -1,0 +1,162 @@
+"""What only a reader over Flight can meet: a capture that changes unseen, and errors of its server."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.capture.driving import (
+    LIMIT,
+    Served,
+    anchor_of,
+    drained,
+    failure_of,
+    insert,
+    next_offset,
+    numbers,
+    rows_of,
+)
+from harness.capture.scraping import free_port
+from harness.capture.shared import RunningCapture, capturing, options_of_reader, shared_reader
+from informix_capture_client.errors import AccessRefused, BadOption
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.reading import SharedFolder
+from informix_cdc.reading.remote_capture import address_of
+from informix_cdc.spark.reader import InformixStreamReader
+from informix_checkpoints.offsets import StreamOffset
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@contextmanager
+def serving(served: Served, folder: Path, port: int, **changes: str) -> Iterator[RunningCapture]:
+    with capturing(served[1].port, folder, {"listen": f"127.0.0.1:{port}"}, **changes) as running:
+        yield running
+
+
+def test_a_commit_before_the_capture_was_reached_does_not_end_the_query(
+    served: Served, tmp_path: Path, port: int
+) -> None:
+    with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
+        start = anchor_of(made)
+        insert(served[0], 1)
+        end = next_offset(made, start)
+        schema = made._schema
+    options = SourceOptions.parse(options_of_reader(tmp_path, "one", port))
+    again = InformixStreamReader(options, schema)
+    assert again.latestOffset(end, LIMIT) == end
+    again.commit(end)  # another source of the query has rows
+
+
+def test_a_capture_that_restarts_with_other_rows_between_two_calls_ends_the_query(
+    served: Served, tmp_path: Path, port: int
+) -> None:
+    with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
+        start = anchor_of(made)
+    with serving(served, tmp_path, port, metadata="minimal"):
+        insert(served[0], 1)
+        changed = failure_of(lambda: next_offset(made, start))
+    assert isinstance(changed, BadOption)
+
+
+def test_offsets_have_the_form_of_rows_that_the_capture_has_now(
+    served: Served, tmp_path: Path, port: int
+) -> None:
+    with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
+        start = anchor_of(made)
+        before = StreamOffset.from_json(start).row_form
+    with serving(served, tmp_path, port, beforeImage="false"):
+        insert(served[0], 1)
+        end = next_offset(made, start)
+        assert "beforeImage=true" in before
+        assert "beforeImage=false" in StreamOffset.from_json(end).row_form
+        assert numbers(rows_of(made, start, end)) == [1]
+
+
+def test_resync_needs_table_events_of_the_capture(served: Served, tmp_path: Path, port: int) -> None:
+    with (
+        serving(served, tmp_path, port),
+        shared_reader(tmp_path, "one", port, onDataLoss="resync") as made,
+    ):
+        refused = failure_of(lambda: anchor_of(made))
+    assert isinstance(refused, BadOption)
+    assert "tableEvents=true" in str(refused)
+
+
+def test_an_older_run_does_not_take_the_name_back_after_the_capture_restarts(
+    served: Served, tmp_path: Path, port: int
+) -> None:
+    with (
+        serving(served, tmp_path, port),
+        shared_reader(tmp_path, "one", port) as older,
+        shared_reader(tmp_path, "one", port) as newer,
+    ):
+        start = anchor_of(older)
+        end = anchor_of(newer)
+    with serving(served, tmp_path, port):
+        newer.latestOffset(end, LIMIT)
+        refused = failure_of(lambda: older.latestOffset(start, LIMIT))
+        assert "another query has registered as reader one" in str(refused)
+        rows, _ = drained(newer, end, insert(served[0], 1))
+        assert numbers(rows) == [1]
+
+
+def test_an_unexpected_error_of_the_server_shows_neither_code_nor_paths(
+    served: Served, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(tmp_path / "manifest.json"))
+
+    with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
+        start = anchor_of(made)
+        monkeypatch.setattr(SharedFolder, "spool", fail)
+        refused = failure_of(lambda: made.latestOffset(start, LIMIT))
+    assert isinstance(refused, AccessRefused)
+    assert "does not accept this reader" not in str(refused)
+    assert "PermissionError" in str(refused)
+    for shown in ("Traceback", ".py", str(tmp_path)):
+        assert shown not in str(refused)
+
+
+def test_damaged_tokens_show_neither_code_nor_paths(served: Served, tmp_path: Path, port: int) -> None:
+    with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
+        start = anchor_of(made)
+        (tmp_path / "access" / "tokens.json").write_text("{")
+        refused = failure_of(lambda: made.latestOffset(start, LIMIT))
+    assert isinstance(refused, AccessRefused)
+    for shown in ("Traceback", ".py", str(tmp_path)):
+        assert shown not in str(refused)
+
+
+def test_executors_that_cannot_reach_the_capture_name_its_address_and_not_the_driver(
+    served: Served, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
+        start = anchor_of(made)
+        insert(served[0], 1)
+        parts = made.partitions(start, next_offset(made, start))
+    monkeypatch.setattr("informix_cdc.executors.flight_client._UNREACHABLE_SECONDS", 0.0)
+    refused = failure_of(lambda: [*made.read(parts[0])])
+    assert "captureAt" in str(refused)
+    assert "flightHost" not in str(refused)
+    assert "driver" not in str(refused)
+
+
+def test_the_file_of_a_reader_may_be_a_link_as_in_a_secret_of_kubernetes(
+    served: Served, tmp_path: Path, port: int
+) -> None:
+    given = options_of_reader(tmp_path, "one", port)
+    link = tmp_path / "link"
+    link.symlink_to(given["readerFile"])
+    options = SourceOptions.parse({**given, "readerFile": str(link)})
+    assert address_of(options) == address_of(SourceOptions.parse(given))
