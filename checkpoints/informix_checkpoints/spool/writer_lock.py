@@ -8,6 +8,7 @@ previous writer that resumes cannot write.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
@@ -127,7 +128,10 @@ def locked_folder(folder: Path, *, waits: bool = True) -> Iterator[None]:
     """
     make_folder(folder, durable=True)
     with open_plain(folder / _MOMENT, os.O_RDWR | os.O_CREAT) as file:
-        fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if waits:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        elif not _is_locked_now(file):
+            raise BlockingIOError(errno.EAGAIN, "another process has the lock", str(folder))
         yield
 
 

@@ -25,6 +25,7 @@ from informix_cdc.options.declaring import (
     IntegerRange,
     WordChoice,
     flag_of,
+    flight_address,
     names,
     size,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "connection_arguments",
     "fetch_password",
     "flag_of",
+    "flight_address",
     "matching",
     "missing_options",
     "names",

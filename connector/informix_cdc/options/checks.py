@@ -13,7 +13,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.transport import PROTOCOLS, TLS, read_keywords
 from informix_cdc.options.authentication import DRIVER_SWITCH, forbidden_by, require_access
 from informix_cdc.options.declared import DeclaredOptions
-from informix_cdc.options.declaring import HEARTBEAT_MARKER
+from informix_cdc.options.declaring import FLIGHT, HEARTBEAT_MARKER
 from informix_cdc.options.table_options import (
     heartbeat_table,
     snapshot_choice,
@@ -155,7 +155,6 @@ def _contents_rules(name: str, field: str) -> tuple[Rule, ...]:
 
 _NO_DRIVER = "cannot be used with transport=sqli, which loads no driver."
 
-_FLIGHT = "grpc+tls://"
 _OLDEST_OR_NOW = ("earliest", "latest")
 # Rules of the options of a query that reads a shared capture
 RULES_OF_READERS = ("captureAt", "flightPort")
@@ -177,13 +176,13 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
         ),
         lambda it, _: it.reader and require_reader_name(it.reader),
         Rule(
-            lambda it: it.capture_at.startswith(_FLIGHT) and not it.reader_file,
+            lambda it: it.capture_at.startswith(FLIGHT) and not it.reader_file,
             "option 'captureAt' is an address, which requires option 'readerFile'.",
             "Write the file on the host of the capture: informix-cdc readers FOLDER --add NAME > FILE.",
             about="readerFile",
         ),
         Rule(
-            lambda it: it.reader_file and not it.capture_at.startswith(_FLIGHT),
+            lambda it: it.reader_file and not it.capture_at.startswith(FLIGHT),
             "option 'readerFile' is set, but captureAt is not an address.",
             "Set captureAt to grpc+tls://host:port of the capture, or remove readerFile.",
             about="readerFile",

@@ -284,16 +284,27 @@ def local_folder(text: str) -> str:
     return text
 
 
-_FLIGHT_URL = re.compile(r"grpc\+tls://(?:\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})")
+FLIGHT = "grpc+tls://"
+_HOST_AND_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})")
+
+
+def flight_address(text: str) -> tuple[str, int]:
+    """Parse the address of a capture's Flight server.
+
+    >>> flight_address("grpc+tls://db-near:8815")
+    ('db-near', 8815)
+    """
+    found = _HOST_AND_PORT.fullmatch(text.removeprefix(FLIGHT))
+    if found is None or not 0 < int(found[3]) < 1 << 16 or not text.startswith(FLIGHT):
+        raise ValueError("must be an absolute path, or an address such as grpc+tls://db-near:8815")
+    return found[1] or found[2], int(found[3])
 
 
 def capture_place(text: str) -> str:
     """Parse the location of a shared capture: its folder, or the address of its Flight server."""
     if "://" not in text:
         return local_folder(text)
-    found = _FLIGHT_URL.fullmatch(text)
-    if found is None or not 0 < int(found[1]) < 1 << 16:
-        raise ValueError("must be an absolute path, or an address such as grpc+tls://db-near:8815")
+    flight_address(text)
     return text
 
 

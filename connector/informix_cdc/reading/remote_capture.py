@@ -7,7 +7,6 @@ repeated: it moves nothing but the reader's own place. Executors get rows from t
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost
 from informix_cdc.executors import FlightAddress, ReaderAccess, SegmentPlaces
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SourceOptions, flight_address
 from informix_cdc.reading.calls import (
     COMMIT,
     DESCRIBE,
@@ -44,7 +43,6 @@ MOST_SECONDS = 10.0  # that the server waits before it answers that there is not
 _MARGIN_SECONDS = 20.0  # for the answer
 _PAUSE_SECONDS = 0.5
 _MOST_BYTES = 1 << 16
-_URL = re.compile(r"grpc\+tls://(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})")
 
 
 def address_of(options: SourceOptions) -> tuple[FlightAddress, str]:
@@ -53,8 +51,6 @@ def address_of(options: SourceOptions) -> tuple[FlightAddress, str]:
     Raises:
         BadOption: the file of the reader cannot be read, or is that of another reader.
     """
-    found = _URL.fullmatch(options.capture_at)
-    assert found is not None  # the option's parser has accepted it
     path = Path(options.reader_file)
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -73,7 +69,7 @@ def address_of(options: SourceOptions) -> tuple[FlightAddress, str]:
             "Use the file of this reader.",
             option="reader",
         )
-    host, port = found[1] or found[2], int(found[3])
+    host, port = flight_address(options.capture_at)
     return FlightAddress(host, port, access.token, access.credentials), access.reader
 
 
