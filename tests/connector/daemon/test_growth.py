@@ -22,6 +22,7 @@ from informix_checkpoints.readers import Readers
 from informix_checkpoints.shared_captures import FILE_NAME, PublishedCapture
 from informix_checkpoints.spool import Manifest, Spool, load_manifest, shared_spool
 from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.table_states import TableState
 
 pytestmark = pytest.mark.slow
 
@@ -170,3 +171,28 @@ def test_what_a_capture_writes_grows_with_the_segments(tmp_path: Path) -> None:
     assert many / MANY <= 1.1 * few / FEW
     assert many / MANY < 500  # bytes of the manifest a segment
     assert published_many <= published + 20
+
+
+def test_a_step_grows_with_the_readers(tmp_path: Path) -> None:
+    def cost(readers: int) -> int:
+        folder = tmp_path / str(readers)
+        with closing(Stored(folder, 3)) as stored:
+            for number in range(readers):
+                state = Readers(folder).register(f"reader{number}", "run")
+                Readers(folder).update(replace(state, stream="s1", taken=START, done=START.place))
+            operations = operations_in(stored.process.step)
+            assert len(stored.process.readers) == readers + 1
+            return operations
+
+    assert cost(100) <= 10 * cost(10)
+
+
+def test_what_a_capture_publishes_grows_with_the_tables(tmp_path: Path) -> None:
+    def bytes_of(tables: int) -> int:
+        with closing(Stored(tmp_path / str(tables), 3)) as stored:
+            states = {f"informix.t{number:04}": TableState("0badf00d") for number in range(tables)}
+            stored.spool._manifest = replace(stored.spool.manifest, tables=states)
+            stored.process.step()
+            return (stored.folder / FILE_NAME).stat().st_size
+
+    assert bytes_of(2000) <= 10 * bytes_of(200)
