@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from informix_capture_client.errors import BadOption, ConnectionLost, InformixCdcError
+from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import CAPTURE_TAKEN_OVER, READER_LEFT_BEHIND
 from informix_capture_client.positions import Position, RecordPlace, show
@@ -32,29 +32,21 @@ from informix_cdc.capture import CaptureState, CaptureThread
 from informix_cdc.daemon.access import CaptureAccess
 from informix_cdc.daemon.end_of_log import LogEndQuestions
 from informix_cdc.daemon.metrics import capture_metrics
-from informix_cdc.daemon.published_tables import described
+from informix_cdc.daemon.publication import Publication
 from informix_cdc.daemon.retention import Retention
 from informix_cdc.daemon.settings import CaptureSettings
 from informix_cdc.daemon.system_manager import SystemManager
 from informix_cdc.host import raise_file_limit
 from informix_cdc.reading import SharedFolder
-from informix_cdc.server import SourceTables
 from informix_checkpoints.offsets import NOT_STARTED, SourceProgress, StreamOffset, read_checkpoint
 from informix_checkpoints.readers import FOLDER, Readers, ReaderState
-from informix_checkpoints.shared_captures import (
-    PreviousStream,
-    PublishedCapture,
-    PublishedError,
-    load_published,
-    save_published,
-)
+from informix_checkpoints.shared_captures import PreviousStream
 from informix_checkpoints.spool import Spool, WriterLock, disk_errors, intact_manifest
 
 logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger name, not a module
 
 TICK_SECONDS = 0.05
 _LOOK_SECONDS = 1.0  # at readers and ages, if nothing seems to have changed
-_PUBLISH_SECONDS = 10.0  # a later restart position of a quiet stream, for the next start
 _NOT_READ = Position(0, 0)
 
 
@@ -83,10 +75,7 @@ class CaptureProcess:
     _folder: Path = field(init=False)
     _retention: Retention = field(init=False)
     _questions: LogEndQuestions = field(init=False)
-    _publishing: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _about: PublishedCapture | None = field(default=None, init=False)  # set by the capture thread
-    _published: PublishedCapture | None = field(default=None, init=False)
-    _published_at: float = field(default=-math.inf, init=False)
+    publication: Publication = field(init=False)
     _looked_at: float = field(default=-math.inf, init=False)
     _folder_changed_ns: int = field(default=0, init=False)
     _left_behind: set[tuple[str, str]] = field(default_factory=set, init=False)
@@ -97,6 +86,7 @@ class CaptureProcess:
         limits = self.settings
         self._retention = Retention(limits.retention_seconds, limits.retention_bytes, self.clock)
         self._questions = LogEndQuestions(limits.source, self.state)
+        self.publication = Publication(self._folder, limits.source, self.state, self.clock)
 
     def run(self, stop: threading.Event, continues: str = "") -> None:
         """Wait for the lock of the folder, and capture until told to stop.
@@ -121,12 +111,12 @@ class CaptureProcess:
             # not before: a standby on the same host has the same port
             figures = capture_metrics(self.settings.source, self.state, lambda: self.readers)
             at_end.enter_context(figures)
-            self._published = load_published(self._folder)
+            self.publication.load()
             offset, planned = self._begins_at(continues)
-            for stream, each in (self._published.previous if self._published else {}).items():
+            for stream, each in self.publication.previous.items():
                 self.state.previous_streams[stream] = each.end
             source = self.settings.source
-            capture = CaptureThread(source, offset, planned, self._describe, self.state)
+            capture = CaptureThread(source, offset, planned, self.publication.describe, self.state)
             if planned is not None:
                 self.state.plan(offset.stream, planned.place)
             at_end.callback(self._questions.close)
@@ -137,7 +127,7 @@ class CaptureProcess:
             while not stop.wait(TICK_SECONDS):
                 self.step()
                 if self.state.outcome.has_come:
-                    self._publish_error()
+                    self.publication.publish_error()
                     self.state.outcome.raise_()
 
     @contextlib.contextmanager
@@ -167,7 +157,7 @@ class CaptureProcess:
         if (spool := self.state.spool) is not None:
             self._ack(spool)
             self._questions.step(self.readers)
-            self._publish(spool)
+            self.publication.publish(spool, self._questions.answered)
             self._remove_read_rows(spool)
             self.manager.ready()
         self.manager.alive(self._status())
@@ -181,7 +171,8 @@ class CaptureProcess:
         Raises:
             BadOption: another stream is to be continued.
         """
-        known = self._published.offset if self._published else None
+        published = self.publication.published
+        known = published.offset if published else None
         if known is not None:
             self._require_same(known, continues)
             return self._resumed(known), None
@@ -215,7 +206,7 @@ class CaptureProcess:
         given: tuple[SourceProgress, ...] = ()
         with contextlib.suppress(InformixCdcError):
             given = read_checkpoint(continues).sources if continues else ()
-        streams = {known.stream, *(self._published.previous if self._published else ())}
+        streams = {known.stream, *self.publication.previous}
         for stream in {each.planned[1].stream for each in given} - streams:
             raise BadOption(
                 f"the capture {self._folder} already has stream {known.stream}; the query of"
@@ -290,7 +281,7 @@ class CaptureProcess:
 
     def _remove_previous_streams(self) -> None:
         """Remove streams that were left after a data loss, once no reader needs them."""
-        previous = self._published.previous if self._published else {}
+        previous = self.publication.previous
         folders = [self._folder / stream for stream in previous]
         too_old = self._retention.too_old_streams(folders)
         needed = self._needed_streams(previous)
@@ -309,93 +300,8 @@ class CaptureProcess:
                 stream = previous[stream].following
         return needed
 
-    # what readers are told
-
-    def _describe(self, source: SourceTables) -> None:
-        """Publish what the rows are, before any is stored; the capture thread calls it."""
-        about = described(self.settings.source, source)
-        with self._publishing:
-            self._about, known = about, self._published
-            if known is None:
-                return
-            news = replace(
-                known,
-                row_form=about.row_form,
-                schema=about.schema,
-                options=about.options,
-                tables=about.tables,
-            )
-            if news != known:
-                self._save(news)
-
-    def _publish(self, spool: Spool) -> None:
-        """Write what has changed; a quiet stream's position only now and then."""
-        with self._publishing:
-            self._publish_stream(spool)
-
-    def _save(self, news: PublishedCapture) -> None:
-        with disk_errors(self._folder):
-            save_published(news, self._folder)
-        self._published = news
-
-    def _publish_stream(self, spool: Spool) -> None:
-        assert self._about is not None  # a stream begins after its tables are described
-        manifest, state, known = spool.manifest, self.state, self._published
-        offset = StreamOffset(
-            spool.stream,
-            manifest.source,
-            manifest.high_watermark,
-            state.logged,
-            row_form=self._about.row_form,
-            tables=manifest.present_tables,
-            settling=state.settling,
-            left=manifest.present_left,
-        )
-        news = replace(
-            self._about,
-            offset=offset,
-            previous=self._previous(spool.stream),
-            bounds_restart=state.bounds_restart,
-            waits=state.waits_for_spark,
-            answered=self._questions.answered(known),
-        )
-        now = self.clock()
-        is_quiet = known is not None and _without_position(news) == _without_position(known)
-        if is_quiet and (news == known or now - self._published_at < _PUBLISH_SECONDS):
-            return
-        failpoint("daemon.before_publish")
-        spool.store()  # readers look for what is published; the next start begins at its position
-        self._save(news)
-        self._published_at = now
-
-    def _previous(self, stream: str) -> dict[str, PreviousStream]:
-        """Return the streams before the current one, each with the one that follows it."""
-        known = list(self.state.previous_streams.items())
-        left = [each for each in known if each[0] != stream]  # it may be left at this moment
-        names = [*(name for name, _ in left), stream]
-        return {
-            name: PreviousStream(end, after) for (name, end), after in zip(left, names[1:], strict=True)
-        }
-
-    def _publish_error(self) -> None:
-        """Let readers report an error that a restart does not mend."""
-        error, known = self.state.outcome.error, self._published or self._about
-        if not isinstance(error, InformixCdcError) or isinstance(error, ConnectionLost):
-            return
-        if known is None or error.is_temporary:
-            return
-        with contextlib.suppress(OSError):  # it may be the disk: the log has the error
-            save_published(replace(known, error=PublishedError.of(error)), self._folder)
-
     def _status(self) -> str:
         spool, count = self.state.spool, len(self.readers)
         if spool is None:
             return "connecting"
         return f"{count} reader{'' if count == 1 else 's'}, {self.state.spool_bytes} bytes stored"
-
-
-def _without_position(published: PublishedCapture) -> PublishedCapture:
-    """Return what must be known at once: everything but the position of the same stream."""
-    if published.offset is None:
-        return published
-    return replace(published, offset=replace(published.offset, position=_NOT_READ))

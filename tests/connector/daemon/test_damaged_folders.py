@@ -91,7 +91,7 @@ def test_news_that_cannot_be_written_end_the_capture_and_lose_nothing(
         with refusing(shared_captures, "replace_file", errno.ENOSPC):
             last = insert(server, 1)
             wait_until(lambda: running.process.state.spool_rows == 1)
-            running.process._published_at = float("-inf")  # as after some seconds
+            running.process.publication.written_at = float("-inf")  # as after some seconds
             wait_until(lambda: running.has_ended)
     assert isinstance(running.error, AccessRefused)
     assert "Free space on its disk" in running.error.remedy

@@ -43,8 +43,8 @@ class Stored:
             "spoolPath": str(folder),
         }
         self.process = CaptureProcess(CaptureSettings.of({}, source), clock=lambda: 0.0)
-        self.process._about = PublishedCapture(row_form="", schema=b"", options={})
-        self.process._published_at = 0.0
+        self.process.publication.rows = PublishedCapture(row_form="", schema=b"", options={})
+        self.process.publication.written_at = 0.0
         (folder / "s1").mkdir(parents=True)
         self.spool = Spool(folder / "s1", "s1", "d1", START, durable=False)
         fence = self.spool.manifest.fence

@@ -84,7 +84,7 @@ def test_a_capture_of_quiet_tables_needs_no_old_log(
 
 def restart_of(running: RunningCapture) -> int:
     """Return the published restart position."""
-    published = running.process._published
+    published = running.process.publication.published
     assert published is not None
     assert published.offset is not None
     return published.offset.position.restart

@@ -180,7 +180,7 @@ def test_a_name_that_was_removed_asks_anew_for_the_end_of_the_log(
                 start = made.initialOffset()
                 while (end := made.latestOffset(start, made.getDefaultReadLimit())) != start:
                     start = end
-        answered = running.process._published.answered["one"]  # type: ignore[union-attr]
+        answered = running.process.publication.published.answered["one"]  # type: ignore[union-attr]
         assert answered == 3
         assert Readers(tmp_path).remove("one")
         with shared_reader(tmp_path) as made:

@@ -41,7 +41,7 @@ def _often_watched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def published_stream(running: RunningCapture) -> str:
-    published = running.process._published
+    published = running.process.publication.published
     assert published is not None
     assert published.offset is not None
     return published.offset.stream

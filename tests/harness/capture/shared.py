@@ -39,7 +39,7 @@ class RunningCapture:
     def has_published(self) -> bool:
         if self.error is not None:
             raise self.error
-        return self.process._published is not None and self.process.state.spool is not None
+        return self.process.publication.published is not None and self.process.state.spool is not None
 
     def stop(self) -> None:
         self._stop.set()
