@@ -41,14 +41,16 @@ from informix_cdc.reading import SharedFolder
 from informix_cdc.server import SourceTables
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset, read_checkpoint
 from informix_checkpoints.readers import FOLDER, Readers, ReaderState
+from informix_checkpoints.requests import RequestFolder
 from informix_checkpoints.shared_captures import (
     PreviousStream,
     PublishedCapture,
     PublishedError,
     load_published,
+    remove_unpublished,
     save_published,
 )
-from informix_checkpoints.spool import Spool, WriterLock, disk_errors, intact_manifest
+from informix_checkpoints.spool import ReportedLosses, Spool, WriterLock, disk_errors, intact_manifest
 
 logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger name, not a module
 
@@ -88,6 +90,7 @@ class CaptureProcess:
     _published: PublishedCapture | None = field(default=None, init=False)
     _published_at: float = field(default=-math.inf, init=False)
     _looked_at: float = field(default=-math.inf, init=False)
+    _moved_at: float = field(default=-math.inf, init=False)
     _folder_changed_ns: int = field(default=0, init=False)
     _left_behind: set[tuple[str, str]] = field(default_factory=set, init=False)
 
@@ -122,6 +125,7 @@ class CaptureProcess:
             figures = capture_metrics(self.settings.source, self.state, lambda: self.readers)
             at_end.enter_context(figures)
             self._published = load_published(self._folder)
+            remove_unpublished(self._folder, self._published)
             offset, planned = self._begins_at(continues)
             for stream, each in (self._published.previous if self._published else {}).items():
                 self.state.previous_streams[stream] = each.end
@@ -171,6 +175,7 @@ class CaptureProcess:
             self._ack(spool)
             self._questions.step(self.readers)
             self._publish(spool)
+            self._move_requests(spool)
             self._remove_read_rows(spool)
             self.manager.ready()
         self.manager.alive(self._status())
@@ -215,8 +220,12 @@ class CaptureProcess:
         return start, end.position if is_planned else None
 
     def _resumed(self, known: StreamOffset) -> StreamOffset:
-        """Return where the stored rows end: the capture continues there, whatever readers have."""
-        manifest = intact_manifest(self._folder / known.stream)
+        """Return where the stored rows end: the capture continues there, whatever readers have.
+
+        A loss is recorded if the previous process left the stream, and ended before it published that.
+        """
+        lost = ReportedLosses.beside(str(self._folder)).find(known.stream)
+        known, manifest = replace(known, lost=lost), intact_manifest(self._folder / known.stream)
         if manifest is None:
             return known
         manifest = manifest.with_restart_of(known.position)
@@ -274,7 +283,18 @@ class CaptureProcess:
         needed = self._needed_streams(previous)
         for folder in folders:
             if (folder.name not in needed or folder in too_old) and folder.is_dir():
+                ReportedLosses.beside(str(self._folder)).remove(folder.name)
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _move_requests(self, spool: Spool) -> None:
+        """Process requests that came to a stream when it had just been left after a data loss."""
+        now = self.clock()
+        if now - self._moved_at < _LOOK_SECONDS:
+            return
+        self._moved_at = now
+        for stream in self._published.previous if self._published else ():
+            with disk_errors(self._folder):
+                RequestFolder(self._folder / stream).move_to(RequestFolder(spool.folder))
 
     def _needed_streams(self, previous: Mapping[str, PreviousStream]) -> set[str]:
         """Return the streams that readers are in, and those that follow."""
