@@ -219,6 +219,14 @@ class RequestFolder:
             for suffix in (_REQUEST, _CANCEL, _READY, _ALTERED, _DONE):
                 (self.path / (old + suffix)).unlink(missing_ok=True)
 
+    def move_to(self, other: RequestFolder) -> None:
+        """Move the requests without an answer to a stream that continues this one."""
+        for request in self.pending():
+            other.submit(request)
+            if self.is_cancelled(request.id):
+                other.cancel(request.id)
+            (self.path / (request.id + _REQUEST)).unlink(missing_ok=True)
+
     def _ids(self, suffix: str) -> list[str]:
         return sorted(path.name.removesuffix(suffix) for path in self.path.glob(f"*{suffix}"))
 

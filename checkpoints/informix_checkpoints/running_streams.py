@@ -1,4 +1,7 @@
-"""Find the stream of a checkpoint, and send requests to the query that runs it.
+"""Find the stream of a checkpoint, and send requests to the query or the shared capture that runs it.
+
+The checkpoint may be that of a reader of a shared capture, which may be in a stream that the capture
+has left after a data loss: requests go to the stream that is captured now.
 
 Rule: nothing here connects to a server; requests and answers are files in the stream's folder.
 """
@@ -13,11 +16,14 @@ from pathlib import Path
 
 from informix_capture_client.errors import BadOption, ServerRefused
 from informix_checkpoints.offsets import StreamOffset, read_checkpoint
+from informix_checkpoints.readers import Readers
 from informix_checkpoints.requests import Answer, RequestFolder
+from informix_checkpoints.shared_captures import load_published
 from informix_checkpoints.spool import has_writer, load_manifest
 from informix_checkpoints.table_states import Tables
 
 _POLL_SECONDS = 0.1
+_AWAY_SECONDS = 60.0  # a running query makes a request at least every ten seconds
 _GRACE_SECONDS = 5.0  # within which a query that was just started or restarted opens its spool
 
 
@@ -27,7 +33,7 @@ class RunningStream:
 
     Attributes:
         checkpoint: Spark's checkpoint of the query.
-        spool_path: option spoolPath of the query.
+        spool_path: option spoolPath of the query, or of the shared capture that it reads.
     """
 
     checkpoint: str
@@ -47,9 +53,29 @@ class RunningStream:
             raise BadOption(
                 f"the folder {found.folder} of the stream does not exist.",
                 "Give --spool with option spoolPath of the query, on the host of its driver. A query"
-                " without spoolPath cannot receive requests.",
+                " without spoolPath cannot receive requests. For a reader of informix-cdc capture, give"
+                " spoolPath of the capture, on its host.",
             )
         return found
+
+    @property
+    def captured(self) -> StreamOffset:
+        """The newest known offset of the stream that is captured now."""
+        return self._shared or self.offset
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a shared capture captures the stream, and not the query of the checkpoint."""
+        return self._shared is not None
+
+    @property
+    def _shared(self) -> StreamOffset | None:
+        """What the capture in the folder has published last, if it has the stream of the checkpoint."""
+        published = load_published(self.spool_path)
+        if published is None or published.offset is None:
+            return None
+        known = {published.offset.stream, *published.previous}
+        return published.offset if self.offset.stream in known else None
 
     @property
     def offset(self) -> StreamOffset:
@@ -67,13 +93,13 @@ class RunningStream:
         """The commit up to which Spark has committed batches of the stream; 0 if there is none."""
         (source,) = read_checkpoint(self.checkpoint).sources
         done = source.committed[1] if source.committed else None
-        is_same = done is not None and done.stream == source.planned[1].stream
+        is_same = done is not None and done.stream == self.captured.stream
         return done.position.commit if done is not None and is_same else 0
 
     @property
     def folder(self) -> Path:
         """The stream's folder; another one after a data loss."""
-        return self.spool_path / self.offset.stream
+        return self.spool_path / self.captured.stream
 
     @property
     def requests(self) -> RequestFolder:
@@ -95,7 +121,7 @@ class RunningStream:
         Raises:
             BadOption: a name or pattern matches none.
         """
-        known = sorted(self.offset.tables or ())
+        known = sorted(self.captured.tables or ())
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in known):
                 listed = ", ".join(known) or "none (its offset is of an earlier version: run the query)"
@@ -105,8 +131,8 @@ class RunningStream:
         return tuple(n for n in known if not patterns or any(fnmatchcase(n, p) for p in patterns))
 
     def is_running(self) -> bool:
-        """Return whether a query captures the stream."""
-        return has_writer(self.folder)
+        """Return whether a query or a shared capture captures the stream."""
+        return has_writer(self.spool_path if self.is_shared else self.folder)
 
     def wait(
         self,
@@ -132,15 +158,28 @@ class RunningStream:
                 seen = time.monotonic()
             elif time.monotonic() - seen >= _GRACE_SECONDS and not is_true():
                 raise ServerRefused(
-                    f"the query of {self.checkpoint} does not run, so {what} does not happen.",
+                    f"{self._runner} does not run, so {what} does not happen.",
                     f"Start it, and {next_step}.",
                 )
             if time.monotonic() - begun >= timeout_seconds:
+                logs = "logs of the capture and of the query" if self.is_shared else "query's log"
                 raise ServerRefused(
                     f"{what} did not happen within {timeout_seconds:g} s.",
-                    f"Look at the query's log, and {next_step}.",
+                    f"Look at the {logs}, and {next_step}.",
                 )
             time.sleep(_POLL_SECONDS)
+
+    def is_read(self) -> bool:
+        """Return whether a query of a shared capture was seen lately; else, whether it captures."""
+        if not self.is_shared:
+            return self.is_running()
+        seen = max((each.seen_at for each in Readers(self.spool_path).all()), default=0.0)
+        return time.time() - seen < _AWAY_SECONDS
+
+    @property
+    def _runner(self) -> str:
+        is_shared = self.is_shared
+        return f"the capture {self.spool_path}" if is_shared else f"the query of {self.checkpoint}"
 
     def answer(self, request_id: str) -> Answer | None:
         """Return the answer to a request; None if there is none yet."""

@@ -4,6 +4,7 @@ Rule: only the capture writes it, and replaces it as a whole. It has everything 
 know and that the manifest of the stream does not have; it never contains a secret.
 
     <folder>/capture.json        this file
+    <folder>/begun.json          the stream that was begun last, which may not be published yet
     <folder>/readers/<name>.json what each reader needs: `readers.py`
     <folder>/<stream>/           the segments and the manifest of a stream: `spool/`
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,6 +35,7 @@ from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.spool import read_plain, replace_file
 
 FILE_NAME = "capture.json"
+_BEGUN = "begun.json"
 _VERSION = 1
 _KINDS = (
     *(ConnectionLost, AccessRefused, BadOption, ServerRefused),
@@ -207,6 +210,31 @@ def load_published(folder: Path) -> PublishedCapture | None:
             "Use the version of informix-cdc that wrote it. If it is damaged, move it away, and start"
             " the capture with --continue and the checkpoint of its slowest reader.",
         ) from None
+
+
+def record_begun(folder: Path, stream: str) -> None:
+    """Record that a capture begins a stream, before that has a folder.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    replace_file(folder / _BEGUN, json.dumps({"stream": stream}).encode(), durable=True)
+
+
+def remove_unpublished(folder: Path, published: PublishedCapture | None) -> None:
+    """Remove a stream that a capture had begun, if it ended before it published that.
+
+    No reader knows of it, and the capture begins another one. Other folders may be those of queries.
+    """
+    try:
+        stream = text(mapping(json.loads(read_plain(folder / _BEGUN)), "a stream").get("stream"))
+    except (OSError, ValueError):
+        return
+    known = {*published.previous} if published else set()
+    if published and published.offset:
+        known.add(published.offset.stream)
+    if stream.isalnum() and stream not in known:
+        shutil.rmtree(folder / stream, ignore_errors=True)
 
 
 def _checksum(content: Mapping[str, object]) -> int:

@@ -52,10 +52,11 @@ class JsonRows:
     def __init__(self, tables: CapturedTables) -> None:
         self._tables = tables
         names = [schema.names for schema in tables.schemas]
-        counts = np.array([len(of_table) for of_table in names])
+        # With a type, because a stream whose only table is being altered has none for a while.
+        counts = np.array([len(of_table) for of_table in names], np.int64)
         self._first = np.cumsum(counts) - counts  # of each table's columns among those of all tables
         quoted = [json_kind(kind).is_quoted for schema in tables.schemas for kind in schema.types]
-        self._is_quoted = np.array(quoted)
+        self._is_quoted = np.array(quoted, bool)
         widths = 2 + self._is_quoted  # pieces of a cell
         ends = np.cumsum(widths)
         begins = ends - widths

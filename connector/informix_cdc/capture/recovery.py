@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from informix_capture_client.catalog import is_beyond_end
 from informix_capture_client.errors import DataLoss, Gap
@@ -20,7 +21,7 @@ from informix_capture_client.positions import Position, show
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
 from informix_checkpoints.requests import RESYNC
-from informix_checkpoints.spool import ReportedLosses, Spool
+from informix_checkpoints.spool import ReportedLosses, Spool, disk_errors
 from informix_checkpoints.table_states import SnapshotState, Tables
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")  # a logger name, not a module
@@ -124,6 +125,7 @@ class DataLossRecovery:
         self._wait_until_taken(previous)
         if self.stop.is_set():
             return None
+        self._record(previous, loss)
         self._loss = loss
         self.lost = LostStream(
             previous.stream,
@@ -135,6 +137,13 @@ class DataLossRecovery:
         self.state.restart_bound.begin_stream()
         self.state.leave(previous)
         return previous
+
+    def _record(self, previous: Spool, loss: DataLoss) -> None:
+        """Let a capture that ends before readers know of the next stream find the loss again."""
+        if self.state.is_shared:
+            losses = ReportedLosses.beside(self.options.spool_path)
+            with disk_errors(Path(self.options.spool_path)):
+                losses.record(previous.stream, previous.manifest.source, loss)
 
     def discard(self, previous: Spool) -> None:
         """Remove an abandoned stream, unless other processes still read it."""
@@ -166,7 +175,8 @@ class DataLossRecovery:
         if self.lost is None or self._loss is None:
             return
         DATA_LOSS.log(logger, **self.lost.report(self._loss, first_position))
-        ReportedLosses.beside(self.options.spool_path).remove(self.lost.stream)
+        if not self.state.is_shared:  # otherwise once it is published
+            ReportedLosses.beside(self.options.spool_path).remove(self.lost.stream)
         self.lost = self._loss = None
         self._tries = 0
 

@@ -77,7 +77,8 @@ from informix_checkpoints.private_folders import (
     remove_private_folder,
 )
 from informix_checkpoints.receipts import Receipt
-from informix_checkpoints.spool import Spool, copies_for
+from informix_checkpoints.shared_captures import record_begun
+from informix_checkpoints.spool import Spool, copies_for, disk_errors
 from informix_checkpoints.table_states import Tables
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")  # a logger name, not a module
@@ -472,6 +473,10 @@ class CaptureRun:
         """Open the spool of a new stream; it may continue a lost one."""
         self._recovery.end_at(first_position)
         stream, source = secrets.token_hex(8), plan.source
+        if self.state.is_shared:
+            folder = Path(self.options.spool_path)
+            with disk_errors(folder):
+                record_begun(folder, stream)
         self.offset = StreamOffset(
             stream, source.source, first_position, logged, tables=plan.first_states
         )

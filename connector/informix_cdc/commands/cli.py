@@ -204,7 +204,7 @@ def release(
     "--spool",
     default="",
     metavar="FOLDER",
-    help="The query's option spoolPath. Default: spool in the checkpoint, as in a mirror.",
+    help="spoolPath of the query, or of the capture it reads. Default: spool in the checkpoint.",
 )
 @click.option("--dry-run", is_flag=True, help="Check everything and print the steps; change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -494,7 +494,7 @@ def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
     "--spool",
     default="",
     metavar="PATH",
-    help="Option spoolPath of the query. Default: the folder spool in PLACE, as for a mirror.",
+    help="spoolPath of the query, or of the capture it reads. Default: the folder spool in PLACE.",
 )
 @click.option(
     "--where",

@@ -102,9 +102,9 @@ def resync(
     stream.requests.submit(request)
     say(f"Request {request.id}: read rows of {', '.join(tables)} again.")
     if not stream.is_running():
-        say("No query is running. The request is stored, and is processed when the query runs.")
-        return True
-    if not waits:
+        runs = "capture" if stream.is_shared else "query"
+        say(f"No {runs} is running. The request is stored, and is processed when the {runs} runs.")
+    if not (waits and stream.is_running()):
         return True
     try:
         answer = _answer(request, stream, timeout_seconds)
@@ -136,7 +136,8 @@ def _answer(request: Request, stream: RunningStream, timeout_seconds: float | No
                     answers.append(answer)
                     return True
                 rows = _rows_so_far(request, stream)
-                show(rows, f"{counted(rows, 'row')}")
+                waits = ", waiting for the query to process them" if answer and stream.is_shared else ""
+                show(rows, f"{counted(rows, 'row')}{waits}")
             return False
 
         timeout = math.inf if timeout_seconds is None else timeout_seconds

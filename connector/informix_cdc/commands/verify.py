@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable
 from informix_cdc.commands.mirror import read_file
@@ -32,6 +33,11 @@ def run_verify(
     file = read_file(path)
     places = ("spoolpath", "captureat")
     spool = next((v for name, v in file.source.items() if name.lower() in places), "")
+    if "://" in spool:
+        raise BadOption(
+            f"captureAt is {spool}, but verify needs the folder of the capture.",
+            "Run it on the host of the capture, with a copy of the file whose captureAt is the folder.",
+        )
     is_iceberg = file.settings.format == "iceberg"
     spark = start_session(file.settings, file.spark) if is_iceberg else None
     try:

@@ -40,8 +40,9 @@ from informix_cdc.host import raise_file_limit
 from informix_cdc.reading import SharedFolder
 from informix_checkpoints.offsets import NOT_STARTED, SourceProgress, StreamOffset, read_checkpoint
 from informix_checkpoints.readers import FOLDER, Readers, ReaderState
-from informix_checkpoints.shared_captures import PreviousStream
-from informix_checkpoints.spool import Spool, WriterLock, disk_errors, intact_manifest
+from informix_checkpoints.requests import RequestFolder
+from informix_checkpoints.shared_captures import PreviousStream, remove_unpublished
+from informix_checkpoints.spool import ReportedLosses, Spool, WriterLock, disk_errors, intact_manifest
 
 logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger name, not a module
 
@@ -77,6 +78,7 @@ class CaptureProcess:
     _questions: LogEndQuestions = field(init=False)
     publication: Publication = field(init=False)
     _looked_at: float = field(default=-math.inf, init=False)
+    _moved_at: float = field(default=-math.inf, init=False)
     _folder_changed_ns: int = field(default=0, init=False)
     _left_behind: set[tuple[str, str]] = field(default_factory=set, init=False)
 
@@ -112,6 +114,7 @@ class CaptureProcess:
             figures = capture_metrics(self.settings.source, self.state, lambda: self.readers)
             at_end.enter_context(figures)
             self.publication.load()
+            remove_unpublished(self._folder, self.publication.published)
             offset, planned = self._begins_at(continues)
             for stream, each in self.publication.previous.items():
                 self.state.previous_streams[stream] = each.end
@@ -158,6 +161,7 @@ class CaptureProcess:
             self._ack(spool)
             self._questions.step(self.readers)
             self.publication.publish(spool, self._questions.answered)
+            self._move_requests(spool)
             self._remove_read_rows(spool)
             self.manager.ready()
         self.manager.alive(self._status())
@@ -215,8 +219,12 @@ class CaptureProcess:
             )
 
     def _resumed(self, known: StreamOffset) -> StreamOffset:
-        """Return where the stored rows end: the capture continues there, whatever readers have."""
-        manifest = intact_manifest(self._folder / known.stream)
+        """Return where the stored rows end: the capture continues there, whatever readers have.
+
+        A loss is recorded if the previous process left the stream, and ended before it published that.
+        """
+        lost = ReportedLosses.beside(str(self._folder)).find(known.stream)
+        known, manifest = replace(known, lost=lost), intact_manifest(self._folder / known.stream)
         if manifest is None:
             return known
         manifest = manifest.with_restart_of(known.position)
@@ -287,7 +295,18 @@ class CaptureProcess:
         needed = self._needed_streams(previous)
         for folder in folders:
             if (folder.name not in needed or folder in too_old) and folder.is_dir():
+                ReportedLosses.beside(str(self._folder)).remove(folder.name)
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _move_requests(self, spool: Spool) -> None:
+        """Process requests that came to a stream when it had just been left after a data loss."""
+        now = self.clock()
+        if now - self._moved_at < _LOOK_SECONDS:
+            return
+        self._moved_at = now
+        for stream in self.publication.previous:
+            with disk_errors(self._folder):
+                RequestFolder(self._folder / stream).move_to(RequestFolder(spool.folder))
 
     def _needed_streams(self, previous: Mapping[str, PreviousStream]) -> set[str]:
         """Return the streams that readers are in, and those that follow."""

@@ -128,8 +128,13 @@ def verify(
     except (BadOption, ServerRefused) as reason:
         raise MirrorNotRunning(
             f"no mirror is running: {reason.message}",
-            "Start the mirror, and verify again while it runs.",
+            "Start the mirror, and the capture if it reads one, and verify again while they run.",
         ) from None
+    if not stream.is_read():
+        raise MirrorNotRunning(
+            f"no mirror is running: no reader of the capture {stream.spool_path} was seen lately.",
+            "Start the mirror, and verify again while it runs.",
+        )
     chosen = stream.tables_matching(tables)
     kind = REPAIR if repair else VERIFY
     request = Request(kind=kind, tables=chosen, sample=sample)
@@ -177,7 +182,7 @@ class _Verifying:
         try:
             while not (is_done := self._is_done(wanted, unverified)):
                 now = time.monotonic()
-                seen = now if self._stream.is_running() else seen
+                seen = now if self._stream.is_running() and self._stream.is_read() else seen
                 if why := _why_to_stop(now - begun, timeout, now - seen):
                     left = set(wanted) - self._rows().keys()
                     return self._read(self._rows(), unverified | dict.fromkeys(left, why))

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from connector.lake.test_altered_tables import COLUMNS, ROWS, T, caught_up, insert, only
 from harness.capture.driving import failure_of
 from harness.capture.shared import capturing
-from harness.lake.ledger import Ledger, ledger
-from harness.lake.mirroring import MirrorRun, is_caught_up, until
+from harness.lake.ledger import Ledger, LedgerTable, ledger
+from harness.lake.mirroring import QUERY, MirrorRun, is_caught_up, until
+from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import source_options
+from harness.spark.checkpoints import commit, plan
 from informix_cdc.capture import requests
+from informix_cdc.lake import MirrorNotRunning, verify
 from informix_cdc.lake.plan import plan_mirror
 from informix_cdc.lake.settings import MirrorSettings
+from informix_checkpoints import running_streams
 from informix_checkpoints.requests import ALTER, REPAIR, RESYNC, Request, RequestFolder
 
 pytestmark = pytest.mark.slow
@@ -66,6 +73,85 @@ def test_its_tables_are_read_again_and_repaired(
             until(step, is_caught_up(run, made))
         require_equal(made, run)
         assert ALTER not in {each.kind for each in folder.pending()}
+
+
+@pytest.mark.parametrize("others", [1, 0], ids=["with another table", "the only table"])
+def test_a_table_that_is_altered_equals_informix(others: int, tmp_path: Path) -> None:
+    """Without a restart of capture or mirror; a writer goes on while row logging is off."""
+    with ledger(15, 0) as (made, listening):
+        made.add(LedgerTable("t", ("id",), COLUMNS))
+        for _ in range(others):
+            made.add(LedgerTable("other", ("id",), {"id": "integer"}))
+        server = made.server
+        insert(server, T, *(only(row, COLUMNS) for row in ROWS))
+        spool = tmp_path / "capture"
+        with capturing(listening.port, spool, {"mirror": True}, table="informix.*"):
+            run = MirrorRun(tmp_path, listening.port)
+            run.source = {"captureAt": str(spool), "reader": "mirror"}
+            with run.running() as step:
+                until(step, lambda: bool(run.batches) and not run.batches[-1].loading)
+                assert run.start is not None
+                folder, request = (
+                    RequestFolder(spool / run.start["stream"]),
+                    Request(kind=ALTER, tables=("informix.t",)),
+                )
+                folder.submit(request)
+                until(step, lambda: folder.is_ready(request.id))
+                server.set_full_row_logging(T, False)
+                insert(server, T, {"id": 5, "note": "late", "size": 5})
+                statement = "ALTER TABLE informix.t ADD (priority SMALLINT)"
+                InProcessConnection(server, LOGIN, "stores").rows(statement)
+                server.finish_alter(T)
+                folder.mark_altered(request.id)
+                until(step, lambda: folder.answer(request.id) is not None)
+                new = {"id": 9, "note": "n9", "size": 9, "priority": 7}
+                caught_up(run, step, insert(server, T, new))
+        late = {"id": 5, "note": "late", "size": 5, "priority": None}
+        assert sorted(run.rows("t"), key=lambda row: row["id"]) == [*ROWS, late, new]
+        assert [row["status"] for row in run.control("informix.t")][-1] == "mirrored"
+
+
+def test_a_running_mirror_of_a_capture_is_verified(tmp_path: Path) -> None:
+    """The command finds the capture by its folder, which the mirror's file names in captureAt."""
+    with mirrored(tmp_path, 16) as (made, run, _):
+        spool = Path(run.source["captureAt"])
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            checkpointed(run)
+            with ThreadPoolExecutor(1) as beside:
+                found = beside.submit(verify, run.settings, spool_path=str(spool))
+
+                def steps() -> bool:
+                    return step() and checkpointed(run)
+
+                until(steps, found.done)
+        tables = [f"informix.{table.name}" for table in made.tables]
+        assert sorted(each.table for each in found.result().tables) == sorted(tables)
+        assert found.result().is_equal
+
+
+def test_a_verification_names_what_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mirrored(tmp_path, 17) as (made, run, _):
+        spool = run.source["captureAt"]
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            checkpointed(run)
+        monkeypatch.setattr(running_streams, "_AWAY_SECONDS", 0.0)
+        with pytest.raises(MirrorNotRunning, match=r"no reader of the capture .* was seen lately"):
+            verify(run.settings, spool_path=spool)
+    with pytest.raises(MirrorNotRunning, match=f"the capture {spool} does not run"):
+        verify(run.settings, spool_path=spool)
+
+
+def checkpointed(run: MirrorRun) -> bool:
+    """Write the checkpoint that Spark would have."""
+    assert run.start is not None
+    plan(Path(run.settings.checkpoint), run.number, run.start)
+    commit(Path(run.settings.checkpoint), run.number)
+    (Path(run.settings.checkpoint) / "metadata").write_text(json.dumps({"id": QUERY}))
+    return True
 
 
 def test_a_capture_with_other_rows_is_refused(tmp_path: Path) -> None:

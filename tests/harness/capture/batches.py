@@ -43,13 +43,19 @@ class Batches:
 
     def plan(self, end: Offset) -> None:
         """Keep an offset."""
-        (self._folder / f"offset-{self.planned:04}").write_text(json.dumps(end))
+        self._write(self._folder / f"offset-{self.planned:04}", json.dumps(end))
 
     def keep(self, batch: int, rows: Rows) -> None:
         """Keep the rows of a batch; those of one that is there already must be the same."""
         file, text = self._folder / f"rows-{batch:04}", json.dumps(rows, default=str)
         assert not file.exists() or file.read_text() == text, f"batch {batch} has changed"
-        file.write_text(text)
+        self._write(file, text)
+
+    def _write(self, file: Path, text: str) -> None:
+        """Write a file as a whole: another thread may look at it."""
+        draft = self._folder / f"draft-{file.name}"
+        draft.write_text(text)
+        draft.replace(file)
 
 
 def run_batches(

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.runs.patience import patiently, wait_until
-from harness.servers.stores import PASSWORD, source_options
+from harness.servers.stores import source_options
 from informix_capture_client.failpoints import EXIT_CODE, VARIABLE
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_checkpoints.shared_captures import FILE_NAME
@@ -35,14 +35,14 @@ class CaptureCommand:
         self._printed = folder / "printed"
         self._processes: list[subprocess.Popen[bytes]] = []
         given = source_options(port, spoolPath=str(self.spool), **source)
-        given.pop("password")
+        self._password = given.pop("password")
         lines = [f'{name} = "{value}"' for name, value in given.items()]
         self._file.write_text("\n".join([settings, "[source]", *lines, ""]))
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start it; return once it is started, not once it captures."""
         command = [sys.executable, "-m", "informix_cdc.commands.cli", "capture", str(self._file)]
-        given = {PASSWORD_VARIABLE: PASSWORD, VARIABLE: str(self._armed)}
+        given = {PASSWORD_VARIABLE: self._password, VARIABLE: str(self._armed)}
         with self._printed.open("ab") as printed:
             started = subprocess.Popen(command, env={**os.environ, **given}, stderr=printed)
         self._processes.append(started)
