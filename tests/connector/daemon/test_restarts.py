@@ -10,7 +10,7 @@ from harness.capture.driving import Served, anchor_of, drained, insert, numbers
 from harness.capture.shared import RunningCapture, capturing, shared_reader
 from harness.runs.patience import wait_until
 from harness.servers.stores import CUSTOMERS, SHORT_SECOND, listening_stores
-from informix_cdc.daemon import process
+from informix_cdc.daemon import publication
 from informix_checkpoints.spool import load_manifest
 from informix_emulator import EmulatedServer
 
@@ -65,7 +65,7 @@ def test_a_restart_behind_the_last_rows_drops_none(read: int, served: Served, tm
 def test_a_capture_of_quiet_tables_needs_no_old_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_PUBLISH_SECONDS", 0.1)
+    monkeypatch.setattr(publication, "_QUIET_SECONDS", 0.1)
     small = listening_stores(log_pages=4, log_count=3, timeout_seconds=SHORT_SECOND)
     with small as (server, listening):
         with capturing(listening.port, tmp_path) as running:
