@@ -454,6 +454,13 @@ READER_LEFT_BEHIND = LogEvent(
     "A capture has removed rows that a registered reader has not read, after `retention` or"
     " `retentionBytes`. The reader's query reports a data loss when it runs.",
 )
+READER_CALL_FAILED = LogEvent(
+    "reader_call_failed",
+    _ERROR,
+    ("reason", "traceback"),
+    "A capture could not answer a reader on another host. The reader's query ends; `traceback` has the"
+    " lines of code if it is a bug.",
+)
 CAPTURE_TAKEN_OVER = LogEvent(
     "capture_taken_over",
     _INFO,

@@ -93,6 +93,8 @@ class DirectTransport:
 class _InTurn:
     """Reads in the caller's thread; of a read that is cut it hands over what had come."""
 
+    began_at = 0.0
+
     def __init__(self, open_session: Callable[[], CaptureSession], close: Callable[[], None]) -> None:
         self._open_session = open_session
         self._close = close

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from informix_capture_client.errors import AccessRefused, BadOption, InformixCdcError
+from informix_capture_client.log_events import READER_CALL_FAILED
 from informix_cdc.daemon.access import CaptureAccess
 from informix_cdc.executors import TOKEN_HEADER, location_of, rows_of_ticket, stream_of
 from informix_cdc.reading import (
@@ -225,7 +227,7 @@ class _Readers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         try:
             reader = self._access.reader_of(token) if token else None
         except (InformixCdcError, OSError) as reason:  # not for strangers: it names a file
-            logger.error("tokens of readers cannot be checked: %s", reason)
+            READER_CALL_FAILED.log(logger, reason=reason, traceback=None)
             error = AccessRefused("the capture cannot check tokens.", "Look at its log.")
             raise flight.FlightServerError(error.message, error_to_json(error)) from None
         if reader is None:
@@ -243,8 +245,9 @@ def _told_to_the_caller() -> Iterator[None]:
     except (ValueError, TypeError, KeyError) as reason:
         error = AccessRefused(f"a call of a reader has no valid content ({type(reason).__name__}).")
         raise flight.FlightServerError(error.message, error_to_json(error)) from None
-    except Exception as reason:  # Flight would send the lines of code
-        logger.exception("a call of a reader has failed")
+    except Exception as reason:  # noqa: BLE001 - Flight would send the lines of code
+        lines = "".join(traceback.format_tb(reason.__traceback__))  # its text may quote anything
+        READER_CALL_FAILED.log(logger, reason=f"a bug: {type(reason).__name__}", traceback=lines)
         error = AccessRefused(
             f"the capture could not answer ({type(reason).__name__}).",
             "Look at its log, and start the query again.",
