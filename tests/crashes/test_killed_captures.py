@@ -186,7 +186,7 @@ def served() -> Iterator[Served]:
 )
 @pytest.mark.parametrize(
     "place",
-    ["daemon.before_publish@2", *only_in_all("daemon.before_publish", "replace_file.after_rename@2")],
+    ["daemon.before_publish", *only_in_all("replace_file.after_rename@2")],
 )
 def test_a_capture_that_dies_after_a_data_loss_leaves_the_stream_again(
     place: str, tmp_path: Path
