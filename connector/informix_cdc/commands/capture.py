@@ -1,4 +1,4 @@
-"""`informix-cdc capture FILE.toml`: capture for any number of queries, until told to stop.
+"""`informix-cdc capture FILE.toml`: capture for any number of queries, until SIGTERM or Ctrl-C.
 
 retention = "7 days"             # how long rows are kept that a registered reader has not read
 retentionBytes = "200g"          # how many bytes; default: no limit but maxSpoolBytes

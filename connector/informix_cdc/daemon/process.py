@@ -61,8 +61,8 @@ class CaptureProcess:
 
     Args:
         settings: of the capture.
-        manager: is told that the process is ready and alive.
-        on_event: called with the state and the readers after each step.
+        manager: reports to systemd that the process is ready and alive.
+        on_step: called with the state and the readers after each step.
         clock: a monotonic clock.
     """
 
@@ -91,7 +91,7 @@ class CaptureProcess:
         self.publication = Publication(self._folder, limits.source, self.state, self.clock)
 
     def run(self, stop: threading.Event, continues: str = "") -> None:
-        """Wait for the lock of the folder, and capture until told to stop.
+        """Wait for the lock of the folder, and capture until `stop` is set.
 
         Args:
             stop: ends the capture.

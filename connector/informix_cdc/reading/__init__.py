@@ -4,7 +4,7 @@
     shared_capture    `informix-cdc capture` does, and the query reads its folder
     remote_capture    the same over the network
 
-Rule: no Spark. The same offsets always give the same rows, whoever captures.
+Rule: no Spark. The same offsets always give the same rows, whichever process captures.
 """
 
 from __future__ import annotations

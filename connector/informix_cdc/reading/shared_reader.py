@@ -89,7 +89,7 @@ class SharedFolder:
             AccessRefused: its folder is not there.
             DataLoss: its manifest is damaged.
         """
-        offset = self.published.offset  # before the manifest: whatever it promises is in there
+        offset = self.published.offset  # read first: the manifest then has what it names
         with self._reading:
             spool = self._spools.get(stream) or SharedSpool(self.path / stream)
             self._spools[stream] = spool
