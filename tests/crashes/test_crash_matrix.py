@@ -37,6 +37,8 @@ BY_TURNS = [
     "capture.in_assembly",
     "capture.before_flush",
     "segment.before_sync",
+    "journal.before_append",
+    "journal.after_append",
     "replace_file.before_rename",
     "reader.latest_offset",
     "reader.read",
@@ -54,7 +56,7 @@ SIGNALS = {"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
     " without (in Python): each step of capture, segment, manifest, latestOffset, partitions, read,"
     " commit and trim",
     outcome="after a restart every change is there once, in order; transactions are whole",
-    seeds="4 of 12 failpoints in `make test-all` and another by the date, each with one of two streams;"
+    seeds="4 of 14 failpoints in `make test-all` and another by the date, each with one of two streams;"
     " all of them with both in `make thorough`",
 )
 @pytest.mark.parametrize("seed", seeds()[:1])

@@ -33,6 +33,8 @@ CAPTURE_PLACES = [
         "capture.in_assembly@2",
         "capture.before_flush@2",
         "segment.before_sync@2",
+        "journal.before_append@2",
+        "journal.after_append@2",
         "replace_file.before_rename@2",
         "replace_file.after_rename@2",
         "replace_file.after_rename@5",

@@ -20,7 +20,7 @@ from typing import TypeVar
 from informix_capture_client.errors import BadOption, DataLoss, Gap, ProtocolViolation
 from informix_capture_client.positions import DeliveredCommit, LogEnd, Position, SettlingRestart
 from informix_checkpoints.json_values import number, text
-from informix_checkpoints.spool import ReportedLoss
+from informix_checkpoints.spool import CutTransaction, ReportedLoss
 from informix_checkpoints.table_states import (
     Tables,
     listed,
@@ -33,7 +33,7 @@ VERSION = 2
 _WITHOUT_TABLES = 1  # the version before, whose source is a digest of the list of tables too
 _IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
 MOST_IDS = 1 << 17  # in a whole list: far more than a server has open transactions
-_Numbers = TypeVar("_Numbers", LogEnd, DeliveredCommit, SettlingRestart)
+_Numbers = TypeVar("_Numbers", LogEnd, DeliveredCommit, SettlingRestart, CutTransaction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class StreamOffset:
         row_form: the options that decide which rows a change produces, as text; empty if unknown.
         lost: the data loss that was reported here, if any; the stream then does not continue.
         left: the tables that have left the stream and not rejoined, with the commit.
+        cut: the transaction above the position that a batch in real-time mode has delivered in part.
         settling: a restart position that becomes valid once the next process has read so far.
         tables: the captured tables, by owner.table; None in an offset of version 1, whose `source` is a
             digest that includes the list of tables.
@@ -60,6 +61,7 @@ class StreamOffset:
     tables: Tables | None = None
     settling: SettlingRestart | None = None
     left: Mapping[str, int] = field(default_factory=dict)
+    cut: CutTransaction | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the dictionary that Spark writes into its checkpoint.
@@ -91,6 +93,7 @@ class StreamOffset:
             "form": self.row_form or None,
             "lost": [self.lost.gap.name, *filter(None, self.lost[1:])] if self.lost else None,
             **self._facts_of_tables(),
+            "cut": list(self.cut) if self.cut else None,  # the last: the reader in the JVM adds it
         }
 
     def _facts_of_tables(self) -> dict[str, object]:
@@ -132,6 +135,7 @@ class StreamOffset:
                 tables_from_json(given["tables"]) if has_tables else None,
                 _numbers(SettlingRestart, given.get("settling")),
                 places_from_json(given.get("left", {})),
+                _numbers(CutTransaction, given.get("cut")),
             )
         except (KeyError, ValueError) as reason:
             raise BadOption(
@@ -157,6 +161,11 @@ class StreamOffset:
         if not is_same or restart <= self.position.restart:
             return self
         return replace(self, position=replace(self.position, restart=restart))
+
+    def with_cut_of(self, start: StreamOffset) -> StreamOffset:
+        """Return the offset with the cut of an earlier one, if the cut transaction lies above it."""
+        is_above = start.cut is not None and start.cut.commit > self.position.commit
+        return replace(self, cut=start.cut) if is_above and start.stream == self.stream else self
 
     def lost_by(self, loss: DataLoss) -> StreamOffset:
         """Return the offset with a recorded data loss, which is reported again at the next start."""

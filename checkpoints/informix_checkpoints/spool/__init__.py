@@ -16,9 +16,16 @@ from informix_checkpoints.spool.durable_files import (
     read_plain,
     replace_file,
 )
-from informix_checkpoints.spool.manifest import Manifest, load_manifest
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.manifest_files import load_manifest
 from informix_checkpoints.spool.reported_losses import ReportedLoss, ReportedLosses
-from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
+from informix_checkpoints.spool.segments import (
+    CutTransaction,
+    OtherBytes,
+    Segment,
+    SegmentRange,
+    stored_range,
+)
 from informix_checkpoints.spool.shared_spool import SharedSpool
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool, intact_manifest
@@ -28,6 +35,7 @@ from informix_checkpoints.spool.writer_lock import WriterLock, has_writer, locke
 
 __all__ = [
     "DEFINITION",
+    "CutTransaction",
     "Manifest",
     "OtherBytes",
     "ReportedLoss",

@@ -74,7 +74,7 @@ def end_of_batch(
     room, reached = _Room.of(limits), start
     change = next((epoch for epoch in manifest.changes if epoch.position.place > start.place), None)
     up_to = (1 << 63, 0) if change is None else change.position.place
-    segments = [s for s in manifest.segments if start.place < s.place < up_to]
+    segments = [s for s in manifest.segments_above(start.place) if s.place < up_to]
     if change is not None and not segments:
         return change.position
     for segment in segments:

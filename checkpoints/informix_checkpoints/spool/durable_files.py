@@ -41,6 +41,19 @@ def replace_file(path: Path, content: bytes, *, durable: bool) -> None:
         sync_folder(path.parent)
 
 
+def append_to_file(path: Path, content: bytes, *, durable: bool) -> None:
+    """Append to a file, which is created if it does not exist; a crash may leave a part of it."""
+    failpoint("journal.before_append")
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
+    with os.fdopen(handle, "ab", 0) as file:
+        file.write(content)  # the commit point, with the last byte
+        failpoint("journal.after_append")
+        if durable:
+            sync(file)
+    if durable:
+        sync_folder(path.parent)  # has the names of the files that the content mentions
+
+
 def sync(file: BinaryIO) -> None:
     """Flush a file's content to disk."""
     file.flush()

@@ -1,7 +1,7 @@
-"""The list of segments and positions of one stream; replacing its file is the commit point.
+"""The list of segments and positions of one stream.
 
-Rule: a manifest is a value. A segment that it does not list does not exist: an unlisted segment file
-was written by a process that crashed before the commit point.
+Rule: a manifest is a value; `manifest_files.py` writes it, which is the commit point. A segment that it
+does not list does not exist: an unlisted segment file was written by a process that crashed before.
 
     start -> segment -> segment -> ... -> end, and `high_watermark`: a position after the end
 
@@ -11,32 +11,13 @@ Each has a number, and the states of its tables from there on.
 
 from __future__ import annotations
 
-import json
-import zlib
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
-from informix_capture_client.errors import AccessRefused, DataLoss
-from informix_capture_client.positions import DeliveredCommit, Position, RecordPlace
-from informix_checkpoints.spool.durable_files import read_plain, replace_file
-from informix_checkpoints.spool.segments import Segment, transactions_of
-from informix_checkpoints.table_states import (
-    ChangedStates,
-    Tables,
-    changed,
-    changes_from_json,
-    places_from_json,
-    tables_from_json,
-    tables_to_json,
-)
-
-VERSION = 5
-_FIRST_WITH_CHECKSUM = 2
-FILE_NAME = "manifest.json"
+from informix_capture_client.positions import Position, RecordPlace
+from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.table_states import ChangedStates, Tables, changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +166,18 @@ class Manifest:
         changed_here = self.appended(segment).with_epoch(Epoch(segment.position, tables))
         return replace(changed_here, chunk_commit=segment.last_commit, chunk_rows=rows)
 
-    def appended(self, segment: Segment) -> Manifest:
-        """Return the manifest with one more segment."""
+    def appended(self, *segments: Segment) -> Manifest:
+        """Return the manifest with more segments."""
         return replace(
             self,
-            segments=(*self.segments, segment),
-            high_watermark=segment.position,
-            next_number=self.next_number + 1,
+            segments=(*self.segments, *segments),
+            high_watermark=segments[-1].position if segments else self.high_watermark,
+            next_number=self.next_number + len(segments),
         )
+
+    def segments_above(self, place: RecordPlace) -> tuple[Segment, ...]:
+        """Return the segments with rows above a place."""
+        return self.segments[bisect_right(self.segments, place, key=_place_of) :]
 
     def with_restart_of(self, published: Position) -> Manifest:
         """Return the manifest with a later restart position that is known for its high watermark."""
@@ -228,148 +213,5 @@ def _place(position: Position) -> RecordPlace:
     return position.place
 
 
-def save_manifest(manifest: Manifest, folder: Path, *, durable: bool) -> None:
-    """Replace the manifest of a folder."""
-    plain = _plain(manifest)
-    content = json.dumps({"version": VERSION, "checksum": _checksum(plain), **plain}).encode()
-    replace_file(folder / FILE_NAME, content, durable=durable)
-
-
-def _checksum(content: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(content).encode())
-
-
-def _plain(value: Manifest | Segment | Position | Epoch) -> dict[str, Any]:
-    """Return a value's fields; `asdict` copies deeply, which costs 6 ms for a thousand segments."""
-    return {
-        _KEYS.get(name, name): _PLAIN.get(name, _same)(getattr(value, name)) for name in value.__slots__
-    }
-
-
-def _same(value: object) -> object:
-    return value
-
-
-_PLAIN: dict[str, Callable[[Any], object]] = {
-    "start": _plain,
-    "high_watermark": _plain,
-    "position": _plain,
-    "segments": lambda segments: [_plain(segment) for segment in segments],
-    "epochs": lambda epochs: [_plain(epoch) for epoch in epochs],
-    "tables": tables_to_json,
-}
-# on the disk, as earlier versions wrote them
-_KEYS = {"epochs": "turns", "high_watermark": "mark", "last_delivered": "witness"}
-
-
-def load_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a folder, or None if there is none.
-
-    Raises:
-        DataLoss: the file is not a manifest of a known version.
-        AccessRefused: it is a link.
-    """
-    path = folder / FILE_NAME
-    try:
-        return _manifest(_migrated(json.loads(read_plain(path)), folder))
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as reason:
-        raise DataLoss(
-            f"{path} is not a spool manifest of version {VERSION}: {reason!r}.",
-            "Move the folder away: changes that the server's log still has are captured again.",
-        ) from None
-
-
-def _migrated(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the content of a manifest in the current version."""
-    version, checksum = content.pop("version"), content.pop("checksum", None)
-    if version >= _FIRST_WITH_CHECKSUM and checksum != _checksum(content):
-        raise ValueError(f"its checksum is {checksum!r} instead of {_checksum(content)}")
-    while version in _MIGRATIONS:
-        content = _MIGRATIONS[version](content, folder)
-        version += 1
-    if version != VERSION:
-        raise ValueError(f"its version is {version!r}")
-    return content
-
-
-def _from_1(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Migrate version 1: version 2 counts transactions and numbers its writers."""
-    segments = [
-        {**segment, "transactions": _count(folder, Segment(**segment, transactions=0))}
-        for segment in content["segments"]
-    ]
-    return {**content, "fence": 0, "segments": segments}
-
-
-def _count(folder: Path, segment: Segment) -> int:
-    try:
-        return len(transactions_of(folder, segment).commits)
-    except (AccessRefused, pa.ArrowException):
-        return 0  # the segment is not intact, and will be captured again
-
-
-def _unchanged(content: dict[str, Any], _folder: Path) -> dict[str, Any]:
-    return content
-
-
-_MIGRATIONS: dict[int, Callable[[dict[str, Any], Path], dict[str, Any]]] = {
-    1: _from_1,
-    2: _unchanged,  # version 3 may name segments of groups, which version 2 would take for one row each
-    3: _unchanged,  # version 4 has tables and chunks, which version 3 would take for transactions
-    4: _unchanged,  # version 5 knows which tables have left
-}
-
-
-def _manifest(content: dict[str, Any]) -> Manifest:
-    segments = tuple(
-        Segment(**{**_checked(segment, Segment), "position": _position(segment["position"])})
-        for segment in content.pop("segments")
-    )
-    start, high_watermark = _position(content.pop("start")), _position(content.pop("mark"))
-    epochs = tuple(map(_epoch, content.pop("turns", ())))
-    tables = tables_from_json(content.pop("tables", {}))
-    left = places_from_json(content.pop("left", {}))
-    known = _checked(content, Manifest)
-    return Manifest(
-        **known,
-        start=start,
-        high_watermark=high_watermark,
-        segments=segments,
-        tables=tables,
-        epochs=epochs,
-        left=left,
-    )
-
-
-def _epoch(content: dict[str, Any]) -> Epoch:
-    if not isinstance(content["ends_batch"], bool):
-        raise ValueError(f"{content!r} is not an epoch")
-    tables = changes_from_json(content["tables"])
-    return Epoch(_position(content["position"]), tables, content["ends_batch"])
-
-
-def _position(content: dict[str, Any]) -> Position:
-    last_delivered = content.get("witness")
-    position = Position(
-        content["commit"],
-        content["restart"],
-        tuple(content["unseen"]),
-        None if last_delivered is None else DeliveredCommit(*last_delivered),
-        content.get("chunk", 0),
-    )
-    numbers = (*position.place, position.restart, *position.unseen, *(position.last_delivered or ()))
-    if any(type(number) is not int for number in numbers):
-        raise ValueError(f"{content!r} is not a position")
-    return position
-
-
-def _checked(content: dict[str, Any], kind: type[Manifest | Segment]) -> dict[str, Any]:
-    """Reject values of another type than the fields declare."""
-    types = {"int": int, "str": str}
-    for declared in fields(kind):
-        wanted, value = types.get(str(declared.type)), content.get(declared.name)
-        if wanted and declared.name in content and type(value) is not wanted:
-            raise ValueError(f"{declared.name} is {value!r}")
-    return content
+def _place_of(segment: Segment) -> RecordPlace:
+    return segment.place

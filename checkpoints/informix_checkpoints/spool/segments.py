@@ -15,14 +15,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.errors import AccessRefused
+from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.positions import Position, RecordPlace
+from informix_capture_client.positions import Position, RecordPlace, show
 from informix_checkpoints.spool.durable_files import ChecksummedFile, new_file, sync
 from informix_checkpoints.spool.stored_rows import (
     TransactionRows,
@@ -96,6 +96,18 @@ class SegmentRange:
     def part(self, first: int, end: int) -> SegmentRange:
         """Return a range of the same segment."""
         return replace(self, first=first, end=end)
+
+
+class CutTransaction(NamedTuple):
+    """A transaction of which a batch in real-time mode has delivered the first rows, and all before it.
+
+    Attributes:
+        commit: its COMMTX sequence number.
+        rows: how many of its rows.
+    """
+
+    commit: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +245,32 @@ def rows_between(folder: Path, segment: Segment, after: int, up_to: int) -> Segm
         segment.copy_bytes,
         segment.copy_checksum,
     )
+
+
+def rows_after_cut(
+    wanted: SegmentRange, folder: Path, segment: Segment, cut: CutTransaction
+) -> SegmentRange:
+    """Return the part of a range that a cut leaves: without the rows that were delivered before it.
+
+    Raises:
+        DataLoss: the segment has the transaction with fewer rows.
+        AccessRefused: the file does not exist, or differs from what was written.
+    """
+    if segment.chunk or segment.first_commit > cut.commit:
+        return wanted
+    found = transactions_of(folder, segment)
+    number = int(np.searchsorted(found.commits, cut.commit))
+    first = int(found.counts[:number].sum())
+    if number < len(found.commits) and found.commits[number] == cut.commit:
+        if found.counts[number] < cut.rows:
+            raise DataLoss(
+                f"{cut.rows} rows of the transaction at {show(cut.commit)} were delivered, but the"
+                f" spool has {found.counts[number]}.",
+                "The options or the table's rows have changed since: restore them, or use a new"
+                " checkpoint.",
+            )
+        first += cut.rows
+    return wanted.part(max(wanted.first, first), wanted.end)
 
 
 def transactions_of(folder: Path, segment: Segment) -> TransactionRows:

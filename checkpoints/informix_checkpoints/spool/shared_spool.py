@@ -1,6 +1,7 @@
 """The stored rows of a stream that another process captures.
 
-Rule: the manifest is read again when its file was replaced. It may be shared by threads.
+Rule: the manifest is read again when its file was replaced, and continued by what was appended. It may
+be shared by threads.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import threading
 from pathlib import Path
 
 from informix_capture_client.positions import Position
-from informix_checkpoints.spool.manifest import FILE_NAME, Manifest, load_manifest
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.manifest_files import StoredManifest, read_manifest
 from informix_checkpoints.spool.stored_stream import StoredStream
 
 
@@ -23,8 +25,7 @@ class SharedSpool(StoredStream):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._reading = threading.Lock()
-        self._known: tuple[int, int, int] | None = None
-        self._stored: Manifest | None = None
+        self._stored: StoredManifest | None = None
         self._manifest: Manifest | None = None
         self.refresh()
 
@@ -45,22 +46,15 @@ class SharedSpool(StoredStream):
         return self._manifest is not None
 
     def refresh(self, high_watermark: Position | None = None) -> None:
-        """Read the manifest again if it was replaced.
+        """Read what is new of the manifest.
 
         Args:
             high_watermark: as published: a later restart position is not written with each record.
         """
         with self._reading:
-            path = self._folder / FILE_NAME
-            try:
-                facts = path.stat()
-                known = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
-            except FileNotFoundError:
-                known = None
-            if known != self._known or self._stored is None:
-                # the file may be replaced after `stat`: then it is only read once more
-                self._stored, self._known = load_manifest(self._folder), known
-                self._manifest = self._stored
-            stored = self._stored
-            if stored is not None and high_watermark is not None:
-                self._manifest = stored.with_restart_of(high_watermark)
+            former, self._stored = self._stored, read_manifest(self._folder, self._stored)
+            if self._stored is None:
+                self._manifest = None
+            elif self._stored is not former or high_watermark is not None:
+                found = self._stored.manifest
+                self._manifest = found.with_restart_of(high_watermark) if high_watermark else found

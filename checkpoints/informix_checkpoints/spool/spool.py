@@ -10,7 +10,7 @@ import contextlib
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -23,7 +23,15 @@ from informix_capture_client.log_events import SPOOL_FOLDER_MADE_AGAIN
 from informix_capture_client.positions import Position, RecordPlace
 from informix_checkpoints.spool.copies import Copies, NoCopies
 from informix_checkpoints.spool.durable_files import REMOVED, disk_errors
-from informix_checkpoints.spool.manifest import Epoch, Manifest, load_manifest, save_manifest
+from informix_checkpoints.spool.manifest import Epoch, Manifest
+from informix_checkpoints.spool.manifest_files import (
+    JOURNALS,
+    append_segment,
+    journal_of,
+    load_manifest,
+    read_manifest,
+    save_manifest,
+)
 from informix_checkpoints.spool.segments import (
     Segment,
     is_intact,
@@ -85,6 +93,7 @@ class Spool(StoredStream):
             recovered = self._recovered(fresh, rows, previous_sources, captured, altering)
             self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
+            self._journal: Path | None = None  # of the manifest that this writer has written last
             self._remove_strangers()
             self._match_copies()
             on_error.pop_all()
@@ -108,14 +117,13 @@ class Spool(StoredStream):
             The new segment; a segment without rows is not stored.
         """
         here = self._manifest.in_stream(position)
-        # Without rows: nothing but truncates that the policy ignores, or a table before it joined.
-        return self._append(
-            schema,
-            batches,
-            here,
-            Manifest.appended,
-            lambda manifest: replace(manifest, high_watermark=here),
-        )
+        segment = self._written(schema, batches, here)
+        with disk_errors(self._folder), self._changing:
+            if segment.rows:
+                self._add(segment)
+            else:  # nothing but truncates that the policy ignores, or a table before it joined
+                self._manifest = replace(self._manifest, high_watermark=here)
+        return segment
 
     def append_chunk(
         self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], tables: ChangedStates
@@ -133,14 +141,16 @@ class Spool(StoredStream):
             The new segment; a chunk without rows only starts an epoch.
         """
         after, _ = self._manifest.next_chunk()
-        return self._append(
-            schema,
-            batches,
-            after,
-            lambda manifest, segment: manifest.with_chunk(segment, tables),
-            lambda manifest: manifest.with_epoch(Epoch(manifest.high_watermark.behind_chunk(), tables)),
-            chunk=after.chunk,
-        )
+        segment = self._written(schema, batches, after, chunk=after.chunk)
+        with disk_errors(self._folder), self._changing:
+            manifest = self._manifest
+            if segment.rows:
+                self._replace(manifest.with_chunk(segment, tables))
+            else:  # an offset may name it, and then it has to be there after a death
+                self._replace(
+                    manifest.with_epoch(Epoch(manifest.high_watermark.behind_chunk(), tables))
+                )
+        return segment
 
     def change_tables(self, tables: ChangedStates, at: Position | None = None) -> None:
         """Let tables join or leave here; durable when this returns.
@@ -155,15 +165,14 @@ class Spool(StoredStream):
             here = manifest.in_stream(at or manifest.high_watermark).behind_chunk()
             self._replace(manifest.with_epoch(Epoch(here, tables, ends_batch=True)))
 
-    def _append(
+    def _written(
         self,
         schema: pa.Schema,
         batches: Iterable[pa.RecordBatch],
         position: Position,
-        appended: Callable[[Manifest, Segment], Manifest],
-        without_rows: Callable[[Manifest], Manifest],
         chunk: int = 0,
     ) -> Segment:
+        """Write a segment that no manifest names yet; one without rows has no file."""
         with disk_errors(self._folder):
             with self._changing:
                 self._make_again()
@@ -172,17 +181,9 @@ class Spool(StoredStream):
             segment = write_segment(path, schema, batches, position, durable=self._durable, chunk=chunk)
             if segment.rows:
                 segment = self._copies.put(path, segment)
+            else:
+                path.unlink()
             failpoint("spool.before_manifest")
-            with self._changing:
-                if segment.rows:
-                    self._replace(appended(self._manifest, segment))
-                else:
-                    path.unlink()
-                    noted = without_rows(self._manifest)
-                    if chunk:  # an offset may name it, and then it has to be there after a death
-                        self._replace(noted)
-                    else:
-                        self._manifest = noted
         return segment
 
     def store(self) -> None:
@@ -233,7 +234,7 @@ class Spool(StoredStream):
         self._lock.release()
         self._lock = WriterLock(self._folder, 0)
         self._lock.take_number(above=wanted.fence)
-        self._manifest = replace(self._manifest, fence=self._lock.fence)
+        self._manifest, self._journal = replace(self._manifest, fence=self._lock.fence), None
         SPOOL_FOLDER_MADE_AGAIN.log(logger, stream=self.stream, spool=self._folder)
 
     def _require_files(self, segments: Iterable[Segment]) -> None:
@@ -253,10 +254,29 @@ class Spool(StoredStream):
             folder=str(self._folder),
         )
 
+    def _add(self, segment: Segment) -> None:
+        """Make a segment of transactions part of the stream."""
+        manifest = self._manifest.appended(segment)
+        if self._journal is None:
+            self._replace(manifest)
+            return
+        self._lock.require_ours()
+        try:
+            append_segment(segment, self._journal, durable=self._durable)
+        except OSError:
+            # A part of the line may be there, or all of it: nobody may continue this journal.
+            self._journal = None
+            self._manifest = replace(self._manifest, next_number=manifest.next_number)
+            raise
+        self._manifest = manifest
+
     def _replace(self, manifest: Manifest) -> None:
         self._lock.require_ours()
         save_manifest(manifest, self._folder, durable=self._durable)
         self._manifest = manifest
+        former, self._journal = self._journal, journal_of(self._folder, manifest)
+        if former is not None and former != self._journal:
+            former.unlink(missing_ok=True)
 
     def _recovered(
         self,
@@ -291,6 +311,10 @@ class Spool(StoredStream):
         known = {segment.file for segment in self._manifest.segments}
         for path in self._folder.glob("*.arrow"):
             if path.name not in known:
+                path.unlink()
+        stored = read_manifest(self._folder)
+        for path in self._folder.glob(JOURNALS):
+            if stored is None or path != stored.journal:
                 path.unlink()
 
     def _match_copies(self) -> None:

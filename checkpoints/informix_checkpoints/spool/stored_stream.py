@@ -15,7 +15,14 @@ from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool.batch_ends import end_of_batch
 from informix_checkpoints.spool.durable_files import reading_errors
 from informix_checkpoints.spool.manifest import Manifest
-from informix_checkpoints.spool.segments import Segment, SegmentRange, rows_between, transactions_of
+from informix_checkpoints.spool.segments import (
+    CutTransaction,
+    Segment,
+    SegmentRange,
+    rows_after_cut,
+    rows_between,
+    transactions_of,
+)
 
 
 class StoredStream(ABC):
@@ -36,8 +43,15 @@ class StoredStream(ABC):
         """The stream's id."""
         return self.manifest.stream
 
-    def between(self, after: RecordPlace, up_to: RecordPlace) -> list[SegmentRange]:
+    def between(
+        self, after: RecordPlace, up_to: RecordPlace, cut: CutTransaction | None = None
+    ) -> list[SegmentRange]:
         """Return the ranges of the rows above `after` and at or below `up_to`.
+
+        Args:
+            after: the place of the rows before.
+            up_to: the place of the last rows.
+            cut: what was delivered above `after` already; a snapshot chunk is delivered again.
 
         Raises:
             DataLoss: the spool does not contain the whole range.
@@ -50,10 +64,15 @@ class StoredStream(ABC):
                 f" {_shown(manifest.high_watermark.place)}, not {_shown(after)} to {_shown(up_to)}.",
                 "Restart the query: the range is captured again.",
             )
-        touched = [s for s in manifest.segments if s.place > after and s.first_place <= up_to]
+        touched = [s for s in manifest.segments_above(after) if s.first_place <= up_to]
         self._require_files(touched)
         with reading_errors(self.folder):
             ranges = [rows_between(self.folder, s, after[0], up_to[0]) for s in touched]
+            if cut is not None:
+                ranges = [
+                    rows_after_cut(wanted, self.folder, s, cut)
+                    for wanted, s in zip(ranges, touched, strict=True)
+                ]
         return [wanted for wanted in ranges if wanted.first < wanted.end]
 
     def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
@@ -68,12 +87,7 @@ class StoredStream(ABC):
 
     def bytes_above(self, place: RecordPlace) -> int:
         """Return the size of the segments with rows above a place."""
-        size_bytes = 0
-        for segment in reversed(self.manifest.segments):  # what Spark has taken lies in front
-            if segment.place <= place:
-                break
-            size_bytes += segment.size_bytes
-        return size_bytes
+        return sum(segment.size_bytes for segment in self.manifest.segments_above(place))
 
     def _require_files(self, segments: Iterable[Segment]) -> None:  # noqa: B027 - one class needs it
         """Check that the files of a range are there; otherwise reading them shows it."""

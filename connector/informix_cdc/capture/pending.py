@@ -20,12 +20,12 @@ from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import CommittedTransactions, PositionPassed, StreamEvent
 from informix_cdc.capture.counts import Counters
-from informix_cdc.capture.state import CaptureState
+from informix_cdc.capture.state import CaptureState, SparkSide
 from informix_checkpoints.spool import Spool
 
 logger = logging.getLogger("informix_cdc.connector.capture_loop")  # a logger name, not a module
 
-# Each segment makes the manifest longer; this many double the interval between two of them.
+# Each segment is one more to read; this many that Spark has not read double the interval between two.
 SEGMENTS_PER_INTERVAL = 32
 _SEGMENT_BYTES = 16 << 20
 _STOP_POLL_SECONDS = 0.1
@@ -42,6 +42,7 @@ class Pending:
         latency_seconds: maximum time that rows are buffered; a flush costs about a millisecond.
         segment_bytes: bytes of records that make a segment; a larger transaction is not split.
         most_bytes_ahead: maximum bytes in the spool that Spark has not read.
+        spark: Spark's progress.
         counters: count what is written to the spool.
     """
 
@@ -54,8 +55,10 @@ class Pending:
         latency_seconds: float = 0.02,
         segment_bytes: int = _SEGMENT_BYTES,
         most_bytes_ahead: int = 1 << 62,
+        spark: SparkSide | None = None,
         counters: Counters | None = None,
     ) -> None:
+        self._spark = spark or SparkSide()
         self._counters = counters or Counters()
         self._latency_seconds = latency_seconds
         self._segment_bytes = segment_bytes
@@ -152,8 +155,8 @@ class Pending:
 
     def _interval_seconds(self) -> float:
         """Return the time between two flushes, which grows with the segments that Spark has to read."""
-        segments = len(self._spool.manifest.segments) if self._spool else 0
-        return self._latency_seconds * (1 + segments / SEGMENTS_PER_INTERVAL)
+        ahead = self._spark.segments_ahead(self._spool) if self._spool else 0
+        return self._latency_seconds * (1 + ahead / SEGMENTS_PER_INTERVAL)
 
     def is_due(self, is_idle: bool) -> bool:
         """Return whether to flush: no more data arrives, there is enough, or it has waited enough."""

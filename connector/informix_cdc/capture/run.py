@@ -393,6 +393,7 @@ class CaptureRun:
             latency_seconds=self.options.max_latency_ms / 1000,
             segment_bytes=self.options.segment_bytes,
             most_bytes_ahead=self.options.max_spool_bytes,
+            spark=self.state.spark,
             counters=self.state.counters,
         )
 

@@ -94,6 +94,10 @@ class SparkSide:
         """Return whether Spark has processed everything in a spool."""
         return self._taken.get(spool.stream, _NOWHERE) >= spool.manifest.end.place
 
+    def segments_ahead(self, spool: Spool) -> int:
+        """Return the number of segments in a spool that Spark has not processed."""
+        return len(spool.manifest.segments_above(self._taken.get(spool.stream, _NOWHERE)))
+
     def bytes_ahead(self, spool: Spool) -> int:
         """Return the bytes in a spool that Spark has neither processed nor planned."""
         asked = [asked.get(spool.stream, _NOWHERE) for asked in (self._taken, self._planned)]

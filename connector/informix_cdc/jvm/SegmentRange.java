@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -19,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.zip.CRC32;
+import org.apache.arrow.vector.util.ByteArrayReadableSeekableByteChannel;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingInputPartition;
 
@@ -28,9 +30,19 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingInput
  * <p>Rule: a partition is a pickled Python object that holds a text for this class, and nothing else
  * of it is looked at: a mark, the number of bytes, JSON. `connector/informix_cdc/spark/partitions.py`
  * writes it.
+ *
+ * @param content of the file, where it came with a message; null if the file is read
  */
-record SegmentRange(Path path, long first, long end, long sizeBytes, long checksum) {
+record SegmentRange(
+    Path path, long first, long end, long sizeBytes, long checksum, byte[] content) {
   private static final byte[] MARK = "informix-cdc ranges ".getBytes(StandardCharsets.US_ASCII);
+
+  /** Of ranges that executors read in Python; the driver may have the files. */
+  private static final byte[] MARK_OF_PYTHON =
+      "informix-cdc rows ".getBytes(StandardCharsets.US_ASCII);
+
+  private static final long MOST_SENT_BYTES = 1 << 20;
+  private static final ObjectMapper JSON = new ObjectMapper();
   private static final int MOST_LENGTH_DIGITS = 9;
   private static final int PIECE_BYTES = 1 << 20;
   private static final int MOST_KNOWN = 1024;
@@ -47,27 +59,55 @@ record SegmentRange(Path path, long first, long end, long sizeBytes, long checks
   /** Tell whether a partition has files of segments at all. */
   static boolean areNamedIn(InputPartition partition) {
     return partition instanceof PythonStreamingInputPartition made
-        && placeAfterMark(made.pickedPartition()) >= 0;
+        && placeAfter(MARK, made.pickedPartition()) >= 0;
   }
 
   /** Return what a partition names, in the order of its rows. */
   static List<SegmentRange> of(InputPartition partition) throws IOException {
+    return of(partition, null);
+  }
+
+  /** Return what a partition names, in the order of its rows, with the contents of the files. */
+  static List<SegmentRange> of(InputPartition partition, byte[][] contents) throws IOException {
     List<SegmentRange> found = new ArrayList<>();
     byte[] pickled = ((PythonStreamingInputPartition) partition).pickedPartition();
-    for (JsonNode one : new ObjectMapper().readTree(textIn(pickled))) {
+    for (JsonNode one : JSON.readTree(textIn(pickled))) {
       found.add(
           new SegmentRange(
               Path.of(one.required("path").textValue()),
               one.required("first").longValue(),
               one.required("end").longValue(),
               one.required("size_bytes").longValue(),
-              one.required("checksum").longValue()));
+              one.required("checksum").longValue(),
+              contents == null ? null : contents[found.size()]));
     }
     return found;
   }
 
+  /** Return the contents of a partition's files; null if they are many bytes, or not to be read here. */
+  static byte[][] smallContents(InputPartition partition) {
+    try {
+      List<SegmentRange> ranges = of(partition);
+      if (ranges.stream().mapToLong(SegmentRange::sizeBytes).sum() > MOST_SENT_BYTES) {
+        return null;
+      }
+      byte[][] contents = new byte[ranges.size()][];
+      for (int at = 0; at < contents.length; at++) {
+        try (InputStream file = Channels.newInputStream(ranges.get(at).open())) {
+          contents[at] = file.readAllBytes();
+        }
+      }
+      return contents;
+    } catch (IOException | RuntimeException elsewhere) {
+      return null; // the executor looks in the other places, and says what is wrong
+    }
+  }
+
   private static String textIn(byte[] pickled) throws IOException {
-    int at = placeAfterMark(pickled);
+    int at = Math.max(placeAfter(MARK, pickled), placeAfter(MARK_OF_PYTHON, pickled));
+    if (at < 0) {
+      throw new IOException("a partition has no ranges");
+    }
     long length = 0;
     for (int last = at + MOST_LENGTH_DIGITS; at < last && at < pickled.length; at++) {
       if (pickled[at] == ' ') {
@@ -85,17 +125,20 @@ record SegmentRange(Path path, long first, long end, long sizeBytes, long checks
     return new String(pickled, first, (int) length, StandardCharsets.US_ASCII);
   }
 
-  private static int placeAfterMark(byte[] pickled) {
-    for (int at = 0; at + MARK.length <= pickled.length; at++) {
-      if (Arrays.equals(pickled, at, at + MARK.length, MARK, 0, MARK.length)) {
-        return at + MARK.length;
+  private static int placeAfter(byte[] mark, byte[] pickled) {
+    for (int at = 0; at + mark.length <= pickled.length; at++) {
+      if (Arrays.equals(pickled, at, at + mark.length, mark, 0, mark.length)) {
+        return at + mark.length;
       }
     }
     return -1;
   }
 
-  /** Open the file; not through a link. */
-  FileChannel open() throws IOException {
+  /** Open the file, not through a link; or its content. */
+  SeekableByteChannel open() throws IOException {
+    if (content != null) {
+      return new ByteArrayReadableSeekableByteChannel(content);
+    }
     Set<OpenOption> how = Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS);
     return FileChannel.open(path, how);
   }
@@ -106,6 +149,12 @@ record SegmentRange(Path path, long first, long end, long sizeBytes, long checks
    * <p>Once in a process, and again after a change, as `segments.py` does it for Python's readers.
    */
   void requireSound() throws IOException {
+    if (content != null) {
+      if (checksum != checksumOfFile()) {
+        throw new IOException(path + " did not arrive as it was written");
+      }
+      return;
+    }
     Map<String, Object> facts =
         Files.readAttributes(path, "unix:isRegularFile,ino,ctime,size", LinkOption.NOFOLLOW_LINKS);
     if (!Boolean.TRUE.equals(facts.get("isRegularFile"))) {

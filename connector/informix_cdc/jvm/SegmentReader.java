@@ -4,7 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
+import java.nio.channels.SeekableByteChannel;
 import java.util.Iterator;
 import org.apache.arrow.flatbuf.Message;
 import org.apache.arrow.flatbuf.RecordBatch;
@@ -26,7 +26,7 @@ final class SegmentReader implements Closeable {
   private final SegmentRange range;
   private final StructType rows;
   private BufferAllocator allocator;
-  private FileChannel file;
+  private SeekableByteChannel file;
   private ArrowFileReader segment;
   private StoredForm form;
   private Iterator<ArrowBlock> blocks;
@@ -82,8 +82,9 @@ final class SegmentReader implements Closeable {
   /** Return what a block says of itself, before its rows are loaded. */
   private RecordBatch head(ArrowBlock block) throws IOException {
     ByteBuffer bytes = ByteBuffer.allocate(block.getMetadataLength());
+    file.position(block.getOffset()); // where Arrow reads it, it sets its own
     while (bytes.hasRemaining()) {
-      if (file.read(bytes, block.getOffset() + bytes.position()) < 0) {
+      if (file.read(bytes) < 0) {
         throw new IOException(range.path() + " ends within a block");
       }
     }

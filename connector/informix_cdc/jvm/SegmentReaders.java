@@ -34,25 +34,49 @@ record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
 
   @Override
   public PartitionReader<InternalRow> createReader(InputPartition partition) {
-    return inPython.createReader(partition);
+    return partition instanceof RealTimePartition endless
+        ? new RealTimeReader(endless, this)
+        : inPython.createReader(partition);
   }
 
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
-    List<SegmentReader> segments = new ArrayList<>();
     try {
-      for (SegmentRange range : SegmentRange.of(partition)) {
-        SegmentReader segment = new SegmentReader(range, rows);
-        range.requireSound();
-        segment.requireKnownForm();
-        segments.add(segment);
-      }
-      return new Segments(segments);
+      return segments(SegmentRange.of(partition));
     } catch (IOException | RuntimeException reason) {
       requireNotKilled(reason);
       tell(reason);
       return new RowsAsColumns(inPython.createReader(partition), rows);
     }
+  }
+
+  /**
+   * Return the reader of one range in real-time mode: of columns, or of rows by Python.
+   *
+   * @param contents of its segments, which came with the answer; null if they did not
+   */
+  PartitionReader<?> inRealTime(InputPartition partition, byte[][] contents) {
+    if (!Column.canHold(rows) || (contents == null && !SegmentRange.areNamedIn(partition))) {
+      return inPython.createReader(partition);
+    }
+    try {
+      return segments(SegmentRange.of(partition, contents));
+    } catch (IOException | RuntimeException reason) {
+      requireNotKilled(reason);
+      tell(reason);
+      return inPython.createReader(partition);
+    }
+  }
+
+  private Segments segments(List<SegmentRange> ranges) throws IOException {
+    List<SegmentReader> segments = new ArrayList<>();
+    for (SegmentRange range : ranges) {
+      SegmentReader segment = new SegmentReader(range, rows);
+      range.requireSound();
+      segment.requireKnownForm();
+      segments.add(segment);
+    }
+    return new Segments(segments);
   }
 
   /** Spark interrupts a task that it kills, which closes the file that is read: nothing is wrong. */
@@ -66,7 +90,7 @@ record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
   private static void tell(Exception reason) {
     if (IS_TOLD.compareAndSet(false, true)) {
       LOG.warn(
-          "informix-cdc: rows are read in Python and converted to columns: {}. If executors have no access"
+          "informix-cdc: rows are read in Python, and slower: {}. If executors have no access"
               + " to the files, set option delivery to flight.",
           String.valueOf(reason));
     }

@@ -138,7 +138,7 @@ class NextOffset:
             tables=tables,
             settling=state.settling,
             left=spool.manifest.left_at(position),
-        )
+        ).with_cut_of(start)
         # The restart position of a new stream can move back for a BEGINTX that is read late.
         return end.not_before(start) if state.bounds_restart else end
 
@@ -249,6 +249,8 @@ def has_rows(start: StreamOffset, end: StreamOffset, row_form: str) -> bool:
     if start.position.place == end.position.place:
         return False
     _require_same_form(end, row_form)
+    if start.cut is not None:
+        _require_same_form(start, row_form)
     return True
 
 
@@ -265,14 +267,14 @@ def _is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
 
 
 def _require_same_form(planned: StreamOffset, row_form: str) -> None:
-    """Refuse to repeat a planned batch with options that give its rows other keys.
+    """Refuse to repeat a planned batch, or to finish a cut transaction, with options that change keys.
 
     Raises:
         BadOption: names both; a checkpoint of an earlier version has no form, and is accepted.
     """
     if planned.row_form not in ("", row_form):
         raise BadOption(
-            f"Spark repeats a batch that was planned with {planned.row_form}, but the options"
+            f"Spark continues a batch that was planned with {planned.row_form}, but the options"
             f" are now {row_form}: its rows would have other keys.",
             "Run the query once with the previous options until that batch is done, then change them.",
         )

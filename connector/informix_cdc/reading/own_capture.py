@@ -96,7 +96,7 @@ class OwnCapture:
         if is_recovery or not has_rows(start, end, self.row_form):
             return []
         spool = self._spool_that_holds(start, end.position)
-        return spool.between(start.position.place, end.position.place) if spool else []
+        return spool.between(start.position.place, end.position.place, start.cut) if spool else []
 
     @property
     def places(self) -> SegmentPlaces:

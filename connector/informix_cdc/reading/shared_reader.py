@@ -201,7 +201,7 @@ class SharedReader:
         assert self._spool is not None  # otherwise it does not hold the batch
         require_same_stream(start, self._spool.stream, self._spool.manifest.source)
         try:
-            return self._spool.between(after, end.position.place)
+            return self._spool.between(after, end.position.place, start.cut)
         except (AccessRefused, DataLoss):
             self._refresh(start)  # were they removed while they were looked up?
             if (kept := self._first_kept(start)) is None or kept <= after:

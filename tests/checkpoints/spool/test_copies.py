@@ -23,7 +23,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
 from informix_checkpoints.spool import copies as segment_copies
 from informix_checkpoints.spool.copies import SegmentCopies
-from informix_checkpoints.spool.manifest import FILE_NAME, load_manifest
+from informix_checkpoints.spool.manifest_files import FILE_NAME, load_manifest
 from informix_checkpoints.spool.segments import Segment, SegmentRange
 from informix_checkpoints.spool.spool import Spool
 from informix_checkpoints.spool.stored_rows import in_row_form

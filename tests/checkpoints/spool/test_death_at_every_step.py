@@ -20,14 +20,14 @@ from checkpoints.spool.spools import (
 )
 from informix_capture_client import failpoints
 from informix_capture_client.positions import Position
-from informix_checkpoints.spool.manifest import FILE_NAME
+from informix_checkpoints.spool.manifest_files import FILE_NAME
 from informix_checkpoints.spool.spool import Spool
 
 APPEND_STEPS = [
     "segment.before_sync",
     "spool.before_manifest",
-    "replace_file.before_rename",
-    "replace_file.after_rename",
+    "journal.before_append",
+    "journal.after_append",
 ]
 TRIM_STEPS = ["replace_file.before_rename", "replace_file.after_rename", "spool.before_unlink"]
 
@@ -84,9 +84,33 @@ def cut_draft(folder: Path, _before: bytes) -> None:
         draft.write_bytes(b'{"version"')
 
 
+def journal_of(folder: Path) -> Path:
+    (journal,) = folder.glob("*.journal")
+    return journal
+
+
+def line_lost(folder: Path, _before: bytes) -> None:
+    """The journal was not synced: its last line is gone."""
+    journal = journal_of(folder)
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def line_cut(folder: Path, _before: bytes) -> None:
+    """Half of its last line is gone."""
+    journal = journal_of(folder)
+    journal.write_bytes(journal.read_bytes()[:-100])
+
+
+def no_journal(folder: Path, _before: bytes) -> None:
+    """Its folder was not synced, and neither name nor content is there."""
+    journal_of(folder).unlink()
+
+
 LOSSES: dict[str, list[Callable[[Path, bytes], None]]] = {
     "segment.before_sync": [nothing, cut_segment, empty_segment, no_segment],
     "spool.before_manifest": [nothing],
+    "journal.before_append": [nothing],
+    "journal.after_append": [nothing, line_lost, line_cut, no_journal],
     "replace_file.before_rename": [nothing, cut_draft],
     "replace_file.after_rename": [nothing, rename_undone],
     "spool.before_unlink": [nothing],
@@ -96,6 +120,8 @@ LOSSES: dict[str, list[Callable[[Path, bytes], None]]] = {
 def go_on(folder: Path, start: Position = START) -> tuple[list[int], Spool]:
     """Open it where Spark stands and append what the spool does not have, as the capture does."""
     again = open_spool(folder, start)
+    if again.manifest.end.commit < 140:
+        again.append(SCHEMA, [batch((4, 130), (5, 140))], Position(140, 135))
     if again.manifest.end.commit < 150:
         again.append(SCHEMA, [batch((6, 150), (7, 150))], Position(150, 145))
     return numbers(again.between(start.place, (150, 0))), again

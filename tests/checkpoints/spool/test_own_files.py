@@ -13,7 +13,8 @@ import pytest
 from checkpoints.spool.spools import START, fill, numbers, open_spool
 from informix_capture_client.errors import AccessRefused, DataLoss, Gap
 from informix_checkpoints.spool import durable_files
-from informix_checkpoints.spool.manifest import Manifest, load_manifest, save_manifest
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.manifest_files import load_manifest, save_manifest
 from informix_checkpoints.spool.reported_losses import ReportedLosses
 from informix_checkpoints.spool.segments import SegmentRange, stored_range
 from informix_checkpoints.spool.spool import Spool

@@ -188,7 +188,7 @@ spool.append(SCHEMA, [batch((6, 150))], Position(150, 150))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("failpoint", ["spool.before_manifest", "replace_file.before_rename"])
+@pytest.mark.parametrize("failpoint", ["spool.before_manifest", "journal.before_append"])
 def test_a_death_before_the_commit_point_leaves_the_old_content(failpoint: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", CRASHER, str(tmp_path), failpoint]
     assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode == 86

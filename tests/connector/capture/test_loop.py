@@ -51,6 +51,7 @@ def transaction(sequence: int, a: int, b: int, table: int = 0) -> list[Any]:
 class Spool:
     """Keeps what it is given in memory."""
 
+    stream = "s1"
     high_watermark = Position(0, 0)
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class Spool:
 
     @property
     def manifest(self) -> Any:
-        return SimpleNamespace(high_watermark=self.high_watermark, segments=())
+        return SimpleNamespace(high_watermark=self.high_watermark, segments_above=lambda _: ())
 
     def append(
         self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position

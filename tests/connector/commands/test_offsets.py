@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from harness.spark.checkpoints import offset, plan, run_batches
 from informix_capture_client.positions import Position, log_page
 from informix_cdc.commands.cli import main
-from informix_checkpoints.spool import manifest as manifests
+from informix_checkpoints.spool import manifest_files as manifests
 from informix_checkpoints.spool.manifest import Manifest
 from informix_checkpoints.spool.segments import Segment
 

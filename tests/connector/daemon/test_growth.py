@@ -20,7 +20,7 @@ from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.readers import Readers
 from informix_checkpoints.shared_captures import FILE_NAME, PublishedCapture
-from informix_checkpoints.spool import Manifest, Spool, load_manifest, shared_spool
+from informix_checkpoints.spool import Manifest, Spool, manifest_files
 from informix_checkpoints.spool.segments import Segment
 from informix_checkpoints.table_states import TableState
 
@@ -138,20 +138,25 @@ def test_a_quiet_look_of_a_reader_reads_no_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[Path] = []
+    read_plain = manifest_files.read_plain
 
-    def load(folder: Path) -> Manifest | None:
-        loaded.append(folder)
-        return load_manifest(folder)
+    def read(path: Path) -> bytes:
+        loaded.append(path)
+        return read_plain(path)
 
-    monkeypatch.setattr(shared_spool, "load_manifest", load)
+    monkeypatch.setattr(manifest_files, "read_plain", read)
 
     def cost(segments: int) -> int:
         with closing(Stored(tmp_path / str(segments), segments)) as stored:
+            stored.append()  # this writer's first one: the list as a whole
             stored.look()
             del loaded[:]
             operations = operations_in(stored.look)
             assert loaded == []
             stored.append()
+            stored.look()
+            assert loaded == []
+            stored.spool.trim(stored.spool.manifest.segments[0].place)
             stored.look()
             assert len(loaded) == 1
             return operations

@@ -43,7 +43,7 @@ from informix_capture_client.values.column_list import parse_columns
 from informix_capture_client.values.table_decoder import TableDecoder, decode_payloads
 from informix_cdc.options.source import SourceOptions
 from informix_checkpoints.offsets.offsets import StreamOffset
-from informix_checkpoints.spool import manifest as manifests
+from informix_checkpoints.spool import manifest_files as manifests
 from informix_checkpoints.spool.manifest import Manifest
 from informix_checkpoints.spool.segments import Segment
 from informix_checkpoints.spool.stored_rows import in_row_form

@@ -1,0 +1,45 @@
+package informixcdc;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.UncheckedIOException;
+
+/**
+ * The little that is read in the JVM of an offset, and added to it.
+ *
+ * <p>Rule: `checkpoints/informix_checkpoints/offsets/offsets.py` describes the keys. Spark compares
+ * offsets as texts: what is added here is written as Python writes it, at its place, the end.
+ */
+final class OffsetText {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private OffsetText() {}
+
+  /** Tell whether an offset records a data loss, which Spark's checkpoint must hold. */
+  static boolean isLost(String offset) {
+    return parsed(offset).hasNonNull("lost");
+  }
+
+  /** Return the offset with the number of rows of the transaction `commit` that are delivered. */
+  static String cut(String offset, long commit, long rows) {
+    if (parsed(offset).has("cut")) { // of a transaction that lies before this one, or is the same
+      offset = offset.substring(0, offset.lastIndexOf(", \"cut\"")) + "}";
+    }
+    return offset.substring(0, offset.length() - 1) + ", \"cut\": [" + commit + ", " + rows + "]}";
+  }
+
+  /** Return the commit and the delivered rows of a transaction that a former batch has cut; or null. */
+  static long[] cutOf(String offset) {
+    JsonNode cut = parsed(offset).get("cut");
+    return cut == null ? null : new long[] {cut.required(0).longValue(), cut.required(1).longValue()};
+  }
+
+  private static JsonNode parsed(String offset) {
+    try {
+      return JSON.readTree(offset);
+    } catch (JsonProcessingException reason) {
+      throw new UncheckedIOException(reason);
+    }
+  }
+}

@@ -1,0 +1,248 @@
+package informixcdc;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
+import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A stream of Spark's for a Python source: in micro-batches, or in real-time mode.
+ *
+ * <p>Rule: offsets and partitions are made by the Python source in both modes, so a checkpoint serves
+ * both. The Python process answers one question at a time, over one socket: all calls but `stop` are
+ * made under one lock.
+ *
+ * <p>In real-time mode (Spark 4.1 and later) a batch lasts minutes, and its end is known when it ends.
+ * Its only task asks for one range after another (RealTimeReader), which `after` answers.
+ */
+final class SourceStream implements InvocationHandler {
+  private static final Logger LOG = LoggerFactory.getLogger(SourceStream.class);
+
+  private static final String REAL_TIME =
+      "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode";
+
+  /** The next range of rows: empty where `end` is worth a place in the checkpoint without any. */
+  record Range(String end, InputPartition[] partitions) {}
+
+  private final MicroBatchStream inPython;
+  private final StructType rows;
+  private final String checkpoint;
+  private final String whyInPython;
+  private final String name = "informix-cdc-" + UUID.randomUUID();
+  private DriverEndpoint endpoint; // in real-time mode
+  private ReadLimit limit;
+  private Object[] planned = {};
+  private InputPartition[] plan = {};
+  private volatile boolean isStopped;
+
+  private SourceStream(
+      MicroBatchStream inPython, StructType rows, String checkpoint, String whyInPython) {
+    this.inPython = inPython;
+    this.rows = rows;
+    this.checkpoint = checkpoint;
+    this.whyInPython = whyInPython;
+  }
+
+  /**
+   * Return a stream with the interfaces of Python's, which differ between versions of Spark.
+   *
+   * @param checkpoint the folder that Spark gives to this source of the query
+   * @param whyInPython why rows are read in Python; null if they are not
+   */
+  static MicroBatchStream of(
+      MicroBatchStream inPython, StructType rows, String checkpoint, String whyInPython) {
+    List<Class<?>> can = new ArrayList<>(List.of(MicroBatchStream.class));
+    for (Class<?> of = inPython.getClass(); of != null; of = of.getSuperclass()) {
+      Arrays.stream(of.getInterfaces()).filter(SourceStream::isOfStreams).forEach(can::add);
+    }
+    ClassLoader loader = SourceStream.class.getClassLoader();
+    try {
+      can.add(Class.forName(REAL_TIME, false, loader));
+    } catch (ClassNotFoundException none) {
+      LOG.debug("this Spark has no real-time mode");
+    }
+    Class<?>[] distinct = can.stream().distinct().toArray(Class<?>[]::new);
+    var stream = new SourceStream(inPython, rows, checkpoint, whyInPython);
+    return (MicroBatchStream) Proxy.newProxyInstance(loader, distinct, stream);
+  }
+
+  private static boolean isOfStreams(Class<?> type) {
+    return type.getPackageName().startsWith("org.apache.spark.sql.connector.read");
+  }
+
+  @Override
+  public Object invoke(Object proxy, Method method, Object[] given) throws Throwable {
+    try {
+      return switch (method.getName()) {
+        case "equals" -> proxy == given[0];
+        case "hashCode" -> System.identityHashCode(proxy);
+        case "stop" -> stopped();
+        case "prepareForRealTimeMode" -> preparedForRealTime();
+        case "createReaderFactory" ->
+            whyInPython == null
+                ? new SegmentReaders(inPython.createReaderFactory(), rows)
+                : inPython.createReaderFactory();
+        case "planInputPartitions" ->
+            given.length == 1
+                ? new InputPartition[] {new RealTimePartition(name, ((Offset) given[0]).json())}
+                : planned(given);
+        case "mergeOffsets" -> {
+          PartitionOffset[] ends = (PartitionOffset[]) given[0];
+          yield inPython.deserializeOffset(((RealTimePartition.End) ends[0]).json());
+        }
+        default -> asked(method, given);
+      };
+    } catch (InvocationTargetException wrapped) {
+      throw unchecked(wrapped.getCause());
+    } catch (Exception reason) {
+      throw unchecked(reason);
+    }
+  }
+
+  /**
+   * Return an error as a proxy lets it pass with its text: a checked one, as Spark's own is,
+   * though Scala need not declare it, would become an UndeclaredThrowableException without any.
+   *
+   * <p>An interruption stays one that Spark knows: it is how a query is stopped, and no failure.
+   */
+  private static Throwable unchecked(Throwable reason) {
+    if (reason instanceof RuntimeException || reason instanceof Error) {
+      return reason;
+    }
+    if (reason instanceof IOException broken) {
+      return new UncheckedIOException(broken.getMessage(), broken);
+    }
+    if (reason instanceof InterruptedException) {
+      return new UncheckedIOException(new InterruptedIOException(reason.getMessage()));
+    }
+    return new RuntimeException(reason.getMessage(), reason);
+  }
+
+  private synchronized Object asked(Method method, Object[] given) throws ReflectiveOperationException {
+    boolean isCommit = method.getName().equals("commit");
+    if (isCommit && isStopped) {
+      // With asyncProgressTrackingEnabled Spark commits after it has stopped the source, whose process
+      // is gone. The failure would leave the query registered, and its next start would be refused
+      // (AsyncProgressTrackingMicroBatchExecution.cleanup). The next start releases the rows.
+      return null;
+    }
+    boolean isPlanning = endpoint != null && method.getName().equals("latestOffset");
+    if (isPlanning && given != null && given.length == 2) {
+      return given[0]; // a batch in real-time mode has no end yet
+    }
+    return method.invoke(inPython, given);
+  }
+
+  /** Spark asks as often as it copies its plan, and each question goes to the Python process. */
+  private synchronized InputPartition[] planned(Object[] range) {
+    if (!Arrays.equals(range, planned)) {
+      plan = inPython.planInputPartitions((Offset) range[0], (Offset) range[1]);
+      planned = range.clone();
+    }
+    return plan;
+  }
+
+  private Object stopped() {
+    isStopped = true;
+    if (endpoint != null) {
+      endpoint.close();
+    }
+    inPython.stop(); // not under the lock: a question may be waiting for rows
+    return null;
+  }
+
+  private Object preparedForRealTime() throws IOException {
+    if (whyInPython != null) {
+      throw new IllegalArgumentException(
+          "informix-cdc: real-time mode needs rows that are read in the JVM, but "
+              + whyInPython
+              + ". Set spark.informix-cdc.readInJvm to true and use another shape, or another trigger.");
+    }
+    requireCommittedBatch();
+    LOG.warn(
+        "informix-cdc: in real-time mode rows are delivered at least once, and a restart may cut them"
+            + " into other batches: the sink must be idempotent by (_commit_version, _change_ordinal).");
+    endpoint = new DriverEndpoint(name, this);
+    return null;
+  }
+
+  /**
+   * Refuse a checkpoint of which Spark would forget where the stream begins.
+   *
+   * <p>Before a query in real-time mode, Spark deletes the offsets of batches that are not committed
+   * (MicroBatchExecution.initializeExecution). If no batch is committed, the next one would begin at
+   * the end of the log, and what came since the query first started would be lost.
+   */
+  private void requireCommittedBatch() throws IOException {
+    Path root = new Path(checkpoint).getParent().getParent();
+    FileSystem files = root.getFileSystem(SparkSession.active().sessionState().newHadoopConf());
+    if (hasBatch(files, new Path(root, "offsets")) && !hasBatch(files, new Path(root, "commits"))) {
+      throw new IllegalStateException(
+          "informix-cdc: the checkpoint "
+              + root
+              + " has a planned batch and no committed one. In real-time mode Spark would delete the"
+              + " planned batch, with the place where the stream begins, and changes would be lost."
+              + " Run the query once without trigger(realTime=...) until a batch is committed, for"
+              + " example with trigger(availableNow=True).");
+    }
+  }
+
+  private static boolean hasBatch(FileSystem files, Path folder) throws IOException {
+    if (!files.exists(folder)) {
+      return false;
+    }
+    for (FileStatus one : files.listStatus(folder)) {
+      if (one.getPath().getName().matches("[0-9]+")) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Return the range after an offset; null if nothing is new for a moment.
+   *
+   * <p>At the start of a batch the place itself is planned first: Python refuses it there if a data
+   * loss was reported at it.
+   */
+  synchronized Range after(String start, boolean beginsBatch) {
+    if (isStopped) {
+      throw new IllegalStateException("the query has been stopped");
+    }
+    Offset from = inPython.deserializeOffset(start);
+    if (beginsBatch) {
+      inPython.planInputPartitions(from, from);
+    }
+    var source = (SupportsAdmissionControl) inPython;
+    if (limit == null) {
+      limit = source.getDefaultReadLimit();
+    }
+    Offset end = source.latestOffset(from, limit);
+    if (end.json().equals(start)) {
+      return null;
+    }
+    boolean isLost = OffsetText.isLost(end.json());
+    return new Range(
+        end.json(), isLost ? new InputPartition[0] : inPython.planInputPartitions(from, end));
+  }
+}
