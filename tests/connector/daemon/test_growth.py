@@ -10,7 +10,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from informix_capture_client.positions import Position
@@ -72,11 +71,9 @@ class Stored:
         return self.reader.next_offset(self.end, BatchLimits(), Trigger.CONTINUOUS)
 
     def append(self) -> None:
-        """Store one more row."""
+        """Store one more segment."""
         place = self.spool.manifest.high_watermark.commit + 10
-        schema = pa.schema([("n", pa.int64())])
-        self.spool.append(schema, [], Position(place, place))
-        self.spool.store()
+        self.spool._add(Segment(f"{place}.arrow", 10, 1000, 1, 1, place, Position(place, place)))
         self.process.step()
 
 
