@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from connector.jvm.java_reader import has_javac, jar
 from harness.spark.collected import Collected
+from harness.spark.line_sink import sink_jar
 from odbc_driver.build import Drivers, build_drivers
 
 IN_JVM = "spark.informix-cdc.readInJvm"
@@ -27,7 +28,7 @@ _FAST = {
 def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[2]").appName("informix-cdc tests")
     if has_javac():  # on trial in each build; read with only where a test switches it on
-        builder = builder.config("spark.jars", str(jar()))
+        builder = builder.config("spark.jars", f"{jar()},{sink_jar()}")
     for key, value in _FAST.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():

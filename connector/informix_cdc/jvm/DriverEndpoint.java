@@ -55,7 +55,9 @@ final class DriverEndpoint implements RpcEndpoint, Closeable {
       @SuppressWarnings("unchecked")
       public <A, B> B applyOrElse(A asked, Function1<A, B> otherwise) {
         Question question = Question.of((Object[]) asked);
-        answering.execute(() -> answer(question, call));
+        if (!stream.isStopped()) {
+          answering.execute(() -> answer(question, call));
+        }
         return (B) BoxedUnit.UNIT;
       }
     };
@@ -66,7 +68,9 @@ final class DriverEndpoint implements RpcEndpoint, Closeable {
       SourceStream.Range range = stream.after(question.start(), question.beginsBatch());
       call.reply(range == null ? new Object[0] : message(range, question.isElsewhere()));
     } catch (Throwable reason) {
-      call.sendFailure(reason);
+      if (!stream.isStopped()) { // a task of a stopped query is being killed, and asks no more
+        call.sendFailure(reason);
+      }
     }
   }
 

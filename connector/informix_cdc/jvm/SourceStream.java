@@ -219,6 +219,10 @@ final class SourceStream implements InvocationHandler {
     return false;
   }
 
+  boolean isStopped() {
+    return isStopped;
+  }
+
   /**
    * Return the range after an offset; null if nothing is new for a moment.
    *
@@ -226,9 +230,6 @@ final class SourceStream implements InvocationHandler {
    * loss was reported at it.
    */
   synchronized Range after(String start, boolean beginsBatch) {
-    if (isStopped) {
-      throw new IllegalStateException("the query has been stopped");
-    }
     Offset from = inPython.deserializeOffset(start);
     if (beginsBatch) {
       inPython.planInputPartitions(from, from);
