@@ -94,7 +94,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Spark's refusal of real-time mode (STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED) names a
         class of its own, and ends this process before it could say more.
         """
-        if is_runner() and not self._has_jar:
+        is_arrow = self._options.row_form().shape == "arrow"  # which the jar does not read
+        if is_runner() and not self._has_jar and not is_arrow:
             log_to_standard_error(self._options.log_level)
             READ_IN_PYTHON.log(
                 logger,
