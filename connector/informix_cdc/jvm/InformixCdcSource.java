@@ -54,12 +54,16 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
     name = given;
   }
 
-  /** The Python source learns of this jar by an option: what Spark creates here, it keeps. */
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
+    return super.inferSchema(isTried() ? marked(options) : options);
+  }
+
+  /** Tell the Python source of this jar: Spark creates it with the options that it sees first. */
+  private static CaseInsensitiveStringMap marked(CaseInsensitiveStringMap options) {
     Map<String, String> more = new HashMap<>(options.asCaseSensitiveMap());
-    more.put(MARK, String.valueOf(isTried()));
-    return super.inferSchema(new CaseInsensitiveStringMap(more));
+    more.put(MARK, "true");
+    return new CaseInsensitiveStringMap(more);
   }
 
   private static boolean isTried() {
@@ -102,7 +106,7 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      ScanBuilder inPython = super.newScanBuilder(options);
+      ScanBuilder inPython = super.newScanBuilder(marked(options));
       String whyInPython = whyInPython();
       return () -> new ColumnarScan(inPython.build(), rows, whyInPython);
     }
