@@ -1,9 +1,8 @@
 """A snapshot beside the same SELECT row by row, beside Spark's JDBC, and the stream beside a snapshot.
 
 The emulator is in a process of its own, and sends rows as they lie in a table. Snapshots begin
-with a second until the stream is settled and end with one until the log has moved on: one rate is that
-from begin to end, the other that of all rows while any of them is read, encoded or stored. Both are
-medians, with their spread.
+with a second until the stream is settled: one rate is that from begin to end, the other that of all
+rows while any of them is read, encoded or stored. Both are medians, with their spread.
 """
 
 from __future__ import annotations
