@@ -110,6 +110,18 @@ def test_the_first_batch_ends_at_once_so_that_the_beginning_is_known(
     assert not (tmp_path / "checkpoint" / "commits" / "1").exists()  # its batch lasts ten minutes
 
 
+def test_a_batch_that_is_over_before_its_task_starts_knows_the_beginning_too(
+    session: SparkSession, served: Served, tmp_path: Path
+) -> None:
+    """Spark does not ask for rows then; "not started" in the checkpoint would begin a stream anew."""
+    session.conf.set(SHORTEST, "1")
+    sink, checkpoint = LineSink(tmp_path / "lines"), tmp_path / "checkpoint"
+    frame = numbered(session, served[1])
+    query = sink.start(frame, checkpoint, realTime="1 millisecond")
+    until_committed(query, checkpoint)
+    assert offsets(checkpoint)[0]["stream"]
+
+
 def test_a_checkpoint_goes_from_mode_to_mode_and_loses_and_repeats_nothing(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:

@@ -16,6 +16,11 @@ final class OffsetText {
 
   private OffsetText() {}
 
+  /** Tell whether an offset is a position, not the constant before the stream has begun. */
+  static boolean isStarted(String offset) {
+    return !parsed(offset).required("stream").textValue().isEmpty();
+  }
+
   /** Tell whether an offset records a data loss, which Spark's checkpoint must hold. */
   static boolean isLost(String offset) {
     return parsed(offset).hasNonNull("lost");

@@ -58,10 +58,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
   public RecordStatus nextWithTimeout(Long timeoutMs) throws IOException {
     long deadlineMs = System.currentTimeMillis() + timeoutMs - MARGIN_MS;
     while (!advance()) {
-      if (next != null) {
-        current = next;
-        next = null;
-      }
+      leaveRange();
       if (isOver || System.currentTimeMillis() >= deadlineMs) {
         return RecordStatus.newStatusWithoutArrivalTime(false);
       }
@@ -130,8 +127,25 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     isSnapshot = !row.isNullAt(snapshotColumn) && row.getBoolean(snapshotColumn);
   }
 
+  private void leaveRange() {
+    if (next != null) {
+      current = next;
+      next = null;
+    }
+  }
+
+  /**
+   * Return the end of the batch, once the stream has begun.
+   *
+   * <p>Spark does not ask for rows if the task has started after the end of a short batch. The stream
+   * would have no beginning in the checkpoint then, and the next start would be another one.
+   */
   @Override
   public PartitionOffset getOffset() {
+    while (!OffsetText.isStarted(current)) {
+      ask();
+      leaveRange();
+    }
     boolean isWithin = next != null && commit >= 0;
     // A chunk of a snapshot may have other rows when it is read again: it is repeated from its first.
     return new RealTimePartition.End(

@@ -146,9 +146,10 @@ final class SourceStream implements InvocationHandler {
       // (AsyncProgressTrackingMicroBatchExecution.cleanup). The next start releases the rows.
       return null;
     }
-    boolean isPlanning = endpoint != null && method.getName().equals("latestOffset");
-    if (isPlanning && given != null && given.length == 2) {
-      return given[0]; // a batch in real-time mode has no end yet
+    if (endpoint != null && method.getName().equals("latestOffset")) {
+      // A batch in real-time mode has no end yet. Spark 4.1 does not say where it starts, and needs
+      // no more than an offset.
+      return given == null ? inPython.initialOffset() : given[0];
     }
     return method.invoke(inPython, given);
   }
@@ -234,16 +235,22 @@ final class SourceStream implements InvocationHandler {
     if (beginsBatch) {
       inPython.planInputPartitions(from, from);
     }
-    var source = (SupportsAdmissionControl) inPython;
-    if (limit == null) {
-      limit = source.getDefaultReadLimit();
-    }
-    Offset end = source.latestOffset(from, limit);
+    Offset end = endAfter(from);
     if (end.json().equals(start)) {
       return null;
     }
     boolean isLost = OffsetText.isLost(end.json());
     return new Range(
         end.json(), isLost ? new InputPartition[0] : inPython.planInputPartitions(from, end));
+  }
+
+  private Offset endAfter(Offset start) {
+    if (!(inPython instanceof SupportsAdmissionControl source)) {
+      return inPython.latestOffset(); // before Spark 4.2: after what was planned last
+    }
+    if (limit == null) {
+      limit = source.getDefaultReadLimit();
+    }
+    return source.latestOffset(start, limit);
   }
 }

@@ -10,6 +10,10 @@ from collections.abc import Iterable
 
 import pytest
 
+_KILLED_IN_REAL_TIME = (
+    "tests/crashes/test_killed_real_time.py"
+    "::test_a_killed_driver_repeats_only_the_batch_that_was_not_committed"
+)
 # Each starts Sparks of its own, ten to forty seconds of the processor. `make test` keeps the session's
 # Spark, a driver that is killed, a killed runner and the demo.
 _SPARKS = (
@@ -18,6 +22,8 @@ _SPARKS = (
     "tests/crashes/test_crash_matrix.py::test_death",
     "tests/crashes/test_killed_drivers.py",
     "tests/crashes/test_killed_mirrors.py",
+    f"{_KILLED_IN_REAL_TIME}[private-8]",
+    f"{_KILLED_IN_REAL_TIME}[kept-10]",
     "tests/crashes/test_secrets.py::test_a_run_with_crashes",
     "tests/crashes/test_secrets_over_connect.py",
     "tests/docker_files/test_client_scripts.py::test_the_client_service_shows_changes",

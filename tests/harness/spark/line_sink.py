@@ -72,9 +72,13 @@ class LineSink:
         """Start a query whose columns are numbers."""
         writer = frame.writeStream.option("checkpointLocation", str(checkpoint)).outputMode("update")
         writer = writer.options(**(options or {}))
-        if trigger:
-            writer = writer.trigger(**trigger)
         jvm: Any = SparkSession.active()._jvm
+        if "realTime" in trigger and pyspark.__version__.startswith("4.1."):
+            # PySpark 4.1 has no word for what its Spark has.
+            real_time = jvm.org.apache.spark.sql.streaming.Trigger.RealTime(trigger["realTime"])
+            writer._jwrite = writer._jwrite.trigger(real_time)
+        elif trigger:
+            writer = writer.trigger(**trigger)
         writer._jwrite.foreach(jvm.informixcdc.tests.LinesOf(str(self.folder), pause_microseconds))
         return writer.start()
 

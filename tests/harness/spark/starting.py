@@ -41,5 +41,6 @@ def is_late_worker(reason: object) -> bool:
 
 
 def python_path(*more: Path) -> str:
-    """Return the PYTHONPATH of a program of the tests."""
-    return os.pathsep.join(map(str, [EXAMPLES, TESTS, *more]))
+    """Return the PYTHONPATH of a program of the tests: this process's own follows."""
+    inherited = filter(None, [os.environ.get("PYTHONPATH")])
+    return os.pathsep.join(map(str, [EXAMPLES, TESTS, *more, *inherited]))

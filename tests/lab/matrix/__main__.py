@@ -24,6 +24,7 @@ from harness.spark.starting import is_late_worker
 ROOT = Path(__file__).parents[3]
 HOME = ROOT / ".matrix"
 PROGRAM = Path(__file__).with_name("stream_program.py")
+REAL_TIME_PROGRAM = Path(__file__).with_name("real_time_program.py")
 DELTA_PROGRAM = Path(__file__).with_name("delta_program.py")
 MIRROR_PROGRAM = Path(__file__).with_name("mirror_program.py")
 CONSOLE = Console(stderr=True)
@@ -133,10 +134,14 @@ def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
     facts = json.loads(last_lines_of(python, PROGRAM)[-1])
     assert facts["pyspark"] == which.pyspark, facts
     # Spark tells a source of AvailableNow since 4.2: docs/versions.md
-    knows_now = tuple(map(int, which.pyspark.split(".")[:2])) >= (4, 2)
+    version = tuple(map(int, which.pyspark.split(".")[:2]))
+    knows_now = version >= (4, 2)
     assert facts["now_is_complete"] == knows_now, facts
     assert (facts["now_batches"] > 1) == knows_now, facts
     now = "all" if knows_now else "one batch"
+    if version >= (4, 1):
+        told = json.loads(last_lines_of(python, REAL_TIME_PROGRAM)[-1])
+        CONSOLE.print("rows in real-time mode, in micro-batches, in real-time mode:", told["rows"])
     if which.delta:
         merge_into_delta(python, knows_now=knows_now)
     for table_format, coordinates in which.mirrored:
