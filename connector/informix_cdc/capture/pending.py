@@ -27,6 +27,7 @@ logger = logging.getLogger("informix_cdc.connector.capture_loop")  # a logger na
 
 # Each segment is one more to read; this many that Spark has not read double the interval between two.
 SEGMENTS_PER_INTERVAL = 32
+_SHARE_WHILE_SPARK_WAITS = 0.25
 _SEGMENT_BYTES = 16 << 20
 _STOP_POLL_SECONDS = 0.1
 # How long a first start waits for transactions that were open before it.
@@ -154,9 +155,14 @@ class Pending:
         return self._flushed_at + self._interval_seconds() - self._clock()
 
     def _interval_seconds(self) -> float:
-        """Return the time between two flushes, which grows with the segments that Spark has to read."""
+        """Return the time between two flushes, which grows with the segments that Spark has to read.
+
+        While Spark waits for rows, it is short. With the whole of it, transactions that come at that
+        very interval would each wait for the one before, and all of them as long as the slowest.
+        """
         ahead = self._spark.segments_ahead(self._spool) if self._spool else 0
-        return self._latency_seconds * (1 + ahead / SEGMENTS_PER_INTERVAL)
+        share = 1 + ahead / SEGMENTS_PER_INTERVAL if ahead else _SHARE_WHILE_SPARK_WAITS
+        return self._latency_seconds * share
 
     def is_due(self, is_idle: bool) -> bool:
         """Return whether to flush: no more data arrives, there is enough, or it has waited enough."""

@@ -430,7 +430,8 @@ class DeclaredOptions:
     )
     max_latency_ms: int = option(
         "Maximum time in milliseconds for which committed rows are buffered before they are"
-        " written to the spool. Raise it for fewer, larger segments.",
+        " written to the spool; a quarter of it while Spark has read all earlier rows. Raise it for"
+        " fewer, larger segments.",
         whole_number(0, 60_000),
         default=20,
     )

@@ -52,6 +52,7 @@ class Spool:
     """Keeps what it is given in memory."""
 
     stream = "s1"
+    ahead = 0  # segments that Spark has not read
     high_watermark = Position(0, 0)
 
     def __init__(self) -> None:
@@ -59,7 +60,9 @@ class Spool:
 
     @property
     def manifest(self) -> Any:
-        return SimpleNamespace(high_watermark=self.high_watermark, segments_above=lambda _: ())
+        return SimpleNamespace(
+            high_watermark=self.high_watermark, segments_above=lambda _: range(self.ahead)
+        )
 
     def append(
         self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
@@ -194,12 +197,35 @@ def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough(
     for event in transaction(10, 3, 4):
         pending.add(event)
     assert not pending.is_due(is_idle=False)
-    now[0] += 0.06
+    now[0] += 0.02
     assert pending.is_due(is_idle=False)
-    now[0] -= 0.06
+    now[0] -= 0.02
     for number in range(20, 80, 10):
         for event in transaction(number, 5, 6):
             pending.add(event)
+    assert pending.is_due(is_idle=False)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "waited_seconds"), [(0, 0.05), (1, 0.2 * 33 / 32), (32, 0.4), (320, 2.2)]
+)
+def test_rows_wait_for_more_while_spark_has_segments_to_read(ahead: int, waited_seconds: float) -> None:
+    """Segments that Spark has read do not count, whether they are still there or not."""
+    now = [100.0]
+    kept: Any = Spool()
+    kept.ahead = ahead
+    pending = Pending(kept, lambda _: kept, lambda: now[0], latency_seconds=0.2)
+    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
+    assert isinstance(ANNOUNCED, TableSchema)
+    encoder.announce(ANNOUNCED)
+    for event in transaction(1, 1, 2):
+        pending.add(event)
+    pending.flush(encoder)
+    for event in transaction(10, 3, 4):
+        pending.add(event)
+    now[0] += waited_seconds - 0.001
+    assert not pending.is_due(is_idle=False)
+    now[0] += 0.002
     assert pending.is_due(is_idle=False)
 
 
