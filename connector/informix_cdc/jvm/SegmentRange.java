@@ -103,6 +103,11 @@ record SegmentRange(
     }
   }
 
+  /** Return at most so many of its first rows. */
+  SegmentRange first(long most) {
+    return new SegmentRange(path, first, Math.min(first + most, end), sizeBytes, checksum, content);
+  }
+
   private static String textIn(byte[] pickled) throws IOException {
     int at = Math.max(placeAfter(MARK, pickled), placeAfter(MARK_OF_PYTHON, pickled));
     if (at < 0) {
