@@ -303,6 +303,13 @@ RESTART_POSITION_LATE = LogEvent(
     " oldest log file; `held_by` is the BEGINTX of the transaction that holds the restart position"
     " back.",
 )
+READ_IN_PYTHON = LogEvent(
+    "read_in_python",
+    _WARNING,
+    ("remedy", "requires_jar"),
+    "Spark does not have the jar, so rows are read in Python: 4 to 5 times as slowly, and without"
+    " what `requires_jar` lists. Otherwise the rows and the checkpoint are the same.",
+)
 MANY_TABLES = LogEvent(
     "many_tables",
     _WARNING,

@@ -47,12 +47,8 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 
 def numbered(session: SparkSession, listening: ListeningServer, **more: str) -> DataFrame:
     """The orders of a stream, as numbers: two that say which change it is, and its row's."""
-    frame = session.readStream.format("informix-cdc")
-    return (
-        frame.options(**source_options(listening.port, **more))
-        .load()
-        .select("_commit_version", "_change_ordinal", "order_num")
-    )
+    frame = session.readStream.format("informix-cdc").options(**source_options(listening.port, **more))
+    return frame.load().select("_commit_version", "_change_ordinal", "order_num")
 
 
 def commit(server: EmulatedServer, first: int, count: int = 1) -> None:
@@ -248,9 +244,12 @@ def test_a_stream_that_python_reads_is_refused_by_name(
 def test_a_query_in_real_time_mode_can_be_stopped_and_started_in_one_session(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:
+    """With a schema that is given, Spark creates the source later, which must learn of the jar too."""
     server, listening = served
     sink, checkpoint = LineSink(tmp_path / "lines"), tmp_path / "checkpoint"
-    frame = numbered(session, listening)
+    source = session.readStream.format("informix-cdc").options(**source_options(listening.port))
+    frame = source.schema(source.load().schema).load()
+    frame = frame.select("_commit_version", "_change_ordinal", "order_num")
     for number in range(3):
         query = sink.start(frame, checkpoint, **SHORT)
         until_committed(query, checkpoint, 2 * number)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from connector.jvm.java_reader import has_javac, jar, require_javac
 from harness.runs.patience import patiently
 from harness.servers.stores import (
     ORDERS,
@@ -29,6 +30,7 @@ from informix_cdc.testing import emulated_source
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
+JAR = "informix_cdc/jvm/informix-cdc.jar"
 
 PROGRAM = """
 import json, sys
@@ -61,18 +63,27 @@ writer.trigger(availableNow=True).start().awaitTermination()
 """
 
 
+def checkout(folder: Path) -> Path:
+    """Copy what git has of the packages; a compiled jar is not among it."""
+    names = ["pyproject.toml", "README.md", "LICENSE", "connector", "capture_client", "checkpoints"]
+    left_out = ["--exclude=__pycache__", "--exclude=informix-cdc.jar"]
+    archive = subprocess.run(
+        ["tar", "-cf", "-", *left_out, ".gitignore", *names], cwd=ROOT, capture_output=True, check=True
+    )
+    folder.mkdir()
+    subprocess.run(["tar", "-xf", "-"], cwd=folder, input=archive.stdout, check=True)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of `make build`; where there is no javac, that of `pip wheel .`."""
     folder = tmp_path_factory.mktemp("dist")
-    source = folder / "source"
-    names = ["pyproject.toml", "README.md", "LICENSE", "connector", "capture_client", "checkpoints"]
-    archive = subprocess.run(
-        ["tar", "-cf", "-", "--exclude=__pycache__", *names], cwd=ROOT, capture_output=True, check=True
-    )
-    source.mkdir()
-    subprocess.run(["tar", "-xf", "-"], cwd=source, input=archive.stdout, check=True)
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)]
-    subprocess.run(command, check=True)
+    source = checkout(folder / "source")
+    if has_javac():
+        shutil.copy(jar(), source / "connector" / JAR)
+    # By way of the sdist, as by `python -m build`, so that it must hold all parts of the wheel.
+    subprocess.run([sys.executable, "-m", "build", "-o", folder, source], check=True)
     return next(folder.glob("*.whl"))
 
 
@@ -86,14 +97,19 @@ def environment_without_us(folder: Path) -> Path:
     return library
 
 
+def installed(what: Path, folder: Path) -> Path:
+    """Install a wheel or a checkout into a virtual environment; return its Python."""
+    library = environment_without_us(folder)
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(library)]
+    without_javac = {**os.environ, "PATH": str(folder / "bin"), "JAVA_HOME": ""}
+    subprocess.run([*command, str(what)], env=without_javac, check=True)
+    return folder / "bin" / "python"
+
+
 @pytest.fixture(scope="module")
 def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment with the wheel."""
-    folder = tmp_path_factory.mktemp("fresh") / "venv"
-    library = environment_without_us(folder)
-    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(library)]
-    subprocess.run([*command, str(wheel)], check=True)
-    return folder / "bin" / "python"
+    return installed(wheel, tmp_path_factory.mktemp("fresh") / "venv")
 
 
 def test_the_wheel_holds_every_package_its_licence_and_no_tests(wheel: Path) -> None:
@@ -110,6 +126,58 @@ def test_the_wheel_holds_every_package_its_licence_and_no_tests(wheel: Path) -> 
     assert any(name.endswith("LICENSE") for name in names)
     parts = [part for name in names for part in Path(name).parts]
     assert not [part for part in parts if part.startswith(("test_", "conftest", "tests", "harness"))]
+
+
+def command_line(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `informix-cdc` of an environment."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    program = "import sys; from informix_cdc.commands.program import main; sys.exit(main())"
+    return subprocess.run(
+        [python, "-c", program, *arguments],
+        env=environment,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_whoever_installs_the_wheel_has_the_jar(wheel: Path, fresh_python: Path) -> None:
+    require_javac()
+    printed = command_line(fresh_python, "jar")
+    assert printed.returncode == 0, printed.stderr
+    path = Path(printed.stdout.strip())
+    assert path.is_relative_to(fresh_python.parents[1])
+    assert path.read_bytes() == jar().read_bytes() == zipfile.ZipFile(wheel).read(JAR)
+
+
+def test_a_checkout_is_installed_without_a_javac_and_the_command_says_how_to_get_the_jar(
+    tmp_path: Path,
+) -> None:
+    python = installed(checkout(tmp_path / "source"), tmp_path / "venv")
+    refused = command_line(python, "jar")
+    assert refused.returncode == 1
+    assert "run informix-cdc jar --compile" in " ".join(refused.stderr.split())
+    require_javac()
+    made = command_line(python, "jar", "--compile")
+    assert made.returncode == 0, made.stderr
+    assert command_line(python, "jar").stdout == made.stdout
+
+
+def test_a_wheel_is_not_made_by_make_without_a_javac(tmp_path: Path) -> None:
+    """It would be one without the jar, and nobody would notice."""
+    folder = Path(sysconfig.get_path("scripts"))
+    done = subprocess.run(
+        ["make", "build", "--old-file", f"{folder.parent}/.installed", f"VENV={folder.parent}"],
+        cwd=ROOT,
+        env={**os.environ, "JAVA_HOME": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "javac was not found" in done.stderr
+    assert "-m build" not in done.stdout
 
 
 def test_the_format_is_found_without_a_register_call(fresh_python: Path, tmp_path: Path) -> None:

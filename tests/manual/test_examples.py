@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from connector.jvm.java_reader import jar, require_javac
 from harness.runs.patience import patiently
 from manual.made_parts import ROOT
 from manual.notebooks import texts_of
@@ -179,6 +180,18 @@ def test_an_example_prints_in_the_notebook_what_it_was_saved_with(
 
 
 @pytest.mark.slow
+def test_an_example_in_real_time_mode_keeps_another_database_equal(tmp_path: Path) -> None:
+    """With the jar of the tests, which need not be in the installation."""
+    require_javac()
+    given = (
+        f"import runpy, informix_cdc.host as host; host.jar_path = lambda: {str(jar())!r};"
+        f" runpy.run_path({str(EXAMPLES / 'real_time_foreach.py')!r}, run_name='__main__')"
+    )
+    printed = run(["-c", given], tmp_path, seconds=120)
+    assert re.search(r"^100 orders, one deleted; half were there within \d+ ms$", printed, re.MULTILINE)
+
+
+@pytest.mark.slow
 def test_an_example_of_spark_connect_prints_what_it_is_about(tmp_path: Path) -> None:
     CHECKS[ALONE](run([str(EXAMPLES / f"{ALONE}.py")], tmp_path, seconds=120))
 
@@ -186,7 +199,9 @@ def test_an_example_of_spark_connect_prints_what_it_is_about(tmp_path: Path) -> 
 def test_every_example_is_run_and_listed() -> None:
     names = {path.stem for path in EXAMPLES.glob("*.py")}
     elsewhere = {"auto_cdc_flows", "delta_merge", "first_mirror", "first_stream"}
-    assert names == {*CHECKS, *elsewhere}  # run by another one, `make matrix`, test_first_page.py
+    real_time = {"real_time_foreach", "real_time_to_kafka"}  # the latter by hand: it needs a broker
+    # run by another one, `make matrix`, test_first_page.py
+    assert names == {*CHECKS, *elsewhere, *real_time}
     listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert all(f"({name}.py)" in listed for name in names)
     assert f"({NOTEBOOK.name})" in listed

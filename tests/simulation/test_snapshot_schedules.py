@@ -126,15 +126,15 @@ class Fault(NamedTuple):
 
 
 FAULTS = {
-    "the low watermark is not settled": Fault(_unsettled, 12, lambda setup: setup.late_release),
+    "the low watermark is not settled": Fault(_unsettled, 14, lambda setup: setup.late_release),
     "post-images alone count as touched, as where before images are off": Fault(_post_images_only, 23),
-    "touched keys are known from the chunk's start": Fault(_from_the_chunks_start, 29),
-    "a TIMEOUT passes the barrier": Fault(_passed_by_a_timeout, 15, lambda setup: setup.is_buffered),
-    "whatever the reader has passed is behind the SELECT": Fault(_passed_by_anything, 15),
-    "nothing is left out": Fault(_nothing_dropped, 3),
+    "touched keys are known from the chunk's start": Fault(_from_the_chunks_start, 16),
+    "a TIMEOUT passes the barrier": Fault(_passed_by_a_timeout, 46, lambda setup: setup.is_buffered),
+    "whatever the reader has passed is behind the SELECT": Fault(_passed_by_anything, 46),
+    "nothing is left out": Fault(_nothing_dropped, 0),
     "a TRUNCATE touches nothing": Fault(_truncate_ignored, 65, lambda setup: bool(setup.truncate)),
     "the snapshot does not wait for transactions older than the stream": Fault(
-        _waits_for_no_older_one, 2, lambda setup: bool(setup.older_steps), CHANGES
+        _waits_for_no_older_one, 4, lambda setup: bool(setup.older_steps), CHANGES
     ),
 }
 

@@ -53,4 +53,8 @@ class Proof(NamedTuple):
     def passes(self, barrier: Barrier) -> bool:
         """Return whether one of the records was written after the barrier was set."""
         is_later = self.latest_time > barrier.clock
-        return is_later or (barrier.log_end is not None and self.highest_number > barrier.log_end)
+        return is_later or self.is_beyond(barrier)
+
+    def is_beyond(self, barrier: Barrier) -> bool:
+        """Return whether its position in the log, not its time, proves that."""
+        return barrier.log_end is not None and self.highest_number > barrier.log_end

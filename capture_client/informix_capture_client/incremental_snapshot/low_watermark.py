@@ -42,11 +42,20 @@ class AgedPlaces:
         self._age_seconds = age_seconds
         self._reached: deque[tuple[float, int]] = deque()  # times and places, both rising
 
-    def record(self, commit: int, now: float) -> None:
-        """Record that everything up to a commit position has been added."""
-        if self._reached and now - self._reached[-1][0] < self._age_seconds / _STEPS:
+    def record(self, commit: int, now: float, since: float | None = None) -> None:
+        """Record that everything up to a commit position has been added.
+
+        Args:
+            commit: the position, never lower than an earlier one.
+            now: the time.
+            since: when all of that was in the log, if that is known to be earlier.
+        """
+        since = now if since is None else since
+        while self._reached and self._reached[-1][0] > since:
+            self._reached.pop()  # a lower position that is known for a shorter time
+        if self._reached and since - self._reached[-1][0] < self._age_seconds / _STEPS:
             return  # a later call records it
-        self._reached.append((now, commit))
+        self._reached.append((since, commit))
         while len(self._reached) > 1 and self._is_old(self._reached[1][0], now):
             self._reached.popleft()
 

@@ -197,9 +197,15 @@ class Reconciliation:
             Whether a chunk can be emitted. Then the stream so far must be written to the spool, and its
             keys collected, before `emit` is called and the stream continues.
         """
-        for place, chunk in enumerate(self._waiting):
-            if isinstance(chunk, Offered) and proof.passes(chunk.barrier):
-                self._waiting[place] = PassedChunk(chunk)
+        is_beyond = False
+        for place in reversed(range(len(self._waiting))):
+            chunk = self._waiting[place]
+            if isinstance(chunk, Offered):
+                # A record beyond the log's end after a later chunk is beyond that after this one. Times
+                # do not tell: the clock may have been set back in between.
+                is_beyond = is_beyond or proof.is_beyond(chunk.barrier)
+                if is_beyond or proof.passes(chunk.barrier):
+                    self._waiting[place] = PassedChunk(chunk)
         return bool(self._waiting) and (isinstance(self._waiting[0], PassedChunk) or self._is_lost())
 
     def emit(self, commit: int) -> Iterator[ChunkOutcome]:

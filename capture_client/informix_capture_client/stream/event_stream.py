@@ -163,6 +163,11 @@ class Read:
     block: RecordBlock | None = None
     began_at: float = 0.0
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether the server had nothing: all records are TIMEOUTs."""
+        return self.block is not None and bool((self.block.raw.kinds == RecordKind.TIMEOUT).all())
+
 
 Answer = Starting | Silence | Read
 

@@ -125,7 +125,8 @@ class EndOfLogWatch(Companion):
 
         A server may be late, or unable to continue reading its log; both are awaited and logged.
         """
-        if not any(isinstance(event, PositionPassed) and event.is_timeout for event in answer.events):
+        passed = [event for event in answer.events if isinstance(event, PositionPassed)]
+        if not any(event.is_timeout or answer.is_silent for event in passed):  # or begins the stream
             return False
         if answer.began_at < self._asked_at:
             return False

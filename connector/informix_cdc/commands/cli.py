@@ -117,9 +117,9 @@ def doctor(as_json: bool, **given: str | None) -> None:
     """Check driver, server, tables and this host, and print how to fix what is wrong.
 
     Changes nothing. Run it on the host of Spark's driver: it also checks Spark, Java, the Python of the
-    workers, the spool folder and the ports. Each check reports ok, warning, failure, or not checked
-    (because an earlier check failed). Exit code 0: no failure; 1: at least one failure; 2: an option is
-    invalid.
+    workers, the jar of the reader in the JVM, the spool folder and the ports. Each check reports ok,
+    warning, failure, or not checked (because an earlier check failed). Exit code 0: no failure; 1: at
+    least one failure; 2: an option is invalid.
     """
     from informix_cdc.commands.doctor import print_findings
 

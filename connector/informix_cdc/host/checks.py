@@ -16,6 +16,7 @@ from pathlib import Path
 
 from informix_capture_client.findings import Finding, failure, ok, warning
 from informix_capture_client.printable import shown_bytes
+from informix_cdc.host.jar_in_spark import check_reader_in_jvm
 from informix_cdc.host.spark import check_java, check_spark, check_worker_python
 from informix_cdc.options import LOOPBACK, SourceOptions
 
@@ -123,6 +124,7 @@ CHECKS: tuple[_Check, ...] = (
     check_spark,
     check_java,
     check_worker_python,
+    check_reader_in_jvm,
     check_spool,
     check_flight_address,
     check_open_files,

@@ -50,7 +50,7 @@ def compile_jar(target: Path = JAR, environment: Mapping[str, str] = os.environ)
     Raises:
         AccessRefused: javac or PySpark is missing or too old, or the jar cannot be written.
     """
-    javac, spark = _javac(environment), _jars_of_spark()
+    javac, spark = find_javac(environment), _jars_of_spark()
     with tempfile.TemporaryDirectory() as folder:
         sources = sorted(map(str, _SOURCES.glob("*.java")))
         # Spark's jars refer to annotations that they do not include; that is harmless.
@@ -77,7 +77,12 @@ def compile_jar(target: Path = JAR, environment: Mapping[str, str] = os.environ)
     return target
 
 
-def _javac(environment: Mapping[str, str]) -> str:
+def find_javac(environment: Mapping[str, str]) -> str:
+    """Return the path of javac, in JAVA_HOME or else on PATH.
+
+    Raises:
+        AccessRefused: there is none.
+    """
     home = environment.get("JAVA_HOME", "")
     path = str(Path(home) / "bin" / "javac") if home else "javac"
     found = shutil.which(path, path=environment.get("PATH", ""))

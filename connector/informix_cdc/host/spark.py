@@ -39,10 +39,10 @@ def check_spark(_options: SourceOptions, _environment: Mapping[str, str]) -> Fin
     """Check the version of PySpark."""
     text = _version_file()
     if text is None:
-        return _not_checked(_SPARK, f"{_NO_SPARK} ({sys.executable})")
+        return not_checked(_SPARK, f"{_NO_SPARK} ({sys.executable})")
     found = _VERSION.search(text)
     if found is None:
-        return _not_checked(_SPARK, "PySpark does not report its version")
+        return not_checked(_SPARK, "PySpark does not report its version")
     if (int(found[2]), int(found[3])) < OLDEST_SPARK:
         oldest = ".".join(map(str, OLDEST_SPARK))
         return failure(
@@ -58,8 +58,8 @@ def check_spark(_options: SourceOptions, _environment: Mapping[str, str]) -> Fin
 
 def check_java(_options: SourceOptions, environment: Mapping[str, str]) -> Finding:
     """Check the Java that Spark will use."""
-    if reason := _why_not_here(environment):
-        return _not_checked(_JAVA, reason)
+    if reason := why_not_here(environment):
+        return not_checked(_JAVA, reason)
     try:
         java = find_java(environment)
     except JavaUnfit as unfit:
@@ -70,8 +70,8 @@ def check_java(_options: SourceOptions, environment: Mapping[str, str]) -> Findi
 
 def check_worker_python(_options: SourceOptions, environment: Mapping[str, str]) -> Finding:
     """Check the Python interpreter that workers on this host will use."""
-    if reason := _why_not_here(environment):
-        return _not_checked(_PYTHON, reason)
+    if reason := why_not_here(environment):
+        return not_checked(_PYTHON, reason)
     variable = environment.get("PYSPARK_PYTHON", "")
     name, report = (variable, failure) if variable else ("python3", _unless_configured)
     path = shutil.which(name, path=environment.get("PATH", ""))
@@ -99,6 +99,12 @@ def _wrong_with(path: str) -> str:
     return "" if has_package else "it does not have informix-cdc"
 
 
+def spark_version() -> str | None:
+    """Return the version of PySpark; None if there is none, or it does not report it."""
+    found = _VERSION.search(_version_file() or "")
+    return found[1] if found else None
+
+
 def _version_file() -> str | None:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
@@ -107,7 +113,8 @@ def _version_file() -> str | None:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _why_not_here(environment: Mapping[str, str]) -> str:
+def why_not_here(environment: Mapping[str, str]) -> str:
+    """Return why Spark is not checked on this host; empty if it is."""
     if _version_file() is None:
         return _NO_SPARK
     return "SPARK_REMOTE selects a remote Spark" if environment.get("SPARK_REMOTE") else ""
@@ -130,5 +137,6 @@ def _dotted(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version))
 
 
-def _not_checked(check: str, reason: str) -> Finding:
+def not_checked(check: str, reason: str) -> Finding:
+    """Return the finding of a check that was skipped."""
     return Finding(check, State.NOT_CHECKED, reason)

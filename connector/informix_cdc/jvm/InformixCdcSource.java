@@ -1,5 +1,6 @@
 package informixcdc;
 
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
@@ -35,6 +36,9 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
   /** The classes of Spark that are used here are not its public interface: these were tried. */
   private static final List<String> TRIED = List.of("4.0.", "4.1.", "4.2.", "4.3.");
 
+  /** `connector/informix_cdc/spark/datasource.py` takes it away again. */
+  private static final String MARK = "readInJvm";
+
   private static final String SWITCH = "spark.informix-cdc.readInJvm";
 
   private String name = "informix-cdc";
@@ -51,10 +55,27 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
   }
 
   @Override
+  public StructType inferSchema(CaseInsensitiveStringMap options) {
+    return super.inferSchema(isTried() ? marked(options) : options);
+  }
+
+  /** Tell the Python source of this jar: Spark creates it with the options that it sees first. */
+  private static CaseInsensitiveStringMap marked(CaseInsensitiveStringMap options) {
+    Map<String, String> more = new HashMap<>(options.asCaseSensitiveMap());
+    more.put(MARK, "true");
+    return new CaseInsensitiveStringMap(more);
+  }
+
+  private static boolean isTried() {
+    return TRIED.stream().anyMatch(org.apache.spark.package$.MODULE$.SPARK_VERSION()::startsWith);
+  }
+
+  @Override
   public Table getTable(StructType schema, Transform[] parts, Map<String, String> properties) {
-    String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
-    if (TRIED.stream().noneMatch(version::startsWith)) {
-      LOG.warn("informix-cdc: the jar was not tested with Spark {}: rows are read in Python", version);
+    if (!isTried()) {
+      LOG.warn(
+          "informix-cdc: the jar was not tested with Spark {}: rows are read in Python",
+          org.apache.spark.package$.MODULE$.SPARK_VERSION());
       return super.getTable(schema, parts, properties);
     }
     return new ColumnarTable(this, name, schema);
@@ -85,7 +106,7 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      ScanBuilder inPython = super.newScanBuilder(options);
+      ScanBuilder inPython = super.newScanBuilder(marked(options));
       String whyInPython = whyInPython();
       return () -> new ColumnarScan(inPython.build(), rows, whyInPython);
     }

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from informix_capture_client.catalog import UNFLUSHED_LOG
 from informix_capture_client.positions import log_page, page_after
 from informix_capture_client.records import RecordKind
-from informix_capture_client.stream import Read
+from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import PositionPassed
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import open_catalog
@@ -54,7 +54,7 @@ class QuietTime:
 
     def seconds(self, answer: Read, now: float) -> float:
         """Return the length of the silence up to this answer; 0 if the answer has another record."""
-        if answer.block is None or not (answer.block.raw.kinds == RecordKind.TIMEOUT).all():
+        if not answer.is_silent:
             self._since = None
             return 0.0
         if self._since is None:
@@ -133,6 +133,17 @@ def has_passed(answer: Read, log_end: int, quiet_seconds: float, *, is_buffered:
     if is_buffered:
         return answer.reached >= log_end + UNFLUSHED_LOG
     return answer.reached >= (log_end - _NEAR if quiet_seconds >= QUIET_SECONDS else log_end)
+
+
+def silent_since(answer: Answer) -> float | None:
+    """Return when everything that the stream has passed was in the log; None if that is not known.
+
+    A read that waited in vain has passed no commit of a captured table: all of them were sent before it
+    began.
+    """
+    if not isinstance(answer, Read) or not answer.is_silent:
+        return None
+    return answer.began_at or None
 
 
 def is_idle(answer: Read) -> bool:

@@ -19,7 +19,9 @@ import pyarrow as pa
 
 from informix_capture_client.catalog import UNFLUSHED_LOG, Catalog
 from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
+from informix_capture_client.failpoints import failpoint
 from informix_capture_client.incremental_snapshot import Barrier, Bounds, ChunkQuery, WholeTableQuery
+from informix_capture_client.positions import page_after
 from informix_capture_client.row_fetch import block_reader, key_argument
 from informix_capture_client.shapes import table_schema
 from informix_capture_client.sql_names import delimited
@@ -44,6 +46,8 @@ from informix_cdc.snapshots.plan import PlannedTable
 logger = logging.getLogger("informix_cdc.connector.snapshots")  # a logger name, not a module
 
 ROWS_A_BLOCK = 4096
+# Each commit ends a page of the log, or fills a part of it: so many are behind the next page.
+_MOST_MARKERS = 8
 _MOST_LOCKED_BYTES = (
     1 << 30
 )  # maximum size of a table read in one go, because it is one chunk in memory
@@ -124,6 +128,27 @@ class SnapshotConnection:
     def barrier(self) -> Barrier:
         """Return a barrier that every later record passes."""
         return Barrier(self._catalog.clock(), self._log_end())
+
+    def near_barrier(self) -> Barrier | None:
+        """Write a marker; return a barrier at the log's end behind it, or None if that is not known.
+
+        The COMMIT in an unbuffered database flushes the log buffer, which all databases share
+        (docs/assumptions.md, 109). So all that was committed before is in pages that `syslogs` counts.
+        An update of the heartbeat table commits nothing if that has no rows.
+        """
+        if self._asks_anew or self._options.snapshot_marker in (NO_MARKER, HEARTBEAT_MARKER):
+            return None
+        clock = self._catalog.clock()
+        if self.write_marker() is not None:
+            return None
+        return Barrier(clock, page_after(self._catalog.current_position()) - 1)
+
+    def pass_barrier(self, near: Barrier) -> None:
+        """Write markers until one of them is behind a near barrier, or a few have been written."""
+        for _ in range(_MOST_MARKERS):
+            is_beyond = self._catalog.current_position() > (near.log_end or 0)
+            if self.write_marker() is not None or is_beyond:
+                return
 
     def _log_end(self) -> int:
         """Return a position that the log, including its buffer, has not reached."""
@@ -248,6 +273,7 @@ class SnapshotConnection:
         return refusal
 
     def _write_marker(self) -> None:
+        failpoint("snapshot.before_marker")
         for statement in self._marker():
             self._asking.rows(statement)
         if self._commits:

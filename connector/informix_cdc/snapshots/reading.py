@@ -7,7 +7,9 @@ barrier that was set after its last row had been fetched; the capture loop inser
     rows            SELECT FIRST n ... after the last key
     barrier         the server's time, and a limit for the end of its log
     marker          written when the second of the barrier is over, so that a later record arrives; also
-                    while the next chunk is read, however long that takes
+                    while the next chunk is read, however long that takes. Records have whole seconds,
+                    so that up to one passes; behind the last chunk the log's pages prove it at once,
+                    unless the log is buffered
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from informix_cdc.snapshots.connection import RowsRead, SnapshotConnection, logg
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
 
 POLL_SECONDS = 0.05
-_MARK_SECONDS = 0.25  # between two reads of the server's time
+_MARK_SECONDS = 0.25  # between two reads of the server's time, while rows are read
 _LOCK_PAUSE_SECONDS = 1.0
 _ASK_SECONDS = 5.0  # between two checks whether the server answers, while it searches for rows
 
@@ -150,9 +152,12 @@ class TableReader:
         if read is None:
             return False
         failpoint("snapshot.after_select")
-        barrier = connection.barrier()
+        near = connection.near_barrier() if read.is_last else None  # others wait while rows are read
+        barrier = near or connection.barrier()
         self._unmarked.append(barrier.clock)
         self.snapshot.offer(chunk, read, barrier)
+        if near is not None:
+            connection.pass_barrier(near)
         return True
 
     def _sampled(self, connection: SnapshotConnection, chunk: Collecting, sample: float) -> Collecting:
@@ -193,11 +198,12 @@ class TableReader:
         """
         if not self._unmarked or self.clock() < self._check_marker_at:
             return
-        self._check_marker_at = self.clock() + _MARK_SECONDS
+        # Once all rows are read, nothing else is awaited.
+        seconds = POLL_SECONDS if self.snapshot.is_read else _MARK_SECONDS
+        self._check_marker_at = self.clock() + seconds
         clock = connection.clock()
         if min(self._unmarked) >= clock:
             return
-        failpoint("snapshot.before_marker")
         refusal = connection.write_marker()
         if refusal is not None and self.snapshot.refusal is None:
             MARKER_REFUSED.log(logger, table=self._table.name, reason=refusal)

@@ -40,7 +40,13 @@ from informix_capture_client.stream import Answer, Read
 from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
-from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays, ask_server, is_idle
+from informix_cdc.snapshots.awaited_ends import (
+    AwaitedEnds,
+    ServerSays,
+    ask_server,
+    is_idle,
+    silent_since,
+)
 from informix_cdc.snapshots.connection import SnapshotConnection, logger
 from informix_cdc.snapshots.plan import PlannedTable
 from informix_cdc.snapshots.reading import TableReader, run_in_a_thread
@@ -196,6 +202,7 @@ class Snapshots(NoSnapshots):
         self._planned = deque(planned)
         self._reading: list[TableSnapshot] = []
         self._slots: Slots | None = None
+        self._had_older = True  # transactions that a session may not show: they may end in any silence
         self._aged, self._older = AgedPlaces(AGE_SECONDS), AgedPlaces(_FORGET_SECONDS)
         self._older_ends = AwaitedEnds(self._ask, source.is_buffered, clock, _SILENT_SECONDS)
         self._logged_at = clock()
@@ -226,7 +233,8 @@ class Snapshots(NoSnapshots):
         """Process the next records of the stream, captured rows or not."""
         with self._sharing:
             if self._slots is None:  # the session is active: open transactions are known from now on
-                self._slots = Slots(self._ask().still_open)
+                still_open = self._ask().still_open
+                self._slots, self._had_older = Slots(still_open), bool(still_open)
             self._slots.add(block)
 
     def may_leave_out_older(self, answer: Answer) -> bool:
@@ -259,7 +267,7 @@ class Snapshots(NoSnapshots):
             raise self._failures[0]
         if spool is None:
             return False
-        self._record_place(spool.manifest.high_watermark.commit)
+        self._record_place(spool.manifest.high_watermark.commit, answer)
         self._show_figures()
         self._log_who_is_waited_for(self._unknown)
         is_due = self._may_begin_next()
@@ -272,10 +280,11 @@ class Snapshots(NoSnapshots):
             self._require_passage()
         return is_due
 
-    def _record_place(self, commit: int) -> None:
+    def _record_place(self, commit: int, answer: Answer) -> None:
         now = self._clock()
+        since = None if self._had_older else silent_since(answer)
         with self._sharing:
-            self._aged.record(commit, now)
+            self._aged.record(commit, now, since)
             self._older.record(commit, now)
             forgettable = self._older.place(now)
         if forgettable is not None:

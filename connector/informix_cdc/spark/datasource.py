@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from informix_cdc.spark.reader import InformixStreamReader
 
 
+_MARK_OF_THE_JAR = "readinjvm"
+
+
 class InformixCdcDataSource(DataSource):
     """`spark.readStream.format("informix-cdc")`: committed row changes of Informix tables.
 
@@ -37,8 +40,11 @@ class InformixCdcDataSource(DataSource):
 
     @one_line
     def __init__(self, options: dict[str, str]) -> None:
-        super().__init__(options)
-        self._parsed = SourceOptions.parse(options)
+        # An option of the jar: `jvm/InformixCdcSource.java` adds it.
+        self._has_jar = options.get(_MARK_OF_THE_JAR) == "true"
+        given = {key: value for key, value in options.items() if key.lower() != _MARK_OF_THE_JAR}
+        super().__init__(given)
+        self._parsed = SourceOptions.parse(given)
         refuse_password_in_plan(self._parsed)
 
     @classmethod
@@ -85,7 +91,8 @@ class InformixCdcDataSource(DataSource):
         from informix_cdc.spark.runner_process import spare_pandas
 
         spare_pandas()
-        reader = _reader_class()(self._parsed, schema)
+        reader = _reader_class()(self._parsed, schema, has_jar=self._has_jar)
+        reader.log_who_reads()
         self._parsed = self._parsed.without_secrets()
         self.options = {}
         return reader

@@ -17,8 +17,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from informix_capture_client.errors import BadOption
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.log_events import MANY_TABLES, ROW_FORM_CHANGED
+from informix_capture_client.log_events import MANY_TABLES, READ_IN_PYTHON, ROW_FORM_CHANGED
 from informix_capture_client.positions import show
 from informix_cdc.executors import share_out
 from informix_cdc.monitoring import log_to_standard_error
@@ -26,7 +27,7 @@ from informix_cdc.options import SourceOptions
 from informix_cdc.reading import CapturedStream, Trigger, captured_stream
 from informix_cdc.spark.entry_points import one_line, one_line_rows
 from informix_cdc.spark.partitions import SpoolPartition
-from informix_cdc.spark.runner_process import settle_in_runner
+from informix_cdc.spark.runner_process import is_runner, settle_in_runner
 from informix_cdc.spark.schema import deserialized, require_same, serialized, values_in
 from informix_cdc.spark.versions import (
     ReadAllAvailable,
@@ -49,10 +50,19 @@ _MICROSECONDS_A_VALUE = 0.03
 
 
 class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a stream of committed changes through the spool."""
+    """Reads a stream of committed changes through the spool.
 
-    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+    Args:
+        options: with the password.
+        schema: of delivered rows.
+        has_jar: whether the reader in the JVM stands between Spark and this object.
+    """
+
+    def __init__(self, options: SourceOptions, schema: StructType, *, has_jar: bool = False) -> None:
         self._options = options
+        self._has_jar = has_jar
+        self._planned: Mapping[str, object] | None = None  # the end of the last batch
+        self._committed: Mapping[str, object] | None = None
         self._schema = schema
         self._delivered: bytes | None = None  # the schema of rows, if this was unpickled
         self._trigger = Trigger.CONTINUOUS
@@ -77,6 +87,21 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The captured stream; only the runner has it."""
         assert self._captured is not None
         return self._captured
+
+    def log_who_reads(self) -> None:
+        """Log in Spark's runner, before Spark looks at what the stream supports, that there is no jar.
+
+        Spark's refusal of real-time mode (STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED) names a
+        class of its own, and ends this process before it could say more.
+        """
+        is_arrow = self._options.row_form().shape == "arrow"  # which the jar does not read
+        if is_runner() and not self._has_jar and not is_arrow:
+            log_to_standard_error(self._options.log_level)
+            READ_IN_PYTHON.log(
+                logger,
+                remedy="add the path that `informix-cdc jar` prints to Spark's setting spark.jars",
+                requires_jar="trigger(realTime), asyncProgressTrackingEnabled",
+            )
 
     def initialOffset(self) -> dict[str, object]:
         """Return the constant "not started": Spark never stores the start of its first batch."""
@@ -121,6 +146,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> list[InputPartition]:
         """Return the location of a range's rows."""
         failpoint("reader.partitions")
+        self._require_commits(start)
+        self._planned = end
         ranges = self.captured.ranges(StreamOffset.from_json(start), StreamOffset.from_json(end))
         if not ranges:
             return []
@@ -141,6 +168,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Mapping[str, object]) -> None:
         """Release the rows up to `end`; Spark will not request them again."""
         failpoint("reader.commit")
+        self._committed = end
         self.captured.commit(StreamOffset.from_json(end))
 
     def stop(self) -> None:
@@ -149,6 +177,25 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.captured.close()
         if self._restore_process is not None:
             self._restore_process()
+
+    def _require_commits(self, start: Mapping[str, object]) -> None:
+        """Refuse asynchronous progress without the jar, which shows in the order of Spark's calls.
+
+        Spark commits a batch before it plans the next one, unless asyncProgressTrackingEnabled is set.
+        Then it also commits after it has stopped the source, whose process has gone: the query stays
+        registered, and cannot be started again in its session
+        (AsyncProgressTrackingMicroBatchExecution.cleanup). The jar leaves that commit out.
+
+        Raises:
+            BadOption: names the option and the jar.
+        """
+        if not self._has_jar and is_runner() and self._planned == start != self._committed:
+            raise BadOption(
+                "the query has asyncProgressTrackingEnabled, which requires the jar: without it Spark"
+                " cannot end such a query.",
+                "Restart Spark, with the path that `informix-cdc jar` prints in its setting spark.jars,"
+                " or start the query without that option.",
+            )
 
     @property
     def _row_schema(self) -> bytes:

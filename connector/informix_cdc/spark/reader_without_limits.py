@@ -26,8 +26,8 @@ from informix_checkpoints.offsets import NOT_STARTED
 class ReaderWithoutLimits(InformixStreamReader):
     """Reads a stream if Spark neither limits a batch nor passes its start."""
 
-    def __init__(self, options: SourceOptions, schema: StructType) -> None:
-        super().__init__(options, schema)
+    def __init__(self, options: SourceOptions, schema: StructType, *, has_jar: bool = False) -> None:
+        super().__init__(options, schema, has_jar=has_jar)
         self._reached: Mapping[str, object] = NOT_STARTED.to_json()
         self._is_first = True
 

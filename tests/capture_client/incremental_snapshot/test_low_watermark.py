@@ -138,6 +138,16 @@ def test_the_newest_place_that_is_old_enough_is_given() -> None:
     assert places.place(99.0) == 149
 
 
+def test_a_place_may_have_been_reached_before_that_was_known() -> None:
+    places = AgedPlaces(age_seconds=1.0)
+    places.record(10, 5.0)
+    places.record(10, 5.5)
+    places.record(20, 6.0, since=5.25)
+    assert places.place(6.0) == 10
+    assert places.place(6.24) == 10
+    assert places.place(6.25) == 20
+
+
 def test_places_in_quick_succession_are_taken_for_older_and_few_are_kept() -> None:
     places = AgedPlaces(age_seconds=1.0)
     for step in range(10_000):

@@ -87,6 +87,17 @@ def test_a_barrier_is_passed_by_a_record_of_a_later_second_only() -> None:
     assert len(list(chunks.emit(30))) == 1
 
 
+def test_who_passes_a_later_chunk_has_passed_the_earlier_ones() -> None:
+    """They were read before it, although their own barriers may lie further away."""
+    chunks = Reconciliation(touched_keys(), most_rows=1)
+    for number, log_end in ((1, 90), (2, 50), (3, 70)):
+        offer(chunks, begun(chunks, 10), number, barrier=Barrier(1000, log_end))
+    assert not chunks.on_proof(Proof(1000, 50))
+    assert chunks.on_proof(Proof(1000, 51))
+    assert [ids_of(each) for each in chunks.emit(30)] == [[1], [2]]
+    assert chunks.waiting == 1
+
+
 def test_what_was_shown_before_the_rows_were_read_passes_no_barrier() -> None:
     """After the server's clock was set back, older records bear later times."""
     chunks = Reconciliation(touched_keys(), most_rows=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from informix_capture_client.errors import BadOption, DataLoss, Gap, ProtocolViolation
 from informix_capture_client.positions import DeliveredCommit, LogEnd, Position, SettlingRestart
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
-from informix_checkpoints.spool import ReportedLoss
+from informix_checkpoints.spool import CutTransaction, ReportedLoss
 
 NUMBERS = st.integers(0, (1 << 63) - 1)
 WITNESSES = st.none() | st.builds(DeliveredCommit, NUMBERS, NUMBERS, NUMBERS)
@@ -28,6 +29,7 @@ OFFSETS = st.builds(
     st.sampled_from(["", "shape=rows beforeImage=true truncate=fail"]),
     st.sampled_from([None, ReportedLoss.of(LOSS)]),
     settling=st.none() | st.builds(SettlingRestart, NUMBERS, NUMBERS),
+    cut=st.none() | st.builds(CutTransaction, NUMBERS, NUMBERS),
 )
 
 
@@ -40,6 +42,21 @@ def test_an_offset_is_read_back_as_it_was_written(offset: StreamOffset) -> None:
     found = StreamOffset.from_json(json.loads(text(offset)))
     assert (found, found.position.last_delivered) == (offset, offset.position.last_delivered)
     assert text(found) == text(offset)
+
+
+def test_a_cut_transaction_ends_the_text_where_the_reader_in_the_jvm_writes_it() -> None:
+    """`OffsetText.cut` adds it: Spark compares offsets as text."""
+    plain = StreamOffset("s", "d", Position(5, 3), tables={})
+    cut = replace(plain, cut=CutTransaction(9, 4))
+    assert text(cut) == text(plain)[:-1] + ', "cut": [9, 4]}'
+
+
+@pytest.mark.parametrize(("commit", "is_kept"), [(8, True), (9, False), (12, False)])
+def test_a_cut_goes_on_up_to_its_transaction(commit: int, is_kept: bool) -> None:
+    start = StreamOffset("s", "d", Position(5, 3), cut=CutTransaction(9, 4))
+    end = StreamOffset("s", "d", Position(commit, 3)).with_cut_of(start)
+    assert end.cut == (start.cut if is_kept else None)
+    assert StreamOffset("other", "d", Position(5, 3)).with_cut_of(start).cut is None
 
 
 def test_ten_thousand_open_transactions_take_a_few_bytes() -> None:

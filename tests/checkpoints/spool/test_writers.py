@@ -128,6 +128,8 @@ def test_a_writer_that_was_thought_dead_writes_nothing_more(tmp_path: Path) -> N
     (tmp_path / "writer.lock").write_bytes(b"2")
     with pytest.raises(AccessRefused, match="now has writer number 2, but this query has number 1"):
         sleeper.append(SCHEMA, [batch((6, 150))], Position(150, 145))
+    with pytest.raises(AccessRefused, match="now has writer number 2, but this query has number 1"):
+        sleeper.trim((120, 0))
     assert newcomer.manifest.end == Position(140, 135)
     assert numbers(open_spool(tmp_path / "other").between((100, 0), (100, 0))) == []
 

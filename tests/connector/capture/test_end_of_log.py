@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
+from harness.capture.streams import begin, blocks, timeout
 from informix_capture_client.positions import Position
 from informix_capture_client.stream import Answer, Read, Silence
 from informix_capture_client.transactions import PositionPassed, TransactionAssembler
@@ -96,6 +99,18 @@ def test_a_timeout_of_a_read_from_before_the_question_proves_nothing() -> None:
     assert made.questions == 1
     assert not made.gauges.is_caught_up
     assert after(made, _timeout(asked_at + 1)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("records", "shows_end"), [(timeout(END), True), (begin(END, 1, 1000, 501), False)]
+)
+def test_a_timeout_that_begins_a_stream_shows_the_end_too(records: bytes, shows_end: bool) -> None:
+    """A quiet server was waited for a second time, until its next TIMEOUT."""
+    (block,) = blocks([records])
+    begins = PositionPassed(Position(END - 1, END - 1), is_timeout=False)
+    assembler = TransactionAssembler(Position(0, 0))
+    made = watch(Absent())
+    assert after(made, Read([begins], END - 1, 0, assembler, block)) == (shows_end, shows_end)
 
 
 def _timeout(began_at: float) -> Answer:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc.capture import CaptureState
 from informix_cdc.capture.restart_bound import RestartBound
-from informix_cdc.reading.next_offset import NextOffset
+from informix_cdc.reading.next_offset import NextOffset, has_rows
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.spool import CutTransaction
 
 AT = Position(9, 9)
 
@@ -38,6 +41,22 @@ def test_a_stream_that_is_being_left_does_not_begin_anew() -> None:
     state = CaptureState(spool=spool_of("lost", Position(1, 1)), previous_streams={"lost": (1, 0)})
     begun = StreamOffset("lost", "s", AT)
     assert NextOffset().choose(state, begun, BatchLimits()) is None
+
+
+def test_a_batch_that_ends_before_a_cut_transaction_leaves_it_cut() -> None:
+    """A limit may end it there: the rows that were delivered must not come again."""
+    state = CaptureState(spool=spool_of("s1", Position(1, 1)))
+    begun = StreamOffset("s1", "s", Position(5, 5), tables={}, cut=CutTransaction(12, 3))
+    found = NextOffset().choose(state, begun, BatchLimits())
+    assert found == StreamOffset("s1", "s", AT, tables={}, cut=CutTransaction(12, 3))
+
+
+def test_rows_of_a_cut_transaction_need_the_options_with_which_it_was_cut() -> None:
+    start = StreamOffset("s1", "s", Position(5, 5), row_form="a", cut=CutTransaction(12, 3))
+    end = StreamOffset("s1", "s", AT, row_form="b")
+    with pytest.raises(BadOption, match="planned with a, but the options are now b"):
+        has_rows(start, end, "b")
+    assert has_rows(replace(start, cut=None), end, "b")
 
 
 def test_the_stream_after_a_loss_begins_at_its_anchor() -> None:

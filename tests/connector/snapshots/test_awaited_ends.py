@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.capture.streams import begin, blocks, timeout
 from informix_capture_client.catalog import UNFLUSHED_LOG
 from informix_capture_client.positions import Position, log_page
-from informix_capture_client.stream import Read
+from informix_capture_client.stream import Read, Silence
 from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.snapshots import AwaitedEnds, ServerSays, awaited_ends
+from informix_cdc.snapshots.awaited_ends import silent_since
 
 LOG_END = log_page(7, 100)
 TIMEOUT, BEGIN = timeout(0), begin(0, 1, 1000, 501)
@@ -33,6 +36,17 @@ CASES = {
     "nor in a later second": (answer(BEGIN, LOG_END + 1, 1001), 0, True, True),
     "it is not silent": (answer(BEGIN, log_page(7, 99)), 600, False, False),
 }
+
+
+def read_at(records: bytes, began_at: float) -> Read:
+    return replace(answer(records, 7), began_at=began_at)
+
+
+def test_what_a_read_in_vain_has_passed_is_as_old_as_the_read() -> None:
+    assert silent_since(read_at(TIMEOUT, 12.5)) == 12.5
+    assert silent_since(read_at(BEGIN + TIMEOUT, 12.5)) is None
+    assert silent_since(read_at(TIMEOUT, 0.0)) is None  # not known
+    assert silent_since(Silence()) is None
 
 
 @pytest.fixture(autouse=True)

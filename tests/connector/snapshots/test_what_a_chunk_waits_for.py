@@ -19,7 +19,7 @@ from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import AccessRefused, ServerRefused
-from informix_capture_client.incremental_snapshot import Slots
+from informix_capture_client.incremental_snapshot import Barrier, Slots
 from informix_capture_client.records import RecordKind
 from informix_capture_client.transport import Transport
 from informix_cdc.snapshots.awaited_ends import is_idle
@@ -82,6 +82,33 @@ def test_a_chunk_passes_while_the_next_one_is_locked_or_read_slowly(
             snapshotBarrierSeconds=str(barrier_seconds),
         )
     assert [row["id"] for row in rows] == list(range(10))
+
+
+def test_the_last_chunk_passes_within_a_second_of_the_server(tmp_path: Path) -> None:
+    """All records have the same time: only the pages of the log prove that they are later."""
+    with serving_tables(LINES, clock=lambda: 1_700_000_000.0) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", given(10))
+        rows, _ = snapshot_of(listening.port, tmp_path, snapshotChunkRows="4")
+    assert [row["id"] for row in rows] == list(range(10))
+
+
+@pytest.mark.parametrize("is_buffered", [False, True], ids=["unbuffered log", "buffered log"])
+def test_pages_prove_nothing_if_a_commit_may_be_in_the_buffer(
+    is_buffered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a chunk waits for the server's next second."""
+    near_barrier, barriers = SnapshotConnection.near_barrier, list[Barrier | None]()
+
+    def noted(self: SnapshotConnection) -> Barrier | None:
+        barriers.append(near_barrier(self))
+        return barriers[-1]
+
+    monkeypatch.setattr(SnapshotConnection, "near_barrier", noted)
+    with serving_tables(LINES, database={"buffered": is_buffered}) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", given(10))
+        rows, _ = snapshot_of(listening.port, tmp_path, snapshotChunkRows="4")
+    assert [row["id"] for row in rows] == list(range(10))
+    assert [barrier is None for barrier in barriers] == [is_buffered]
 
 
 @pytest.mark.slow

@@ -10,8 +10,9 @@ from importlib.machinery import ModuleSpec
 
 import pytest
 
-from harness.capture.driving import Served, anchor_of, reader
+from harness.capture.driving import Served, anchor_of, insert, next_offset, reader
 from harness.runs.patience import patiently
+from informix_capture_client.errors import BadOption
 from informix_cdc.spark import runner_process
 
 RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
@@ -65,6 +66,26 @@ def test_the_runner_gets_its_signals_back_when_the_stream_stops(served: Served) 
         assert gc.get_freeze_count() > frozen
     assert signal.getsignal(signal.SIGTERM) is before
     assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("as_runner")
+def test_a_batch_that_is_planned_before_the_last_one_is_committed_requires_the_jar(
+    served: Served,
+) -> None:
+    """That is how asyncProgressTrackingEnabled shows; in real-time mode the jar itself plans so."""
+    with reader(served[1].port) as stream:
+        ends = [anchor_of(stream)]
+        for number in range(3):
+            insert(served[0], number)
+            ends.append(next_offset(stream, ends[-1]))
+        stream.partitions(stream.initialOffset(), ends[0])
+        stream.commit(ends[0])
+        stream.partitions(ends[0], ends[1])
+        stream.partitions(ends[0], ends[1])  # Spark asks more than once
+        with pytest.raises(BadOption, match="asyncProgressTrackingEnabled, which requires the jar"):
+            stream.partitions(ends[1], ends[2])
+        stream._has_jar = True
+        assert stream.partitions(ends[1], ends[2])
 
 
 @pytest.mark.slow

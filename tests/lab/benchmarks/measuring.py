@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -27,6 +28,25 @@ class Timing:
     def times_faster_than(self, other: Timing) -> str:
         """Return the ratio of the best runs."""
         return f"{min(other.seconds) / min(self.seconds):.1f} x"
+
+
+def median_and_spread(rates: Sequence[float]) -> str:
+    """Return the median of rates per second, with the lowest and the highest."""
+    middle, low, high = (_short(rate) for rate in (statistics.median(rates), min(rates), max(rates)))
+    return f"median {middle}/s ({low} to {high})"
+
+
+def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
+    """Return for how long at least one of several pieces of work was going on.
+
+    Args:
+        spans: when each of them began and ended; they may overlap.
+    """
+    busy, covered_until = 0.0, -math.inf
+    for begun, ended in sorted(spans):
+        busy += max(0.0, ended - max(begun, covered_until))
+        covered_until = max(covered_until, ended)
+    return busy
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -25,14 +25,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
+from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.source_tables import look_up_tables
+from informix_cdc.snapshots.connection import SnapshotConnection
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
 from informix_checkpoints.spool.segments import Segment
 from informix_checkpoints.spool.spool import Spool
 from lab.benchmarks.emulated_source import say
 from lab.benchmarks.endless_stream import memory
+from lab.benchmarks.measuring import busy_seconds
 
 _NO_LIMIT = ReadMaxRows((1 << 63) - 1)
 
@@ -76,12 +79,40 @@ def read_as_executors_do(rows: int, tasks: Connection) -> None:
     tasks.send((seen.snapshot_rows, seen.writes))
 
 
+class Work:
+    """When rows of a snapshot were read from the server, encoded, or put into the spool.
+
+    These spans contain the transfer of every row, and no wait for a marker. The time between two
+    chunks in the spool would not do: chunks that wait for the same marker are stored in one burst,
+    long after they were read.
+    """
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[float, float]] = []  # appended to by several threads
+        for owner, name in (
+            (SnapshotConnection, "chunk"),
+            (ChangeEncoder, "encode_chunk"),
+            (Spool, "append_chunk"),
+        ):
+            setattr(owner, name, self._noted(getattr(owner, name)))
+
+    def _noted(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*arguments: Any, **named: Any) -> Any:
+            begun = time.monotonic()
+            try:
+                return work(*arguments, **named)
+            finally:
+                self.spans.append((begun, time.monotonic()))
+
+        return noted
+
+
 class Appends:
-    """When each commit place was in the spool, and each chunk."""
+    """When each commit place was in the spool, and the last chunk."""
 
     def __init__(self) -> None:
         self.commits, self.times = list[int](), list[int]()
-        self.chunks: list[tuple[int, int]] = []  # nanoseconds, rows
+        self.last_chunk = 0  # nanoseconds
         self.is_done = False
         append, append_chunk = Spool.append, Spool.append_chunk
 
@@ -93,26 +124,20 @@ class Appends:
 
         def chunk_noted(spool: Spool, *arguments: Any, **named: Any) -> Segment:
             done = append_chunk(spool, *arguments, **named)
-            self.chunks.append((time.time_ns(), done.rows))
+            self.last_chunk = time.time_ns()
             states = arguments[2].values()
             self.is_done = all(state.snapshot.is_done for state in states)
             return done
 
         Spool.append, Spool.append_chunk = noted, chunk_noted  # type: ignore[method-assign]
 
-    def steady(self) -> float:
-        """Return the rows a second of all chunks but the first."""
-        (first, _), *others = self.chunks
-        seconds = (others[-1][0] - first) / 1e9 if others else 1.0
-        return sum(rows for _, rows in others) / seconds
-
     def ages(self, writes: list[tuple[int, int]]) -> dict[str, list[float]]:
         """Return how old transactions were, of those that were written beside chunks, and later."""
-        last, found = self.chunks[-1][0], {"during": list[float](), "after": list[float]()}
+        found = {"during": list[float](), "after": list[float]()}
         for commit, at in writes:
             if self.commits and commit <= self.commits[-1]:
                 age = (self.times[bisect_left(self.commits, commit)] - at) / 1e9
-                found["during" if at < last else "after"].append(age)
+                found["during" if at < self.last_chunk else "after"].append(age)
         return found
 
 
@@ -132,7 +157,7 @@ def batches(
 
 def run(task: Mapping[str, Any], executors: Connection) -> dict[str, Any]:
     """Run the stream; return what is to be said of it."""
-    appends, over = Appends(), threading.Event()
+    work, appends, over = Work(), Appends(), threading.Event()
     options = SourceOptions.parse(task["options"])
     reader = InformixStreamReader(options, to_spark(look_up_tables(options).schema()))
     executors.send(reader)
@@ -143,7 +168,7 @@ def run(task: Mapping[str, Any], executors: Connection) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for _ in batches(reader, start, executors):
         if appends.is_done and not told:
-            seconds = appends.chunks[-1][0] / 1e9 - begun
+            seconds = appends.last_chunk / 1e9 - begun
             told = {"seconds": seconds, "cpu": time.process_time() - cpu}
             say(json.dumps(told))
         if over.is_set() and told:
@@ -152,7 +177,7 @@ def run(task: Mapping[str, Any], executors: Connection) -> dict[str, Any]:
     reader.stop()
     executors.send(None)
     rows, writes = executors.recv()
-    told |= {"rows": rows, "steady": appends.steady(), "peak_mib": memory()["peak"]}
+    told |= {"rows": rows, "busy_seconds": busy_seconds(work.spans), "peak_mib": memory()["peak"]}
     return {**told, **appends.ages(writes), "figures": figures}
 
 

@@ -1,22 +1,27 @@
-"""How old a committed row is when foreachBatch has it in its hands, at 50 transactions a second."""
+"""How old a committed row is when the sink has it, at 50 transactions a second of ten rows."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from connector.jvm.java_reader import has_javac
 from lab.benchmarks.emulated_source import Plan
 from lab.benchmarks.measuring import Report, percentiles
 from lab.benchmarks.processes import emulated_source
+from lab.benchmarks.watch_rows import WAYS
 
 pytestmark = pytest.mark.spark
 
 PER_SECOND = 50
 WARM_UP_SECONDS, MEASURED_SECONDS = 8, 20
+FIRST, LAST = next(iter(WAYS)), next(reversed(WAYS))
 DEFAULT: dict[str, str] = {}
 RECOMMENDED = {
     "spark.python.unix.domain.socket.enabled": "true",
@@ -26,27 +31,54 @@ RECOMMENDED = {
 }
 
 
-def ages_of_rows(settings: dict[str, str], wait_to_fill: bool, checkpoint: Path) -> list[float]:
-    """Stream steady writing through a query in its own process; return every transaction's age."""
+@dataclass(frozen=True)
+class Watched:
+    """What a query took while it was watched.
+
+    Attributes:
+        ages: seconds, of each transaction.
+        cpu: seconds, of the JVM.
+    """
+
+    ages: list[float]
+    cpu: float
+
+    @property
+    def middle(self) -> float:
+        return sorted(self.ages)[len(self.ages) // 2]
+
+
+def watched(settings: dict[str, str], folder: Path, way: str, *, wait_to_fill: bool = False) -> Watched:
+    """Stream steady writing through a query in its own process."""
     count = PER_SECOND * (WARM_UP_SECONDS + MEASURED_SECONDS)
     plan = Plan(transactions=count, per_second=PER_SECOND, wait_to_fill=wait_to_fill)
     with emulated_source(plan) as source:
         task = {
+            "way": way,
             "options": source.options(),
             "spark": settings,
-            "checkpoint": str(checkpoint),
+            "folder": str(folder),
             "transactions": count,
         }
         command = [sys.executable, "-m", "lab.benchmarks.watch_rows", json.dumps(task)]
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         ) as watching:
+            assert watching.stdin is not None
             assert watching.stdout is not None
             assert watching.stdout.readline() == "ready\n"
             source.start_writing()
-            ages: list[float] = json.loads(watching.stdout.readline())
-    assert len(ages) == count
-    return ages[PER_SECOND * WARM_UP_SECONDS :]
+            time.sleep(WARM_UP_SECONDS)
+            print(file=watching.stdin, flush=True)
+            source.wait_until_written()
+            print(file=watching.stdin, flush=True)
+            found = json.loads(watching.stdout.readline())
+    assert len(found["ages"]) == count
+    return Watched(found["ages"][PER_SECOND * WARM_UP_SECONDS :], found["cpu"])
 
 
 @pytest.mark.parametrize("manner", ["answers at once", "waits until 256 records or 1 s"])
@@ -55,6 +87,17 @@ def test_rows_are_seen_soon_after_their_commit(
     report: Report, settings: str, manner: str, tmp_path: Path
 ) -> None:
     chosen = RECOMMENDED if settings == "recommended" else DEFAULT
-    ages = ages_of_rows(chosen, manner.startswith("waits"), tmp_path / "checkpoint")
+    found = watched(chosen, tmp_path, FIRST, wait_to_fill=manner.startswith("waits"))
     what = f"{settings} Spark settings, a read {manner}"
-    report.add("commit -> row seen", what, percentiles(ages), f"{PER_SECOND} transactions/s")
+    report.add("commit -> row seen", what, percentiles(found.ages), f"{PER_SECOND} transactions/s")
+
+
+@pytest.mark.skipif(not has_javac(), reason="there is no javac")
+def test_each_way_into_a_sink_beside_the_others(report: Report, tmp_path: Path) -> None:
+    """One after the other in one run, with the recommended settings and default options."""
+    found = {way: watched(RECOMMENDED, tmp_path / str(number), way) for number, way in enumerate(WAYS)}
+    for way, one in found.items():
+        times = found[FIRST].middle / one.middle
+        cpu = f"{one.cpu / MEASURED_SECONDS:.2f} cores in the JVM"
+        report.add("commit -> row seen", way, percentiles(one.ages), f"{times:.1f} x; {cpu}")
+    assert found[LAST].middle < found[FIRST].middle

@@ -1,8 +1,8 @@
 """A snapshot beside the same SELECT row by row, beside Spark's JDBC, and the stream beside a snapshot.
 
 The emulator is in a process of its own, and sends rows as they lie in a table. Snapshots begin
-with a second until the stream is settled and end with one until the log has moved on: what is called
-steady is measured between the first chunk in the spool and the last.
+with a second until the stream is settled: one rate is that from begin to end, the other that of all
+rows while any of them is read, encoded or stored. Both are medians, with their spread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from statistics import median
 
 import pytest
 
-from lab.benchmarks.measuring import Report, Timing, percentiles, timed
+from lab.benchmarks.measuring import Report, Timing, median_and_spread, percentiles, timed
 from lab.benchmarks.rows_that_were_there import Filled
 from lab.benchmarks.sessions import connect
 from lab.benchmarks.whole_snapshot import Run, filled_source, snapshot_of
@@ -54,19 +54,24 @@ def _all(rows: object) -> None:
 
 def _add_runs(report: Report, transport: str, runs: list[Run], one_by_one: Timing) -> None:
     assert {run.rows for run in runs} == {ROWS}
-    steady, whole = max(run.steady for run in runs), Timing(tuple(run.seconds for run in runs))
-    alone = ROWS_ONE_BY_ONE / min(one_by_one.seconds)
-    middle = median(run.steady for run in runs)
-    rate = f"{steady / 1000:.0f} k/s ({middle / 1000:.0f} k/s)"
-    report.add("snapshot", f"over {transport}, steady", rate, f"row by row: {steady / alone:.1f} x")
+    busy = [ROWS / run.busy_seconds for run in runs]
+    whole = [ROWS / run.seconds for run in runs]
+    alone = ROWS_ONE_BY_ONE / median(one_by_one.seconds)
+    report.add(
+        "snapshot",
+        f"over {transport}, while rows are read or stored",
+        median_and_spread(busy),
+        f"row by row: {median(busy) / alone:.1f} x",
+    )
     report.add(
         "snapshot",
         f"over {transport}, {ROWS:,} rows from begin to end",
-        whole.rate(ROWS),
-        f"CPU, µs a row: capture {_each(min(run.cpu for run in runs))},"
-        f" emulator {_each(min(run.server_cpu for run in runs))}",
+        median_and_spread(whole),
+        f"CPU, µs a row: capture {_each(median(run.cpu for run in runs))},"
+        f" emulator {_each(median(run.server_cpu for run in runs))}",
     )
-    report.add("snapshot", f"SELECT over {transport}, row by row", one_by_one.rate(ROWS_ONE_BY_ONE))
+    each = median_and_spread([ROWS_ONE_BY_ONE / seconds for seconds in one_by_one.seconds])
+    report.add("snapshot", f"SELECT over {transport}, row by row", each)
 
 
 def _each(seconds: float) -> str:
@@ -94,9 +99,9 @@ def test_rows_a_second_of_spark_s_jdbc_reader(report: Report, properties: tuple[
         )
     found = json.loads(told.stdout.splitlines()[-1])
     assert found["rows"] == ROWS
-    rate = Timing(tuple(found["seconds"])).rate(ROWS)
+    rate = median_and_spread([ROWS / seconds for seconds in found["seconds"]])
     how = "".join(f" {each}" for each in properties)
-    beside = f"CPU of the JVM, µs a row: {_each(min(found['cpu']))}"
+    beside = f"CPU of the JVM, µs a row: {_each(median(found['cpu']))}"
     report.add("snapshot", f"spark.read.jdbc{how}, one partition, noop sink", rate, beside)
 
 

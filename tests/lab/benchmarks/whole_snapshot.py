@@ -33,7 +33,7 @@ class Run:
     Attributes:
         rows: put into the stream by chunks.
         seconds: from the first question for an offset until the last row was there.
-        steady: rows a second between the first chunk in the spool and the last.
+        busy_seconds: in which rows were read from the server, encoded, or stored; the others are waits.
         cpu, server_cpu: seconds, of the process that captures and of the emulator.
         peak_mib: of the process that captures.
         during, after: how old each transaction was when it was in the spool, of those that were
@@ -42,7 +42,7 @@ class Run:
 
     rows: int
     seconds: float
-    steady: float
+    busy_seconds: float
     cpu: float
     server_cpu: float
     peak_mib: float

@@ -13,6 +13,7 @@ from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
 from harness.servers.sql_text import ContractTable
 from informix_capture_client import statements
+from informix_capture_client.positions import page_after
 from informix_capture_client.records.records import Commit
 from informix_capture_client.transport.base import Transport
 
@@ -45,6 +46,33 @@ def test_a_temporary_table_that_somebody_makes_moves_a_session_on(
         other.rows(statements.MAKE_MARKER)
         other.rows(statements.DROP_MARKER)
         reader.until(lambda _: len(reader.of(Commit)) > before)
+
+
+@pytest.mark.assumption(109)
+def test_a_commit_of_an_unbuffered_database_writes_whatever_was_logged_before(
+    server: CaptureServer, other: Transport
+) -> None:
+    table = filled(server, other)
+    with (
+        server.session(table) as session,
+        server.catalog() as catalog,
+        closing(server.connect(server.database)) as marking,
+    ):
+        reader = Reader(session)
+        reader.until_quiet(timeouts=1)
+        other.rows("BEGIN WORK")
+        other.rows(f"UPDATE {table.name} SET v = 7 WHERE id = 1")  # in the buffer, for all we know
+        marking.rows(statements.MAKE_MARKER)
+        marking.rows(statements.DROP_MARKER)
+        end = page_after(catalog.current_position())
+        other.rows("COMMIT WORK")
+        reader.until_ended()
+        assert all(row.sequence_number < end for row in reader.rows)
+        for _ in range(8):  # and a few more are behind that place
+            marking.rows(statements.MAKE_MARKER)
+            marking.rows(statements.DROP_MARKER)
+            catalog.current_position()
+        reader.until(lambda _: reader.of(Commit)[-1].sequence_number >= end)
 
 
 @pytest.mark.assumption(91)
