@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.arrow.flatbuf.RecordBatch;
+import org.apache.arrow.vector.BigIntVector;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.IntVector;
 import org.apache.arrow.vector.TinyIntVector;
@@ -145,6 +146,14 @@ final class GroupedForm implements StoredForm {
               : Column.picked(transactionOf, Column.of(shared, field.dataType(), 0)));
     }
     return columns.toArray(Column[]::new);
+  }
+
+  @Override
+  public long[] commits(int first, int end) throws IOException {
+    StructVector transactions = items(TRANSACTIONS);
+    BigIntVector values = transactions.getChild(COMMIT, BigIntVector.class);
+    int[] transactionOf = transactionOfEachRow(transactions, first, end);
+    return Arrays.stream(transactionOf).mapToLong(values::get).toArray();
   }
 
   private StructVector items(int place) throws IOException {

@@ -26,18 +26,25 @@ final class OffsetText {
     return parsed(offset).hasNonNull("lost");
   }
 
-  /** Return the offset with the number of rows of the transaction `commit` that are delivered. */
-  static String cut(String offset, long commit, long rows) {
+  /** Return the offset with a transaction that is delivered in part, and all before it whole. */
+  static String with(CutTransaction cut, String offset) {
     if (parsed(offset).has("cut")) { // of a transaction that lies before this one, or is the same
       offset = offset.substring(0, offset.lastIndexOf(", \"cut\"")) + "}";
     }
-    return offset.substring(0, offset.length() - 1) + ", \"cut\": [" + commit + ", " + rows + "]}";
+    return offset.substring(0, offset.length() - 1) + ", \"cut\": [" + cut.commit() + ", " + cut.rows() + "]}";
   }
 
-  /** Return the commit and the delivered rows of a transaction that a former batch has cut; or null. */
-  static long[] cutOf(String offset) {
+  /** Return an offset's cut as the batch before has left it; null if it has none. */
+  static CutTransaction cutOf(String offset) {
     JsonNode cut = parsed(offset).get("cut");
-    return cut == null ? null : new long[] {cut.required(0).longValue(), cut.required(1).longValue()};
+    return cut == null
+        ? null
+        : new CutTransaction(cut.required(0).longValue(), cut.required(1).longValue());
+  }
+
+  /** Return how many snapshot chunks lie below an offset. */
+  static long chunks(String offset) {
+    return parsed(offset).path("chunk").longValue();
   }
 
   private static JsonNode parsed(String offset) {

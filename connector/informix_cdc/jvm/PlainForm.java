@@ -1,8 +1,10 @@
 package informixcdc;
 
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.arrow.flatbuf.RecordBatch;
+import org.apache.arrow.vector.BigIntVector;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.IntVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
@@ -37,8 +39,7 @@ record PlainForm(ArrowFileReader segment, StructType rows) implements StoredForm
   @Override
   public Column[] columns(int first, int end) throws IOException {
     VectorSchemaRoot root = segment.getVectorSchemaRoot();
-    List<FieldVector> stored = root.getFieldVectors();
-    RunEndEncodedVector runs = (RunEndEncodedVector) stored.get(stored.size() - 1);
+    RunEndEncodedVector runs = transactions();
     int[] run = runOfEachRow((IntVector) runs.getRunEndsVector(), first, end);
     StructVector shared = (StructVector) runs.getValuesVector();
     Column[] columns = new Column[rows.length()];
@@ -51,6 +52,19 @@ record PlainForm(ArrowFileReader segment, StructType rows) implements StoredForm
               : Column.picked(run, Column.of(vector, field.dataType(), 0));
     }
     return columns;
+  }
+
+  @Override
+  public long[] commits(int first, int end) throws IOException {
+    RunEndEncodedVector runs = transactions();
+    var values = ((StructVector) runs.getValuesVector()).getChild(COMMIT, BigIntVector.class);
+    int[] run = runOfEachRow((IntVector) runs.getRunEndsVector(), first, end);
+    return Arrays.stream(run).mapToLong(values::get).toArray();
+  }
+
+  private RunEndEncodedVector transactions() throws IOException {
+    List<FieldVector> stored = segment.getVectorSchemaRoot().getFieldVectors();
+    return (RunEndEncodedVector) stored.get(stored.size() - 1);
   }
 
   private Column own(FieldVector vector, StructField field, int first, int end) throws IOException {

@@ -10,6 +10,11 @@ import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
  */
 record RealTimePartition(String source, String start) implements InputPartition {
 
-  /** Where a batch has ended: an offset of the Python source. */
-  record End(String json) implements PartitionOffset {}
+  /**
+   * Where a batch has ended.
+   *
+   * @param start an offset of the Python source, at which a range begins
+   * @param rows how many of the range's rows are delivered
+   */
+  record End(String start, long rows) implements PartitionOffset {}
 }

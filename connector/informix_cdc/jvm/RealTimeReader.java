@@ -18,8 +18,8 @@ import scala.reflect.ClassTag$;
  * Reads one range after another, each as soon as the driver has it, until Spark ends the batch.
  *
  * <p>Rule: Spark may end the batch between any two rows, offsets lie between transactions. So no range
- * is begun shortly before the end; and where the end comes within one, the offset says how many rows
- * of which transaction are delivered. A range without rows ends the batch: its offset, such as where
+ * is begun shortly before the end; and where the end comes within one, the driver is told how many of
+ * its rows are delivered (CutTransaction). A range without rows ends the batch: its offset, such as where
  * the stream begins, is one that a restart must know.
  */
 final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
@@ -28,8 +28,6 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
   private final SegmentReaders readers;
   private final RpcEndpointRef driver;
   private final boolean isElsewhere;
-  private final int commitColumn;
-  private final int snapshotColumn;
   private String current;
   private String next; // while its range is read
   private boolean beginsBatch = true;
@@ -40,17 +38,13 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
   private PartitionReader<?> reader;
   private Iterator<InternalRow> rows = Collections.emptyIterator();
   private InternalRow row;
-  private long commit = -1; // of the last row
-  private long rowsOfCommit;
-  private boolean isSnapshot;
+  private long rowsOfRange; // that are delivered
 
   RealTimeReader(RealTimePartition partition, SegmentReaders readers) {
     this.readers = readers;
     SparkEnv env = SparkEnv.get();
     driver = RpcUtils$.MODULE$.makeDriverRef(partition.source(), env.conf(), env.rpcEnv());
     isElsewhere = !env.executorId().equals("driver");
-    commitColumn = readers.rows().fieldIndex("_commit_version");
-    snapshotColumn = readers.rows().fieldIndex("_snapshot");
     current = partition.start();
   }
 
@@ -83,15 +77,8 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
       contents = (byte[][][]) range[2];
       at = 0;
       isOver = partitions.length == 0;
-      continueCut();
+      rowsOfRange = 0;
     }
-  }
-
-  /** Rows that a former batch has delivered of a transaction are not among these, but count. */
-  private void continueCut() {
-    long[] cut = OffsetText.cutOf(current);
-    commit = cut == null ? -1 : cut[0];
-    rowsOfCommit = cut == null ? 0 : cut[1];
   }
 
   private boolean advance() throws IOException {
@@ -110,7 +97,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
       }
     }
     row = rows.next();
-    count();
+    rowsOfRange++;
     return true;
   }
 
@@ -118,13 +105,6 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     return got instanceof ColumnarBatch batch
         ? batch.rowIterator()
         : Collections.singleton((InternalRow) got).iterator();
-  }
-
-  private void count() {
-    long of = row.getLong(commitColumn);
-    rowsOfCommit = of == commit ? rowsOfCommit + 1 : 1;
-    commit = of;
-    isSnapshot = !row.isNullAt(snapshotColumn) && row.getBoolean(snapshotColumn);
   }
 
   private void leaveRange() {
@@ -146,10 +126,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
       ask();
       leaveRange();
     }
-    boolean isWithin = next != null && commit >= 0;
-    // A chunk of a snapshot may have other rows when it is read again: it is repeated from its first.
-    return new RealTimePartition.End(
-        isWithin && !isSnapshot ? OffsetText.cut(current, commit, rowsOfCommit) : current);
+    return new RealTimePartition.End(current, next == null ? 0 : rowsOfRange);
   }
 
   @Override

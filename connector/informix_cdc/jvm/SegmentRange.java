@@ -103,6 +103,11 @@ record SegmentRange(
     }
   }
 
+  /** Return at most so many of its first rows. */
+  SegmentRange first(long most) {
+    return new SegmentRange(path, first, Math.min(first + most, end), sizeBytes, checksum, content);
+  }
+
   private static String textIn(byte[] pickled) throws IOException {
     int at = Math.max(placeAfter(MARK, pickled), placeAfter(MARK_OF_PYTHON, pickled));
     if (at < 0) {
@@ -185,6 +190,10 @@ record SegmentRange(
 
   private long checksumOfFile() throws IOException {
     CRC32 sum = new CRC32();
+    if (content != null) { // Arrow's channel of bytes does not say where they end
+      sum.update(content);
+      return sum.getValue();
+    }
     byte[] piece = new byte[PIECE_BYTES];
     try (InputStream file = Channels.newInputStream(open())) {
       for (int size = file.read(piece); size >= 0; size = file.read(piece)) {

@@ -31,6 +31,8 @@ final class SegmentReader implements Closeable {
   private StoredForm form;
   private Iterator<ArrowBlock> blocks;
   private long at;
+  private int firstOfBlock; // of the loaded rows
+  private int endOfBlock;
   private ColumnarBatch batch;
 
   SegmentReader(SegmentRange range, StructType rows) {
@@ -59,7 +61,9 @@ final class SegmentReader implements Closeable {
       at += count;
       if (first < end) {
         segment.loadRecordBatch(block);
-        batch = new ColumnarBatch(form.columns((int) first, (int) end), (int) (end - first));
+        firstOfBlock = (int) first;
+        endOfBlock = (int) end;
+        batch = new ColumnarBatch(form.columns(firstOfBlock, endOfBlock), endOfBlock - firstOfBlock);
         return true;
       }
     }
@@ -68,6 +72,11 @@ final class SegmentReader implements Closeable {
 
   ColumnarBatch get() {
     return batch;
+  }
+
+  /** Return the commits of the loaded rows. */
+  long[] commits() throws IOException {
+    return form.commits(firstOfBlock, endOfBlock);
   }
 
   private void open() throws IOException {

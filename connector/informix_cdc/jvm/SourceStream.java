@@ -20,6 +20,7 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
 import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
@@ -41,8 +42,11 @@ final class SourceStream implements InvocationHandler {
   private static final String REAL_TIME =
       "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode";
 
+  /** Of a range in real-time mode: a batch that ends within one can repeat it. */
+  private static final long MOST_ROWS = 10_000;
+
   /** The next range of rows: empty where `end` is worth a place in the checkpoint without any. */
-  record Range(String end, InputPartition[] partitions) {}
+  record Range(String start, String end, InputPartition[] partitions) {}
 
   private final MicroBatchStream inPython;
   private final StructType rows;
@@ -51,6 +55,7 @@ final class SourceStream implements InvocationHandler {
   private final String name = "informix-cdc-" + UUID.randomUUID();
   private DriverEndpoint endpoint; // in real-time mode
   private ReadLimit limit;
+  private Range range; // the last one in real-time mode
   private Object[] planned = {};
   private InputPartition[] plan = {};
   private volatile boolean isStopped;
@@ -106,10 +111,7 @@ final class SourceStream implements InvocationHandler {
             given.length == 1
                 ? new InputPartition[] {new RealTimePartition(name, ((Offset) given[0]).json())}
                 : planned(given);
-        case "mergeOffsets" -> {
-          PartitionOffset[] ends = (PartitionOffset[]) given[0];
-          yield inPython.deserializeOffset(((RealTimePartition.End) ends[0]).json());
-        }
+        case "mergeOffsets" -> merged((RealTimePartition.End) ((PartitionOffset[]) given[0])[0]);
         default -> asked(method, given);
       };
     } catch (InvocationTargetException wrapped) {
@@ -240,8 +242,9 @@ final class SourceStream implements InvocationHandler {
       return null;
     }
     boolean isLost = OffsetText.isLost(end.json());
-    return new Range(
-        end.json(), isLost ? new InputPartition[0] : inPython.planInputPartitions(from, end));
+    InputPartition[] none = {};
+    range = new Range(start, end.json(), isLost ? none : inPython.planInputPartitions(from, end));
+    return range;
   }
 
   private Offset endAfter(Offset start) {
@@ -250,7 +253,30 @@ final class SourceStream implements InvocationHandler {
     }
     if (limit == null) {
       limit = source.getDefaultReadLimit();
+      if (limit instanceof ReadMaxRows most && most.maxRows() > MOST_ROWS) {
+        limit = ReadLimit.maxRows(MOST_ROWS);
+      }
     }
     return source.latestOffset(start, limit);
+  }
+
+  /**
+   * Return where a batch in real-time mode has ended, also within a transaction.
+   *
+   * <p>A range with a chunk of a snapshot begins again: the chunk may have other rows when it is read
+   * once more. So does one whose segments are on another host.
+   */
+  private synchronized Offset merged(RealTimePartition.End end) {
+    boolean isCut = end.rows() > 0 && range != null && range.start().equals(end.start());
+    if (isCut && OffsetText.chunks(end.start()) == OffsetText.chunks(range.end())) {
+      try {
+        CutTransaction cut = CutTransaction.after(end.rows(), range.partitions(), rows);
+        cut = cut.continuing(OffsetText.cutOf(end.start()));
+        return inPython.deserializeOffset(OffsetText.with(cut, end.start()));
+      } catch (IOException | RuntimeException elsewhere) {
+        LOG.warn("informix-cdc: the last rows of a batch come again: {}", String.valueOf(elsewhere));
+      }
+    }
+    return inPython.deserializeOffset(end.start());
   }
 }

@@ -19,6 +19,7 @@ import org.apache.spark.sql.types.StructType;
 interface StoredForm {
   String DELIVERED = "informix_cdc.delivered";
   String FORM = "informix_cdc.form";
+  String COMMIT = "_commit_version";
   String FORM_VERSION = "informix_cdc.form_version";
   ObjectMapper JSON = new ObjectMapper();
 
@@ -27,6 +28,9 @@ interface StoredForm {
 
   /** Return the rows `first` to `end` of the block that is loaded. */
   Column[] columns(int first, int end) throws IOException;
+
+  /** Return the commit of each of these rows, also where it is not among their columns. */
+  long[] commits(int first, int end) throws IOException;
 
   /**
    * Return the form of an opened segment.

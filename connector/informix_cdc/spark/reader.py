@@ -120,6 +120,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the end of the next batch, or `start` if nothing is new."""
         takes_all = isinstance(limit, ReadAllAvailable)
         limits = BatchLimits() if takes_all else self._options.batch_limits()
+        if isinstance(limit, ReadMaxRows) and limit.max_rows < (limits.rows or _NO_LIMIT):
+            limits = replace(limits, rows=limit.max_rows)  # of a range in real-time mode
         return self._offset_after(start, limits, Trigger.ONLY_BATCH if takes_all else self._trigger)
 
     def _offset_after(

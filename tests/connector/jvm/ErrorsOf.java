@@ -61,7 +61,8 @@ final class ErrorsOf {
   /** One line for each failure and question: class, text and the cause's class. */
   public static void main(String[] none) {
     for (Throwable failure : FAILURES) {
-      MicroBatchStream stream = InformixCdcSource.Stream.of(new Failing(failure), new StructType());
+      MicroBatchStream stream =
+          SourceStream.of(new Failing(failure), new StructType(), "/checkpoint/sources/0", null);
       tell(stream::latestOffset);
       tell(() -> stream.planInputPartitions(null, null));
       tell(stream::createReaderFactory);

@@ -95,7 +95,41 @@ final class RowsOf {
     List<Object> rows = collected(factory.createColumnarReader(partition), type);
     Rows again = new Rows(factory.createColumnarReader(partition));
     List<Object> throughRows = collected(new RowsAsColumns(again, type), type);
-    return throughRows.equals(rows) ? rows : List.of("other rows in columns of rows", throughRows);
+    if (!throughRows.equals(rows)) {
+      return List.of("other rows in columns of rows", throughRows);
+    }
+    List<Object> sent = sentWithAnAnswer(factory, partition, type);
+    if (!sent.equals(rows)) {
+      return List.of("other rows from contents", sent);
+    }
+    return hasCommits(rows, partition, type) ? rows : List.of("other commits");
+  }
+
+  /** The rows from the contents of the files, as an executor on another host gets them. */
+  @SuppressWarnings("unchecked")
+  private static List<Object> sentWithAnAnswer(
+      SegmentReaders factory, InputPartition partition, StructType type) throws Exception {
+    byte[][] contents = SegmentRange.smallContents(partition);
+    PartitionReader<?> reader = factory.inRealTime(partition, contents);
+    return collected((PartitionReader<ColumnarBatch>) reader, type);
+  }
+
+  /** Whether a cut after some of the rows names the transaction that the rows themselves name. */
+  private static boolean hasCommits(List<Object> rows, InputPartition partition, StructType type)
+      throws Exception {
+    boolean isKnown = List.of(type.fieldNames()).contains("_commit_version");
+    for (int count = rows.size(); isKnown && count > 0; count /= 2) {
+      Object commit = ((Map<?, ?>) rows.get(count - 1)).get("_commit_version");
+      int first = count - 1;
+      while (first > 0 && commit.equals(((Map<?, ?>) rows.get(first - 1)).get("_commit_version"))) {
+        first--;
+      }
+      CutTransaction expected = new CutTransaction((Long) commit, count - first);
+      if (!expected.equals(CutTransaction.after(count, new InputPartition[] {partition}, type))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Whether a task that is killed as it begins is not left to Python. */

@@ -34,6 +34,7 @@ _SPARKS = (
     "tests/end_to_end/test_mistakes.py::test_the_password_is_in_no_log",
     "tests/end_to_end/test_pipeline_over_a_snapshot.py",
     "tests/end_to_end/test_reader_in_the_jvm.py::test_an_executor_without",
+    "tests/end_to_end/test_real_time_on_a_cluster.py",
     "tests/end_to_end/test_wheel.py::test_a_zipped_wheel",
     "tests/end_to_end/test_wheel.py::test_the_command_line",
     "tests/end_to_end/test_wheel.py::test_the_format_is_found",

@@ -105,7 +105,7 @@ class Runs:
         self._note_the_end()
         expected = numbers_of(account)
         counted = [row for run in self._runs for row in _rows_in(run, run.committed)]
-        assert _without_ordinals(counted) == expected, _first_difference(counted, expected)
+        assert contents(counted) == expected, _first_difference(counted, expected)
         places = [row[:_PLACE] for row in counted]
         assert places == sorted(set(places))
         known = set(counted)
@@ -131,14 +131,15 @@ def _rows_in(run: Run, batches: set[int]) -> list[tuple[int, ...]]:
 
 
 def _first_difference(rows: list[tuple[int, ...]], expected: list[tuple[int, ...]]) -> str:
-    found = _without_ordinals(rows)
+    found = contents(rows)
     same = next((at for at, pair in enumerate(zip(found, expected)) if pair[0] != pair[1]), len(found))  # noqa: B905
     around = slice(max(same - 2, 0), same + 3)
     return f"{len(found)} rows, not {len(expected)}; {rows[around]}, not {expected[around]}"
 
 
-def _without_ordinals(rows: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def contents(rows: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return rows as `numbers_of` gives them."""
     return [(row[_COMMITTED_IN], *row[_PLACE:]) for row in rows]
 
 
-__all__ = ["Runs", "as_numbers", "numbers_of"]
+__all__ = ["Runs", "as_numbers", "contents", "numbers_of"]
