@@ -175,18 +175,27 @@ final class SourceStream implements InvocationHandler {
   }
 
   private Object preparedForRealTime() throws IOException {
+    try {
+      requireReadHere();
+      requireCommittedBatch();
+    } catch (IOException | RuntimeException refusal) {
+      stopped(); // Spark does not know the source yet, and would leave its process behind
+      throw refusal;
+    }
+    LOG.warn(
+        "informix-cdc: in real-time mode rows are delivered at least once, and a restart may cut them"
+            + " into other batches: the sink must be idempotent by (_commit_version, _change_ordinal).");
+    endpoint = new DriverEndpoint(name, this);
+    return null;
+  }
+
+  private void requireReadHere() {
     if (whyInPython != null) {
       throw new IllegalArgumentException(
           "informix-cdc: real-time mode needs rows that are read in the JVM, but "
               + whyInPython
               + ". Set spark.informix-cdc.readInJvm to true and use another shape, or another trigger.");
     }
-    requireCommittedBatch();
-    LOG.warn(
-        "informix-cdc: in real-time mode rows are delivered at least once, and a restart may cut them"
-            + " into other batches: the sink must be idempotent by (_commit_version, _change_ordinal).");
-    endpoint = new DriverEndpoint(name, this);
-    return null;
   }
 
   /**

@@ -136,7 +136,9 @@ def test_the_doctor_prints_commands_that_can_be_pasted(
     found = json.loads(run(awkward, "doctor", "--json", flag).stdout)["findings"]
     (remedy,) = [each["remedy"] for each in found if each["check"] == "full row logging"]
     in_json = pasted(remedy[remedy.index("informix-cdc") :], tmp_path)
-    for_people = only_command(run(awkward, "doctor", flag).stdout, tmp_path)
+    # Without the jar, the doctor prints the command that compiles it, too.
+    printed = commands_in(run(awkward, "doctor", flag).stdout)
+    (for_people,) = (pasted(each, tmp_path) for each in printed if " jar " not in each)
     assert in_json == for_people
     assert (in_json.word, in_json.tables) == ("release", [name_of(table)])
 
