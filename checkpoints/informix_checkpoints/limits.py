@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """The maximum size of a batch; None means no limit. Bytes are counted as in the spool."""
+    """The maximum size of a batch; None means no limit. Bytes are counted as in the spool.
+
+    Attributes:
+        chunk_alone: whether a snapshot chunk is a batch alone.
+    """
 
     rows: int | None = None
     size_bytes: int | None = None
     transactions: int | None = None
+    chunk_alone: bool = False
 
     @property
     def are_none(self) -> bool:
         """Return whether there is no limit."""
-        return self.rows is None and self.size_bytes is None and self.transactions is None
+        return self == _NONE
+
+
+_NONE = BatchLimits()

@@ -78,6 +78,8 @@ def end_of_batch(
     if change is not None and not segments:
         return change.position
     for segment in segments:
+        if limits.chunk_alone and segment.chunk:
+            return segment.position if room.is_untouched else reached
         is_whole = segment.first_place > start.place
         if is_whole and (room.holds(segment) or (segment.chunk and room.is_untouched)):
             room.take(segment.rows, segment.size_bytes, segment.transactions)

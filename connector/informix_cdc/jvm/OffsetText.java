@@ -3,10 +3,11 @@ package informixcdc;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.UncheckedIOException;
 
 /**
- * The little that is read in the JVM of an offset, and added to it.
+ * The little that is read in the JVM of an offset or a limit, and added to it.
  *
  * <p>Rule: `checkpoints/informix_checkpoints/offsets/offsets.py` describes the keys. Spark compares
  * offsets as texts: what is added here is written as Python writes it, at its place, the end.
@@ -45,6 +46,13 @@ final class OffsetText {
   /** Return how many snapshot chunks lie below an offset. */
   static long chunks(String offset) {
     return parsed(offset).path("chunk").longValue();
+  }
+
+  /** Return the limit of a batch as Python gives it, with fewer rows: by that it knows this mode. */
+  static String smallLimit(String limit, long most) {
+    ObjectNode small = (ObjectNode) parsed(limit);
+    long rows = small.required("max_rows").longValue();
+    return small.put("max_rows", Math.max(1, Math.min(rows - 1, most))).toString();
   }
 
   private static JsonNode parsed(String offset) {

@@ -20,8 +20,8 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
-import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
 import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingSourceReadLimit;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -261,10 +261,8 @@ final class SourceStream implements InvocationHandler {
       return inPython.latestOffset(); // before Spark 4.2: after what was planned last
     }
     if (limit == null) {
-      limit = source.getDefaultReadLimit();
-      if (limit instanceof ReadMaxRows most && most.maxRows() > MOST_ROWS) {
-        limit = ReadLimit.maxRows(MOST_ROWS);
-      }
+      String whole = ((PythonStreamingSourceReadLimit) source.getDefaultReadLimit()).json();
+      limit = new PythonStreamingSourceReadLimit(OffsetText.smallLimit(whole, MOST_ROWS));
     }
     return source.latestOffset(start, limit);
   }
@@ -272,8 +270,8 @@ final class SourceStream implements InvocationHandler {
   /**
    * Return where a batch in real-time mode has ended, also within a transaction.
    *
-   * <p>A range with a chunk of a snapshot begins again: the chunk may have other rows when it is read
-   * once more. So does one whose segments are on another host.
+   * <p>A chunk of a snapshot, which is a range alone, begins again: it may have other rows when it is
+   * read once more. So does a range whose segments are on another host.
    */
   private synchronized Offset merged(RealTimePartition.End end) {
     boolean isCut = end.rows() > 0 && range != null && range.start().equals(end.start());

@@ -121,7 +121,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         takes_all = isinstance(limit, ReadAllAvailable)
         limits = BatchLimits() if takes_all else self._options.batch_limits()
         if isinstance(limit, ReadMaxRows) and limit.max_rows < (limits.rows or _NO_LIMIT):
-            limits = replace(limits, rows=limit.max_rows)  # of a range in real-time mode
+            # A range in real-time mode: Spark may end a batch within it, but for a chunk.
+            limits = replace(limits, rows=limit.max_rows, chunk_alone=True)
         return self._offset_after(start, limits, Trigger.ONLY_BATCH if takes_all else self._trigger)
 
     def _offset_after(

@@ -33,7 +33,9 @@ STEPS = st.lists(
     ),
     max_size=12,
 )
-LIMITS = st.builds(BatchLimits, st.none() | st.integers(1, 6), st.none(), st.none() | st.integers(1, 3))
+LIMITS = st.builds(
+    BatchLimits, st.none() | st.integers(1, 6), st.none(), st.none() | st.integers(1, 3), st.booleans()
+)
 
 
 class Row(NamedTuple):
@@ -114,7 +116,7 @@ def test_any_batches_give_the_rows_once_in_their_order_and_again(
             for after, up_to in itertools.pairwise(ends)
         ]
         assert list(itertools.chain(*found)) == [row.n for row in story.rows]
-    assert all(found) or not story.rows
+    assert all(found) or not story.rows or limits.chunk_alone  # an empty chunk is one too
     assert all(a.restart <= b.restart for a, b in itertools.pairwise(ends))
     story.spool.close()
 
@@ -156,6 +158,14 @@ def test_a_chunk_is_taken_whole_although_it_is_above_the_limit(tmp_path: Path) -
     story.play([[1], 3, [1]])
     ends = list(story.batches(BatchLimits(rows=2)))
     assert [numbers(story.spool.between(*places)) for places in pairs(ends)] == [[0], [1, 2, 3], [4]]
+
+
+def test_a_chunk_is_a_batch_alone_where_the_limits_say_so(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    story.play([[1], [2], 3, 1, [1]])
+    ends = list(story.batches(BatchLimits(rows=100, chunk_alone=True)))
+    found = [numbers(story.spool.between(*places)) for places in pairs(ends)]
+    assert found == [[0, 1, 2], [3, 4, 5], [6], [7]]
 
 
 def test_a_chunk_has_a_version_above_every_commit_before_it_and_below_every_later_one(

@@ -86,6 +86,17 @@ def test_batches_end_between_transactions_at_the_first_limit_reached(
         assert batches(made, anchor, last) == expected
 
 
+def test_a_smaller_limit_of_spark_s_is_that_of_a_range_in_real_time_mode(served: Served) -> None:
+    server, listening = served
+    anchor = begun_and_stopped(listening.port)
+    for orders in ((1, 2), (3,), (4, 5, 6)):
+        last = insert(server, *orders)
+    with reader(listening.port, maxLatencyMs="500", maxRowsPerTrigger="100") as made:
+        rows_of(made, anchor, {**anchor, "commit": last})
+        end = made.latestOffset(anchor, ReadMaxRows(4))
+        assert numbers(rows_of(made, anchor, end)) == [1, 2, 3]
+
+
 @pytest.mark.slow
 def test_trigger_once_waits_for_everything_that_was_committed_before_whatever_the_limits(
     served: Served,

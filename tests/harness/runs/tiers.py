@@ -14,6 +14,10 @@ _KILLED_IN_REAL_TIME = (
     "tests/crashes/test_killed_real_time.py"
     "::test_a_killed_driver_repeats_only_the_batch_that_was_not_committed"
 )
+_REAL_TIME_SHAPES = (
+    "tests/end_to_end/test_real_time_over_a_snapshot.py"
+    "::test_tables_equal_the_server_s_over_modes_deaths_and_a_snapshot"
+)
 # Each starts Sparks of its own, ten to forty seconds of the processor. `make test` keeps the session's
 # Spark, a driver that is killed, a killed runner and the demo.
 _SPARKS = (
@@ -35,6 +39,8 @@ _SPARKS = (
     "tests/end_to_end/test_pipeline_over_a_snapshot.py",
     "tests/end_to_end/test_reader_in_the_jvm.py::test_an_executor_without",
     "tests/end_to_end/test_real_time_on_a_cluster.py",
+    f"{_REAL_TIME_SHAPES}[rows]",
+    f"{_REAL_TIME_SHAPES}[envelope]",
     "tests/end_to_end/test_wheel.py::test_a_zipped_wheel",
     "tests/end_to_end/test_wheel.py::test_the_command_line",
     "tests/end_to_end/test_wheel.py::test_the_format_is_found",

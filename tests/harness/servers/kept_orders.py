@@ -30,10 +30,13 @@ class KeptOrders:
         present: the orders that are committed, by their number.
     """
 
-    def __init__(self, server: EmulatedServer, listening: ListeningServer, seed: int) -> None:
+    def __init__(
+        self, server: EmulatedServer, listening: ListeningServer, seed: int, table: str = ORDERS
+    ) -> None:
         self.present: dict[int, Order] = {}
         self.server, self.listening = server, listening
         self.more: Order = {}  # values of columns that an ALTER has added
+        self._table = table
         self._random = random.Random(seed)
         self._numbers = 0
 
@@ -58,12 +61,12 @@ class KeptOrders:
         """Commit a TRUNCATE."""
         self.present = {}
         with self.server.transaction() as transaction:
-            transaction.truncate(ORDERS)
+            transaction.truncate(self._table)
 
     def alter(self) -> None:
         """Add a column, which new and changed rows have from now on."""
-        self.server.alter_table(ORDERS, f"{COLUMNS}, priority integer")
-        self.server.finish_alter(ORDERS)
+        self.server.alter_table(self._table, f"{COLUMNS}, priority integer")
+        self.server.finish_alter(self._table)
         self.present = {key: {**order, "priority": None} for key, order in self.present.items()}
         self.more = {"priority": 7}
 
@@ -74,21 +77,21 @@ class KeptOrders:
             gone = [self._numbers]
         number = self._random.choice(gone)
         self.present[number] = self._order(number)
-        transaction.insert(ORDERS, self.present[number])
+        transaction.insert(self._table, self.present[number])
 
     def _update(self, transaction: EmulatedTransaction) -> None:
         number = self._random.choice([*self.present])
         before, self.present[number] = self.present[number], self._order(number)
-        transaction.update(ORDERS, before, self.present[number])
+        transaction.update(self._table, before, self.present[number])
 
     def _rename(self, transaction: EmulatedTransaction) -> None:
         before = self.present.pop(self._random.choice([*self.present]))
         self._numbers += 1
         self.present[self._numbers] = self._order(self._numbers)
-        transaction.update(ORDERS, before, self.present[self._numbers])
+        transaction.update(self._table, before, self.present[self._numbers])
 
     def _delete(self, transaction: EmulatedTransaction) -> None:
-        transaction.delete(ORDERS, self.present.pop(self._random.choice([*self.present])))
+        transaction.delete(self._table, self.present.pop(self._random.choice([*self.present])))
 
     def _order(self, number: int) -> Order:
         return {"order_num": number, "city": self._random.choice(_CITIES), **self.more}
