@@ -11,10 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
-import org.apache.hadoop.fs.FileStatus;
-import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
@@ -177,7 +174,7 @@ final class SourceStream implements InvocationHandler {
   private Object preparedForRealTime() throws IOException {
     try {
       requireReadHere();
-      requireCommittedBatch();
+      requireNothingToForget();
     } catch (IOException | RuntimeException refusal) {
       stopped(); // Spark does not know the source yet, and would leave its process behind
       throw refusal;
@@ -199,36 +196,26 @@ final class SourceStream implements InvocationHandler {
   }
 
   /**
-   * Refuse a checkpoint of which Spark would forget where the stream begins.
+   * Refuse a checkpoint of which Spark would forget what must not be forgotten.
    *
-   * <p>Before a query in real-time mode, Spark deletes the offsets of batches that are not committed
+   * <p>Before a query in real-time mode, Spark deletes the offset of a batch that is not committed
    * (MicroBatchExecution.initializeExecution). If no batch is committed, the next one would begin at
-   * the end of the log, and what came since the query first started would be lost.
+   * the end of the log, and what came since the query first started would be lost. If the offset has
+   * a data loss, the loss would be forgotten, and what was lost missed in silence.
    */
-  private void requireCommittedBatch() throws IOException {
-    Path root = new Path(checkpoint).getParent().getParent();
-    FileSystem files = root.getFileSystem(SparkSession.active().sessionState().newHadoopConf());
-    if (hasBatch(files, new Path(root, "offsets")) && !hasBatch(files, new Path(root, "commits"))) {
-      throw new IllegalStateException(
-          "informix-cdc: the checkpoint "
-              + root
-              + " has a planned batch and no committed one. In real-time mode Spark would delete the"
-              + " planned batch, with the place where the stream begins, and changes would be lost."
-              + " Run the query once without trigger(realTime=...) until a batch is committed, for"
-              + " example with trigger(availableNow=True).");
+  private void requireNothingToForget() throws IOException {
+    PlannedBatch planned = PlannedBatch.in(new Path(checkpoint).getParent().getParent());
+    if (planned == null) {
+      return;
     }
-  }
-
-  private static boolean hasBatch(FileSystem files, Path folder) throws IOException {
-    if (!files.exists(folder)) {
-      return false;
+    if (planned.isFirst()) {
+      throw planned.refusal("the place where the stream begins");
     }
-    for (FileStatus one : files.listStatus(folder)) {
-      if (one.getPath().getName().matches("[0-9]+")) {
-        return true;
-      }
+    for (String offset : planned.losses()) {
+      Offset lost = inPython.deserializeOffset(offset);
+      inPython.planInputPartitions(lost, lost); // says what is lost, unless it may be left
+      throw planned.refusal("a data loss");
     }
-    return false;
   }
 
   boolean isStopped() {
