@@ -172,12 +172,15 @@ final class SourceStream implements InvocationHandler {
   }
 
   private Object preparedForRealTime() throws IOException {
+    boolean isAccepted = false;
     try {
       requireReadHere();
       requireNothingToForget();
-    } catch (IOException | RuntimeException refusal) {
-      stopped(); // Spark does not know the source yet, and would leave its process behind
-      throw refusal;
+      isAccepted = true;
+    } finally {
+      if (!isAccepted) {
+        stopped(); // Spark does not know the source yet, and would leave its process behind
+      }
     }
     LOG.warn(
         "informix-cdc: in real-time mode rows are delivered at least once, and a restart may cut them"
