@@ -3,8 +3,10 @@ package informixcdc;
 import java.io.IOException;
 import java.util.Collections;
 import java.util.Iterator;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcEndpointRef;
+import org.apache.spark.rpc.RpcTimeout;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -12,6 +14,7 @@ import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.RpcUtils$;
+import scala.concurrent.duration.FiniteDuration;
 import scala.reflect.ClassTag$;
 
 /**
@@ -24,6 +27,10 @@ import scala.reflect.ClassTag$;
  */
 final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
   private static final long MARGIN_MS = 300;
+
+  /** With Spark 4.1 the first answer of a run comes when the stream has caught up, without limits. */
+  private static final RpcTimeout PATIENCE =
+      new RpcTimeout(FiniteDuration.apply(1, TimeUnit.HOURS), "informix-cdc");
 
   private final SegmentReaders readers;
   private final RpcEndpointRef driver;
@@ -69,7 +76,8 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
 
   private void ask() {
     Object[] question = new DriverEndpoint.Question(current, beginsBatch, isElsewhere).message();
-    Object[] range = (Object[]) driver.askSync(question, ClassTag$.MODULE$.apply(Object[].class));
+    Object[] range =
+        (Object[]) driver.askSync(question, PATIENCE, ClassTag$.MODULE$.apply(Object[].class));
     beginsBatch = false;
     if (range.length > 0) {
       next = (String) range[0];
