@@ -61,7 +61,9 @@ def limits_from_json(given: object) -> BatchLimits:
         ValueError, TypeError: they are something else.
     """
     known = BatchLimits(**given) if isinstance(given, dict) else None
-    if known is None or any(type(n) is not int for n in asdict(known).values() if n is not None):
+    numbers = () if known is None else (known.rows, known.size_bytes, known.transactions)
+    is_sound = known is not None and type(known.chunk_alone) is bool
+    if not is_sound or known is None or any(type(n) is not int for n in numbers if n is not None):
         raise ValueError(f"{given!r} are not limits")
     return known
 
