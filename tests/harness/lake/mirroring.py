@@ -64,14 +64,19 @@ class MirrorRun:
         self.number = 0
 
     @contextmanager
-    def running(self) -> Iterator[Callable[[], bool]]:
-        """Start the query; what is yielded runs a batch, and tells whether there was one."""
+    def running(self, *, available_now: bool = False) -> Iterator[Callable[[], bool]]:
+        """Start the query; what is yielded runs a batch, and tells whether there was one.
+
+        With AvailableNow, the first batch has all changes from before the start.
+        """
         options = SourceOptions.parse(stream_options(self.settings, self.source))
         is_shared = bool(options.capture_at)
         schema = published_schema(options) if is_shared else look_up_tables(options).schema()
         made = InformixStreamReader(options, to_spark(schema))
         mirror = Mirror(self.settings, Lake(self.settings, QUERY, self.spark), QUERY, self._note)
         start = self.start or made.initialOffset()
+        if available_now:
+            made.prepareForTriggerAvailableNow()
 
         def run() -> bool:
             nonlocal start
