@@ -1,6 +1,6 @@
 """A table of another database, equal within tens of milliseconds, by Spark's real-time mode.
 
-Needs Spark 4.1 or later, the jar of informix-cdc, and a JDK 17. Spark's sinks in this mode are Kafka
+Needs PySpark 4.2 or later, the jar of informix-cdc, and a JDK 17. Spark's sinks in this mode are Kafka
 (real_time_to_kafka.py), foreach, memory and console. Spark gives rows to a writer in Python in growing
 groups, so this one is written in Java: UpsertOrders.java, compiled here. The target is Derby in memory,
 which comes with Spark. For your own server, set the options host, port, server, database and table, and

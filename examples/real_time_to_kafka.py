@@ -1,6 +1,6 @@
 """Changes in a Kafka topic within tens of milliseconds: `python examples/real_time_to_kafka.py BROKER`.
 
-Needs Spark 4.1 or 4.2 (no Kafka sink for Spark 4.3 was released by November 2026), the jar of
+Needs PySpark 4.2 (no Kafka sink for Spark 4.3 was released by November 2026), the jar of
 informix-cdc, Java 17, and a broker such as localhost:9092. Spark's real-time mode delivers at least
 once: a consumer drops what it has seen by `_commit_version` and `_change_ordinal`. For your own server,
 set the options host, port, server, database, table, and the environment variable INFORMIX_CDC_PASSWORD.

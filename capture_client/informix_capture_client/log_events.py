@@ -307,8 +307,8 @@ READ_IN_PYTHON = LogEvent(
     "read_in_python",
     _WARNING,
     ("remedy", "requires_jar"),
-    "Spark does not have the jar, so rows are read in Python: 4 to 5 times as slowly, and without"
-    " what `requires_jar` lists. Otherwise the rows and the checkpoint are the same.",
+    "Spark does not have the jar, so Python reads the rows, at about a quarter of the rate. What"
+    " `requires_jar` lists is refused. Rows and checkpoint are the same.",
 )
 MANY_TABLES = LogEvent(
     "many_tables",

@@ -106,7 +106,7 @@ def started(
     rows = as_numbers(frame)
     if "fails_at" in faults:
         is_reached = columns.col("order_num") == faults["fails_at"]
-        order = columns.when(is_reached, columns.raise_error(columns.lit("as told")).cast("int"))
+        order = columns.when(is_reached, columns.raise_error(columns.lit("on purpose")).cast("int"))
         rows = rows.withColumn("order_num", order.otherwise(columns.col("order_num")))
     before = committed_batches(runs.checkpoint)
     while True:
@@ -117,6 +117,14 @@ def started(
         )
         if not is_late_worker(query.exception()):
             return query
+
+
+def until_first_row(query: StreamingQuery, runs: Runs) -> None:
+    wait_for(lambda: bool(runs.last.lines()) or not query.isActive, lambda: "no row")
+
+
+def until_ended(query: StreamingQuery) -> None:
+    wait_for(lambda: not query.isActive, lambda: "the query is still active")
 
 
 def at_any_moment(process: subprocess.Popen[bytes], runs: Runs, log: Path) -> None:
@@ -168,10 +176,10 @@ def test_a_killed_runner_ends_the_query_and_the_next_run_goes_on(
     for _ in range(2):
         query = started(session, options, runs.begin(), runs)
         with work.going_on():
-            wait_for(lambda: bool(runs.last.lines()) or not query.isActive, lambda: "no row")  # noqa: B023
+            until_first_row(query, runs)
             (runner,) = runners()
             os.kill(runner, signal.SIGKILL)
-            wait_for(lambda: not query.isActive, lambda: "the query lives on")  # noqa: B023
+            until_ended(query)
         assert query.exception() is not None
     work.finish()
     run_to_the_end(session, options, runs, work.committed[-1].commit)
@@ -195,8 +203,8 @@ def test_a_task_that_fails_repeats_its_batch(
     fails_at = max(order[0] for _, order in work.changes()[:-20])
     for _ in range(2):
         query = started(session, options, runs.begin(), runs, fails_at=fails_at)
-        wait_for(lambda: not query.isActive, lambda: "the query lives on")  # noqa: B023
-        assert "as told" in str(query.exception())
+        until_ended(query)
+        assert "on purpose" in str(query.exception())
     work.finish()
     run_to_the_end(session, options, runs, work.committed[-1].commit)
     assert all(runs.assert_equal(work.committed)[1:3])

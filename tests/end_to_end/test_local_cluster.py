@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +13,6 @@ import pytest
 
 from connector.jvm.java_reader import has_javac, jar
 from harness.capture.driving import insert
-from harness.runs.patience import patiently
 from harness.servers.stores import (
     ORDERS,
     PASSWORD,
@@ -25,7 +21,7 @@ from harness.servers.stores import (
     listening_stores,
     source_options,
 )
-from harness.spark.starting import python_path
+from harness.spark.on_a_cluster import run_on_a_cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -74,24 +70,7 @@ def found(searched: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
         jars = {"spark.jars": str(jar())} if has_javac() else {}
         plan = {"queries": queries, "searched": searched, "settings": jars}
         folder = tmp_path_factory.mktemp("cluster")
-        return Found(run_on_a_cluster(folder, plan), work.changes(), folder)
-
-
-def run_on_a_cluster(folder: Path, plan: dict[str, Any]) -> dict[str, Any]:
-    """Run queries in one cluster; the driver runs in `folder`."""
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder)],
-        input=json.dumps(plan),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=patiently(300),
-        env={**os.environ, "PYTHONPATH": python_path()},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    found: dict[str, Any] = json.loads((folder / "found.json").read_text())
-    return found
+        return Found(run_on_a_cluster(PROGRAM, folder, plan), work.changes(), folder)
 
 
 def changes_in(rows: list[list[Any]]) -> list[Change]:
@@ -122,7 +101,7 @@ def test_what_executors_log_holds_no_password_also_where_the_jvm_s_reader_fails(
     assert len(logs) >= 2
     said = "".join(path.read_text() for path in logs)
     if has_javac():
-        assert "informix-cdc: rows are read in Python and converted to columns" in said
+        assert "informix-cdc: rows are read in Python, and slower" in said
     told = [found.by_query[query]["error"] for query in ("flight", "auto", "files")]
     for secret in (SECRET, PASSWORD):
         assert not [path for path in logs if secret in path.read_text()]

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +10,10 @@ import pytest
 
 from connector.jvm.java_reader import jar, require_javac
 from harness.oracles.long_workload import LongWorkload
-from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, listening_stores, source_options
 from harness.spark.line_sink import LineSink, sink_jar
 from harness.spark.lines_of_runs import contents, numbers_of
-from harness.spark.starting import python_path
+from harness.spark.on_a_cluster import run_on_a_cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -80,26 +75,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
             "large, by files that executors do not see": query_on(large, large_port, **unseen),
         }
         plan = {"queries": queries, "jars": f"{jar()},{sink_jar()}"}
-        by_query = run_on_a_cluster(folder, plan)
+        by_query = run_on_a_cluster(PROGRAM, folder, plan)
         accounts = numbers_of(small.committed), numbers_of(large.committed)
         return Found(by_query, *accounts, folder)
-
-
-def run_on_a_cluster(folder: Path, plan: dict[str, Any]) -> dict[str, Any]:
-    """Run queries in one cluster; the driver runs in `folder`."""
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder)],
-        input=json.dumps(plan),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=patiently(300),
-        env={**os.environ, "PYTHONPATH": python_path()},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    found: dict[str, Any] = json.loads((folder / "found.json").read_text())
-    return found
 
 
 @pytest.mark.parametrize("query", ["files that executors do not see", "a Flight server"])

@@ -60,10 +60,11 @@ def limits_from_json(given: object) -> BatchLimits:
     Raises:
         ValueError, TypeError: they are something else.
     """
-    known = BatchLimits(**given) if isinstance(given, dict) else None
-    numbers = () if known is None else (known.rows, known.size_bytes, known.transactions)
-    is_sound = known is not None and type(known.chunk_alone) is bool
-    if not is_sound or known is None or any(type(n) is not int for n in numbers if n is not None):
+    if not isinstance(given, dict):
+        raise ValueError(f"{given!r} are not limits")
+    known = BatchLimits(**given)
+    numbers = (known.rows, known.size_bytes, known.transactions)
+    if type(known.chunk_alone) is not bool or any(type(n) is not int for n in numbers if n is not None):
         raise ValueError(f"{given!r} are not limits")
     return known
 

@@ -184,10 +184,17 @@ def test_transactions_before_one_that_cannot_be_encoded_are_kept_in_one_segment(
     assert [len(rows) for rows in spool.segments if rows] == [4]
 
 
-def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough() -> None:
-    now = [100.0]
+def flushed_and_waiting(now: list[float], ahead: int = 0, **limits: Any) -> Pending:
+    """Return what has just written a transaction, and has another one.
+
+    Args:
+        now: the clock's time.
+        ahead: segments that Spark has not read.
+        limits: arguments of `Pending`.
+    """
     kept: Any = Spool()
-    pending = Pending(kept, lambda _: kept, lambda: now[0], latency_seconds=0.05, segment_bytes=2000)
+    kept.ahead = ahead
+    pending = Pending(kept, lambda _: kept, lambda: now[0], **limits)
     encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
     assert isinstance(ANNOUNCED, TableSchema)
     encoder.announce(ANNOUNCED)
@@ -196,6 +203,12 @@ def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough(
     pending.flush(encoder)
     for event in transaction(10, 3, 4):
         pending.add(event)
+    return pending
+
+
+def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough() -> None:
+    now = [100.0]
+    pending = flushed_and_waiting(now, latency_seconds=0.05, segment_bytes=2000)
     assert not pending.is_due(is_idle=False)
     now[0] += 0.02
     assert pending.is_due(is_idle=False)
@@ -212,17 +225,7 @@ def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough(
 def test_rows_wait_for_more_while_spark_has_segments_to_read(ahead: int, waited_seconds: float) -> None:
     """Segments that Spark has read do not count, whether they are still there or not."""
     now = [100.0]
-    kept: Any = Spool()
-    kept.ahead = ahead
-    pending = Pending(kept, lambda _: kept, lambda: now[0], latency_seconds=0.2)
-    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
-    assert isinstance(ANNOUNCED, TableSchema)
-    encoder.announce(ANNOUNCED)
-    for event in transaction(1, 1, 2):
-        pending.add(event)
-    pending.flush(encoder)
-    for event in transaction(10, 3, 4):
-        pending.add(event)
+    pending = flushed_and_waiting(now, ahead, latency_seconds=0.2)
     now[0] += waited_seconds - 0.001
     assert not pending.is_due(is_idle=False)
     now[0] += 0.002

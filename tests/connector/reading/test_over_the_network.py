@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +27,10 @@ from harness.capture.shared import RunningCapture, capturing, options_of_reader,
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.reading import SharedFolder
+from informix_cdc.reading.calls import limits_from_json, limits_to_json
 from informix_cdc.reading.remote_capture import address_of
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 
 pytestmark = pytest.mark.slow
@@ -160,3 +163,17 @@ def test_the_file_of_a_reader_may_be_a_link_as_in_a_secret_of_kubernetes(
     link.symlink_to(given["readerFile"])
     options = SourceOptions.parse({**given, "readerFile": str(link)})
     assert address_of(options) == address_of(SourceOptions.parse(given))
+
+
+@pytest.mark.parametrize(
+    "limits", [BatchLimits(), BatchLimits(1, 2, 3), BatchLimits(rows=5, chunk_alone=True)]
+)
+def test_limits_of_a_batch_go_over_the_network(limits: BatchLimits) -> None:
+    """Also those of a range in real-time mode."""
+    assert limits_from_json(json.loads(json.dumps(limits_to_json(limits)))) == limits
+
+
+@pytest.mark.parametrize("given", [None, [], {"rows": "5"}, {"rows": True}, {"chunk_alone": 1}])
+def test_other_limits_are_refused(given: object) -> None:
+    with pytest.raises(ValueError, match="are not limits"):
+        limits_from_json(given)

@@ -1,7 +1,7 @@
 """Changes of orders in a line sink, over runs of one query that end in any way; beside the account.
 
-Rule: a run has a folder of its own, so that its lines can be told from those of the next run with the
-same number of a batch. Numbers are made by Spark here and by Python there, and no code of the product.
+Rule: each run has its own folder, because the next run may use the number of a batch again. Spark
+makes the numbers here and Python in the account, without code of the product.
 """
 
 from __future__ import annotations

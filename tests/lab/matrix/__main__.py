@@ -140,8 +140,8 @@ def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
     assert (facts["now_batches"] > 1) == knows_now, facts
     now = "all" if knows_now else "one batch"
     if version >= (4, 1):
-        told = json.loads(last_lines_of(python, REAL_TIME_PROGRAM)[-1])
-        CONSOLE.print("rows in real-time mode, in micro-batches, in real-time mode:", told["rows"])
+        found = json.loads(last_lines_of(python, REAL_TIME_PROGRAM)[-1])
+        CONSOLE.print("rows in real-time mode, in micro-batches, in real-time mode:", found["rows"])
     if which.delta:
         merge_into_delta(python, knows_now=knows_now)
     for table_format, coordinates in which.mirrored:
