@@ -64,7 +64,8 @@ class MirrorPlan:
         problems: of the other tables.
         left_out: tables that match a pattern, cannot be mirrored, and are not in the stream yet: a
             mirror that has begun continues without them.
-        server, database: where the tables are.
+        server: name of the server that has the tables.
+        database: the tables' database.
     """
 
     settings: MirrorSettings
@@ -154,7 +155,7 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
 
     Raises:
         BadOption: options are invalid, so that the tables cannot be determined.
-        AccessRefused, ConnectionLost, ServerRefused: the catalog cannot be read.
+        InformixCdcError: the catalog cannot be read.
     """
     given = stream_options(settings, source)
     options = SourceOptions.parse(given)

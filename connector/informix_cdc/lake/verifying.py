@@ -49,8 +49,9 @@ class VerifiedTable:
         table: owner.table.
         commit: sequence number of the commit up to which both sides were compared.
         rows: number of rows compared.
-        missing, extra, different: number of rows that only Informix has, that only the target has,
-            and that have different values.
+        missing: number of rows that only Informix has.
+        extra: number of rows that only the target has.
+        different: number of rows with different values.
     """
 
     table: str
@@ -83,7 +84,7 @@ class Verification:
 
     @property
     def is_equal(self) -> bool:
-        """Return whether every table was compared and has no difference."""
+        """Whether every table was compared and has no difference."""
         return not self.unverified and not any(each.differences for each in self.tables)
 
     def differences_in(self, spark: SparkSession) -> DataFrame:
