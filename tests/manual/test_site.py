@@ -133,6 +133,7 @@ def test_every_link_of_the_staged_pages_leads_to_one_of_them(tmp_path: Path) -> 
         ("- a\n  goes on\n- b\n\nafter", "- a\n    goes on\n- b\n\nafter"),
         ("- a\nlazily\n\nafter", "- a\n    lazily\n\nafter"),
         ("text\n15. no item here", "text\n15. no item here"),
+        ("text\n- a\n- b", "text\n\n- a\n- b"),
         ("- a\n# b\nc", "- a\n# b\nc"),
         ("```\n- a\n  b\n```\n\nc", "```\n- a\n  b\n```\n\nc"),
         ("<!-- made -->\n| a |\n|---|\n| `b \\| c` \\| |", "\n| a |\n|---|\n| `b | c` \\| |"),

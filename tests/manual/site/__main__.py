@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from manual.site.faithful import differences
 from manual.site.pages import ROOT, STAGED, repository, stage
@@ -18,9 +19,16 @@ CONFIGURATION = ROOT / ".ci" / "site" / "mkdocs.yml"
 
 def run(*command: str, **environment: str) -> None:
     """Run a tool of this environment at the repository's top, and end with it if it fails."""
-    tool = [sys.executable, "-m", *command, "--config-file", str(CONFIGURATION)]
-    known = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "SITE_REPOSITORY": repository(), **environment}
-    ended = subprocess.run(tool, cwd=ROOT, env=known, check=False)
+    tools = Path(sys.executable).parent
+    known = {
+        **os.environ,
+        "NO_MKDOCS_2_WARNING": "1",
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",  # mike runs mkdocs
+        "SITE_REPOSITORY": repository(),
+        **environment,
+    }
+    line = [str(tools / command[0]), *command[1:], "--config-file", str(CONFIGURATION)]
+    ended = subprocess.run(line, cwd=ROOT, env=known, check=False)
     if ended.returncode:
         sys.exit(ended.returncode)
 
@@ -37,7 +45,17 @@ def main() -> None:
     series = ".".join(version.split(".")[:2])
     title = f"--title={version}"
     branch = "--branch=site"
-    run("mike", "deploy", branch, title, "--update-aliases", series, "latest", SITE_VERSIONS="mike")
+    run(
+        "mike",
+        "deploy",
+        branch,
+        title,
+        "--update-aliases",
+        "--alias-type=redirect",
+        series,
+        "latest",
+        SITE_VERSIONS="mike",
+    )
     run("mike", "set-default", branch, "latest")
 
 

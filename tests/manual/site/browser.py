@@ -28,8 +28,8 @@ _HEIGHT = 900
 # What sticks out is named, so that nobody has to search for it.
 _MEASURE = """() => {
     const root = document.scrollingElement;
-    const scrolls = (e) =>
-        e && (getComputedStyle(e).overflowX !== "visible" || scrolls(e.parentElement));
+    const scrolls = (e) => !e.matches("body, html")
+        && (getComputedStyle(e).overflowX !== "visible" || scrolls(e.parentElement));
     const wide = [...document.querySelectorAll("main *")].filter(
         (e) => e.getBoundingClientRect().right > root.clientWidth + 1 && !scrolls(e.parentElement));
     return {

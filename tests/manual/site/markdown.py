@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 _FENCED = re.compile(r"^( *)(```+)[^\n]*\n.*?^ *\2 *$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 _ITEM = re.compile(r" *(?:[-*+]|\d+\.) +(?=\S)")
+# A number within a paragraph, such as a version where a line begins, is no item.
+_BEGINS_IN_PARAGRAPH = re.compile(r"(?:[-*+]|1\.) +\S")
 _CODE = re.compile(r"`[^`\n]+`")
 
 
@@ -54,13 +56,15 @@ def _with_wide_lists(lines: list[str]) -> Iterator[str]:
             after_blank = is_loose = True
             yield ""
             continue
-        # A number within a paragraph, such as a version at a line's begin, is no item.
-        item = _ITEM.match(line) if not fence and (after_blank or columns) else None
+        can_begin = after_blank or columns or _BEGINS_IN_PARAGRAPH.match(line)
+        item = _ITEM.match(line) if not fence and can_begin else None
+        # Without a blank line it would continue the paragraph above.
+        needs_blank = item and not after_blank and (is_loose or not columns)
         if not fence and (item or after_blank or text.startswith(("```", "#"))):
             indent = len(line) - len(text)
             columns = [column for column in columns if column <= indent]
-        if item and is_loose and not after_blank:
-            yield ""  # or it would continue the paragraph above
+        if needs_blank:
+            yield ""
         base = columns[-1] if columns else 0
         yield " " * 4 * len(columns) + (text if item else _from(line, base))
         fence = _fence_after(fence, text)
