@@ -367,7 +367,11 @@ def list_digest(server_name: str, tables: Sequence[Table]) -> str:
 
 
 def _facts(table: Table) -> list[object]:
-    columns = [(column.name, column.type_text) for column in table.delivered]
+    # with masks: rows before and after a changed mask could not be compared
+    columns = [
+        (column.name, column.type_text, *([column.mask.fingerprint] if column.mask else []))
+        for column in table.delivered
+    ]
     return [str(table.name), table.table_id, table.partition_number, table.created, columns]
 
 

@@ -25,12 +25,12 @@ from informix_cdc.terminal import (
 from informix_cdc.version import __version__
 
 _TABLES = ("database", "table", "tableExclude")
-_COLUMNS = ("columns", "unsupportedColumns", "lobs", "simpleLobs")
+_COLUMNS = ("columns", "mask", "maskKeyFile", "unsupportedColumns", "lobs", "simpleLobs")
 _LARGE_OBJECTS = ("lobMaxBytes", "lobConnections", "lobReadSeconds", "lobUnchanged")
 _VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
 _LOG_READING = ("readTimeoutSeconds", "maxTransactionMemoryBytes")
 _SNAPSHOTS = (
-    *("initialSnapshot", "snapshotKey", "snapshotWithoutKey"),
+    *("initialSnapshot", "snapshotKey", "snapshotWhere", "snapshotWithoutKey"),
     *("snapshotMarker", "heartbeatTable"),
 )
 _DRIVER_HOST = (
@@ -38,7 +38,7 @@ _DRIVER_HOST = (
     *("flightHost", "flightPort", "metricsHost", "metricsPort"),
 )
 # Options of the commands that switch row logging; they take the tables as arguments.
-_ALTERED_TABLES = ("database", "tableExclude", "columns", "lobs", "simpleLobs")
+_ALTERED_TABLES = ("database", "tableExclude", "columns", "mask", "maskKeyFile", "lobs", "simpleLobs")
 
 
 @click.group(
@@ -55,7 +55,7 @@ def main() -> None:
 @main.command(epilog=PASSWORD_HINT, short_help="Print committed changes as they happen, without Spark.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING),
-    also=["snapshotKey", "snapshotWithoutKey", "snapshotChunkRows", "restartBound"],
+    also=["snapshotKey", "snapshotWhere", "snapshotWithoutKey", "snapshotChunkRows", "restartBound"],
 )
 @click.option(
     "--format",
