@@ -27,7 +27,7 @@ class RowBlocks:
         columns: of the rows, which may have masks.
     """
 
-    def __init__(self, source: Generator[FetchedBatch], columns: Sequence[Column]) -> None:
+    def __init__(self, source: Generator[FetchedBatch], columns: Sequence[Column] = ()) -> None:
         self._source = source
         self._columns = columns
         self._last: Callable[[], RowTexts] = tuple
