@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test test-all test-times mutants thorough matrix witnesses rivals fuzz up down bench figures build jar constraints site site-pictures site-requirements clean
+.PHONY: help install demo check fmt docs quick test test-all test-times mutants thorough matrix witnesses rivals fuzz up down bench figures build jar constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -61,6 +61,24 @@ docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ ane
 	cd tests && $(abspath $(BIN))/python -m manual.made_parts && $(abspath $(BIN))/python -m faults.fault_matrix
 	@echo "Drawing the pictures; the demo runs for one of them, half a minute ..."
 	cd tests && $(abspath $(BIN))/python -m manual.pictures demo
+
+SITE := build/site/env
+$(SITE)/.installed: .ci/site/requirements.txt
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+.PHONY: site site-pictures site-requirements
+site: $(SITE)/.installed ## the documentation site, into build/site/html; VERSION=1.2.3 adds a version to the branch `site`
+	cd tests && $(abspath $(SITE))/bin/python -m manual.site $(VERSION)
+
+site-pictures: site ## look at each page in Chromium at three widths, light and dark: fails on overflow and errors
+	cd tests && $(abspath $(SITE))/bin/python -m manual.site.browser
+
+site-requirements: ## versions and hashes of the site's tools, anew from .ci/site/requirements.in
+	$(PYTHON) -m venv build/site/uv && build/site/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	build/site/uv/bin/uv pip compile --quiet --universal --upgrade --no-annotate --no-header --generate-hashes \
+	  --python-version 3.11 --output-file .ci/site/requirements.txt .ci/site/requirements.in
 
 quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about a minute
 	@echo "Tests without Spark, with a tenth of the examples, on $(WORKERS) workers ..."
@@ -135,23 +153,6 @@ constraints: ## what CI installs, anew: the newest versions that the project all
 	  build/constraints/bin/uv pip compile --quiet --universal --no-deps --no-annotate --no-header --generate-hashes \
 	  .ci/constraints.txt; } > .ci/hashes.txt
 	rm -rf build/constraints
-
-SITE := build/site/env
-$(SITE)/.installed: .ci/site/requirements.txt
-	$(PYTHON) -m venv $(SITE)
-	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
-	@touch $@
-
-site: $(SITE)/.installed ## the documentation site, into build/site/html; VERSION=1.2.3 adds a version to the branch `site`
-	cd tests && $(abspath $(SITE))/bin/python -m manual.site $(VERSION)
-
-site-pictures: site ## look at each page in Chromium at three widths, light and dark: fails on overflow and errors
-	cd tests && $(abspath $(SITE))/bin/python -m manual.site.browser
-
-site-requirements: ## versions and hashes of the site's tools, anew from .ci/site/requirements.in
-	$(PYTHON) -m venv build/site/uv && build/site/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
-	build/site/uv/bin/uv pip compile --quiet --universal --upgrade --no-annotate --no-header --generate-hashes \
-	  --python-version 3.11 --output-file .ci/site/requirements.txt .ci/site/requirements.in
 
 clean: ## remove what the other words made
 	rm -rf $(VENV) .matrix build dist *.egg-info connector/informix_cdc/jvm/informix-cdc.jar
