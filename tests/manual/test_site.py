@@ -90,6 +90,8 @@ def _pages_linked_from(text: str) -> set[str | None]:
         ("docs/operations/lag.md", "](README.md)", "](index.md)"),
         ("docs/operations/lag.md", "](../../README.md)", "](../index.md)"),
         ("docs/concepts.md", "](operations/)", "](operations/index.md)"),
+        ("docs/concepts.md", "](..)", "](index.md)"),
+        ("docs/concepts.md", "](pictures)", "](https://example.org/p/tree/main/docs/pictures)"),
         ("docs/concepts.md", "](#glossary)", "](#glossary)"),
         ("docs/concepts.md", "](https://a.example/docs/lake.md)", "](https://a.example/docs/lake.md)"),
         (".ci/site/api/lake.md", "](../../../docs/lake.md)", "](../lake.md)"),

@@ -57,15 +57,15 @@ def served(folder: Path) -> Iterator[str]:
 
 def problems(page: Page, address: str, name: str, scheme: str, picture: Path) -> Iterator[str]:
     """Open a page, take its picture, and yield what is wrong with it."""
-    heard: list[str] = []
-    page.on("console", lambda message: heard.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("request", lambda asked: heard.append(f"asks {asked.url}") if _is_far(asked.url) else None)
+    reported: list[str] = []
+    page.on("console", lambda each: reported.append(each.text) if each.type == "error" else None)
+    page.on("pageerror", lambda error: reported.append(str(error)))
+    page.on("request", lambda each: reported.append(f"asks {each.url}") if _is_far(each.url) else None)
     page.goto(f"{address}/{name}", wait_until="load")
     measured: dict[str, Any] = page.evaluate(_MEASURE)
     picture.parent.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=picture, full_page="--whole" in sys.argv)
-    yield from heard
+    yield from reported
     yield from (f"{source} does not load" for source in measured["broken"])
     if measured["over"] > 0:
         yield f"{measured['over']} px wider than the screen: {measured['wide']}"
@@ -90,7 +90,7 @@ def look(names: list[str]) -> Iterator[str]:
                 size = {"width": width, "height": _HEIGHT}
                 context = browser.new_context(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
                 for name in names:
-                    page = context.new_page()  # which only hears of its own errors
+                    page = context.new_page()  # so that events are of this page
                     picture = PICTURES / f"{width}-{scheme}" / f"{name.replace('/', '-')}.png"
                     for problem in problems(page, address, name, scheme, picture):
                         yield f"{name} at {width} px, {scheme}: {problem}"

@@ -53,7 +53,7 @@ def page_of(source: str) -> str | None:
         return _NAMED[source]
     if source.startswith(_API):
         return f"api/{source.removeprefix(_API)}"
-    if not source.startswith(_DOCS):
+    if not source.startswith(_DOCS) or not source.endswith((".md", ".svg")):
         return None
     folder, name = posixpath.split(source.removeprefix(_DOCS))
     return posixpath.join(folder, "index.md" if name == "README.md" else name)
@@ -84,7 +84,8 @@ def _destination(target: str, source: str, home: str) -> str:
     path = ROOT / target
     if not path.exists():
         raise FileNotFoundError(f"{source} has a link to {target}, which does not exist.")
-    page = page_of(f"{target}/README.md" if path.is_dir() else target)
+    readme = posixpath.normpath(f"{target}/README.md")
+    page = page_of(readme if (ROOT / readme).exists() else target)
     if page:
         return posixpath.relpath(page, posixpath.dirname(page_of(source) or "") or ".")
     return f"{home.format(kind='tree' if path.is_dir() else 'blob')}/{target}"
