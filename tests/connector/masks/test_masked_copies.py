@@ -167,5 +167,5 @@ def test_the_wire_is_not_traced_with_masks(tmp_path: Path) -> None:
             environment={PASSWORD_VARIABLE: PASSWORD},
         )
         _, errors = process.communicate(timeout=patiently(30))
-    assert process.returncode == 1, errors
-    assert "--trace-wire writes everything that the server sends" in errors
+    assert process.returncode == 2, errors
+    assert "--trace-wire writes all that the server sends" in errors
