@@ -156,3 +156,16 @@ def test_a_stream_with_masks_encrypts_what_it_spills(tmp_path: Path) -> None:
             kept = limit.store.keep([memoryview(b"x" * 99)])
             assert isinstance(kept, SpilledBytes)
             assert (kept.cipher is not None) is is_encrypted
+
+
+def test_the_wire_is_not_traced_with_masks(tmp_path: Path) -> None:
+    with people(tmp_path) as of:
+        process = start(
+            *("doctor", "--host=127.0.0.1", f"--port={of.port}", "--server=informix"),
+            *(f"--database={DATABASE}", "--transport=sqli", "--table=informix.people"),
+            *("--mask=ssn=null", f"--trace-wire={tmp_path / 'trace'}"),
+            environment={PASSWORD_VARIABLE: PASSWORD},
+        )
+        _, errors = process.communicate(timeout=patiently(30))
+    assert process.returncode == 2, errors
+    assert "--trace-wire writes all that the server sends" in errors
