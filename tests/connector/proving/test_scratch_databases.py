@@ -102,6 +102,15 @@ def test_a_server_without_syscdcv1_is_refused(place: Place) -> None:
     assert "no syscdcv1" in refusal(options)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let SIGINT interrupt: a run in the background, and some commands, ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_in_a_proof_takes_everything_back(place: Place) -> None:
     server, options = place
     proof = ServerProof("interrupted", (), "", capturing)
