@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.runs.patience import patiently
 from informix_capture_client.dialects import DIALECTS
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.proving import Leftovers, Outcome, run_proofs, scratch, scratch_prover
@@ -19,7 +20,7 @@ from informix_emulator import EmulatedServer, ListeningServer
 
 DATABASE, PASSWORD = "scratch_of_a_test", "s3cret-of-the-dba"
 SERVER_DATABASES = {"syscdcv1", "sysmaster"}
-QUICK = Pace(quiet_seconds=0.3, timeouts=20, seconds=20.0)
+QUICK = Pace(quiet_seconds=0.3, timeouts=20, seconds=patiently(60))
 Hook = Callable[[EmulatedServer], object]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from informix_emulator import EmulatedServer
 from informix_emulator.log.sessions import EmulatedSession
 from informix_emulator.poses import POSES
 from informix_emulator.server_faults import Faults
+from odbc_driver.build import build_drivers
 
 pytestmark = pytest.mark.slow
 
@@ -176,3 +177,16 @@ def test_versions_hold_what_depends_on_the_protocol(name: str) -> None:
         assert left_on(server) == []
     tried = [each.result for each in outcomes if each.result is not ProofResult.NOT_TRIED]
     assert tried == [ProofResult.HELD] * (7 if name == "gbase8s" else 5)
+
+
+def test_a_driver_holds_what_depends_on_it() -> None:
+    proofs = named("a session over odbc", "values of every type", "large objects", "the login")
+    with served() as (server, options):
+        driver = str(build_drivers().narrow)
+        over_odbc = replace(options, transport="odbc", driver=driver)
+        outcomes = outcomes_of(over_odbc, proofs)
+        assert left_on(server) == []
+    assert [each.proof.name for each in outcomes if each.result is not ProofResult.HELD] == [
+        "the login"
+    ]
+    assert outcomes[0].proof.assumptions == (1, 2, 11, 12, 14)

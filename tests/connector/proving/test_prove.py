@@ -122,7 +122,7 @@ def test_a_deviation_is_printed_and_reported_with_exit_code_1(
     content = json.loads(file.read_text())
     assert numbers(content)[:2] == ({42}, {54})
     (deviation,) = [each for each in content["proofs"] if each["result"] == "deviated"]
-    assert re.fullmatch(r"100\d s before", deviation["found"])
+    assert re.fullmatch(r"1\d\d\d s before", deviation["found"])
     assert left_on(server) == []
 
 
