@@ -7,6 +7,7 @@ dropped only if we made it.
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import signal
 from collections.abc import Iterator
@@ -29,9 +30,11 @@ PREFIX = "ifxcdc_proof_"
 PACE = Pace()
 _LOCALE = "en_US.utf8"
 _ATTEMPTS = 10  # a server may refuse for some seconds after a session; here there is time
+_PLAIN_NAME = re.compile("[a-z_][a-z0-9_]{0,127}")
 _OF_THE_SERVER = {"sysmaster", "sysutils", "sysuser", "sysadmin", "syscdr", "sysha", "syscdcv1"}
-_OBJECTS = (
-    "SELECT tabname FROM informix.systables WHERE tabid > 99 AND tabtype IN ('T', 'V', 'S', 'P', 'E')"
+_OBJECTS = (  # tables, views, synonyms, external tables, sequences
+    "SELECT tabname FROM informix.systables"
+    " WHERE tabid > 99 AND tabtype IN ('T', 'V', 'S', 'P', 'E', 'Q')"
 )
 
 
@@ -65,11 +68,12 @@ def scratch_prover(options: SourceOptions, left: Leftovers) -> Iterator[Prover]:
         BadOption: the database is not a scratch database.
         InformixCdcError: the server cannot be reached, or the database cannot be made.
     """
-    is_ours = _require_scratch(options)
-    if is_ours:
-        _run_without_database(options, f"CREATE DATABASE {options.database} WITH LOG")
-    prover: Prover | None = None
+    is_ours, prover = False, None
     try:
+        if _require_scratch(options):
+            with _uninterrupted():  # or a database that was made would not be known as ours
+                _run_without_database(options, f"CREATE DATABASE {options.database} WITH LOG")
+                is_ours = True
         prover = _prover(options)
         yield prover
     finally:
@@ -81,9 +85,11 @@ def _require_scratch(options: SourceOptions) -> bool:
     """Return whether the database must be made; refuse it if it is in use.
 
     Raises:
-        BadOption: it is a database of the server, has tables, or is not logged.
+        BadOption: it is a database of the server, has tables, or is not logged as ours would be.
     """
     name = options.database
+    if not _PLAIN_NAME.fullmatch(name):
+        raise BadOption("The database's name is not a plain identifier.", _ANOTHER, option="database")
     if name in _OF_THE_SERVER:
         raise BadOption(f"{name} is a database of the server.", _ANOTHER, option="database")
     with closing(open_connection(options, statements.SYSTEM_DATABASE)) as system:
@@ -92,7 +98,14 @@ def _require_scratch(options: SourceOptions) -> bool:
             raise BadOption("The server has no syscdcv1.", "Run: informix-cdc doctor")
         if (logging := catalog.database_logging()) is None:
             return True
+        locale = catalog.database_locale()
     require(check_database_logging(name, logging, options.dialect.owner))
+    if logging.is_ansi or logging.is_buffered or codec_of(locale) != "utf-8":
+        raise BadOption(
+            f"Database {name} is ANSI-compliant, has buffered logging, or is not in UTF-8.",
+            _ANOTHER,
+            option="database",
+        )
     with closing(open_connection(options, name)) as transport:
         tables = [(row[0] or "").strip() for row in checked_rows(transport, _OBJECTS)]
     ours = [table for table in tables if table.startswith(PREFIX)]

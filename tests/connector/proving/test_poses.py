@@ -79,6 +79,9 @@ TABLE = [
     Pose("hides_headless", OLDER, notes=(
          "a transaction that began before the session is not shown",
          "the COMMTX at which a session begins is not shown"), arguments={"hides_headless": True}),
+    *(Pose("late_begin", ("restarts", "foreign transactions"), arguments={
+         "late_begin": True, "hides_headless": hides, "foreign_transactions": shows})
+      for hides in (True, False) for shows in (True, False)),
     Pose("wait_to_fill", ("numbers of timeouts", "ten sessions one after another"),
          arguments={"wait_to_fill": True}),
     Pose("unset_locale", ("locales of connections",), notes=(

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -91,9 +92,32 @@ def test_a_database_without_a_log_is_refused(place: Place) -> None:
     assert DATABASE in refusal(options)
 
 
+@pytest.mark.parametrize("kind", [{"buffered": True}, {"ansi": True}, {"locale": "en_US.819"}])
+def test_a_database_that_is_not_like_ours_is_refused(place: Place, kind: dict[str, Any]) -> None:
+    server, options = place
+    server.create_database(DATABASE, **kind)
+    assert "ANSI-compliant, has buffered logging, or is not in UTF-8" in refusal(options)
+
+
 @pytest.mark.parametrize("name", ["sysmaster", "syscdcv1"])
 def test_a_database_of_the_server_is_refused(place: Place, name: str) -> None:
     assert "a database of the server" in refusal(replace(place[1], database=name))
+
+
+@pytest.mark.parametrize("name", ["scratch WITH LOG; x", "Scratch", "my-scratch", "a" * 129])
+def test_a_name_that_is_no_plain_identifier_is_refused(place: Place, name: str) -> None:
+    assert "not a plain identifier" in refusal(replace(place[1], database=name))
+
+
+def test_a_database_that_somebody_makes_meanwhile_is_not_dropped(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, options = place
+    server.create_database(DATABASE)
+    monkeypatch.setattr(scratch, "_require_scratch", lambda _: True)
+    with pytest.raises(InformixCdcError), scratch_prover(options, Leftovers()):
+        pytest.fail("it was used")
+    assert left_on(server) == [DATABASE]
 
 
 def test_a_server_without_syscdcv1_is_refused(place: Place) -> None:
