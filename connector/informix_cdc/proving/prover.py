@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,13 +21,14 @@ from informix_capture_client.transport import Transport
 from informix_capture_client.transport.sqli import WireTrace
 from informix_cdc.options import SourceOptions
 from informix_cdc.proving.followed_stream import FollowedStream
-from informix_cdc.proving.outcomes import Deviation, expect, needed
-from informix_cdc.proving.reading import PATIENCE_TIMEOUTS, Item, Reader
+from informix_cdc.proving.outcomes import Deviation, NotTried, expect, needed
+from informix_cdc.proving.reading import PATIENCE_TIMEOUTS, IsEnough, Item, Reader
 from informix_cdc.proving.scratch_database import ScratchDatabase, Writer
 from informix_cdc.proving.sql_text import ContractTable
 from informix_cdc.server import trace_wire
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 
+MOST_SECONDS = 180.0  # longer than the TIMEOUT records of a session that is silent
 _COLUMNS = {"id": "integer", "b": "varchar(20,0)"}
 _NO_SETTINGS: Mapping[str, object] = MappingProxyType({})
 
@@ -37,6 +39,23 @@ class GuidedReader(Reader):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._announced: dict[int, str] = {}
+
+    def until(self, is_enough: IsEnough, timeouts: int = 0) -> list[Item]:
+        """Read until enough has arrived, as every reader, but not for ever.
+
+        Raises:
+            NotTried: other transactions keep coming, so that there is no TIMEOUT record to wait for.
+        """
+        deadline = time.monotonic() + MOST_SECONDS
+
+        def is_enough_in_time(items: Sequence[Item]) -> bool:
+            if is_enough(items):
+                return True
+            if time.monotonic() > deadline:
+                raise NotTried("the server is busy: other transactions kept coming")
+            return False
+
+        return super().until(is_enough_in_time, timeouts)
 
     def receive(self) -> bytes:
         """Return the bytes of one read.

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from connector.proving.running import DATABASE, Hook, left_on, named, outcomes_of, quick, served
-from informix_cdc.proving import ProofResult
+from informix_cdc.proving import ProofResult, prover
 from informix_emulator import EmulatedServer
 from informix_emulator.log.sessions import EmulatedSession
 from informix_emulator.poses import POSES
@@ -193,3 +193,12 @@ def test_a_driver_holds_what_depends_on_it() -> None:
         "the login"
     ]
     assert outcomes[0].proof.assumptions == (1, 2, 11, 12, 14)
+
+
+def test_a_busy_server_ends_a_proof_and_is_no_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prover, "MOST_SECONDS", -1.0)  # no TIMEOUT record arrives in time
+    with served() as (server, options):
+        (outcome,) = outcomes_of(options, named("a temporary table"))
+        assert left_on(server) == []
+    assert outcome.result is ProofResult.NOT_TRIED
+    assert outcome.reason == "the server is busy: other transactions kept coming"
