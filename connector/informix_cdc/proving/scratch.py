@@ -20,9 +20,9 @@ from informix_capture_client.catalog import Catalog, check_database_logging
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
-from informix_capture_client.transport import Transport, checked_rows
+from informix_capture_client.transport import TRUSTED, Transport, checked_rows
 from informix_cdc.options import SourceOptions
-from informix_cdc.proving.outcomes import error_text
+from informix_cdc.proving.outcomes import NotTried, error_text
 from informix_cdc.proving.prover import Pace, Prover
 from informix_cdc.server import open_connection, open_in_locale
 
@@ -163,6 +163,8 @@ def _prover(options: SourceOptions) -> Prover:
 def _as_user(options: SourceOptions, login: tuple[str, str] | None) -> SourceOptions:
     if login is None:
         return options
+    if options.authentication == TRUSTED:
+        raise NotTried("needs authentication by a password")
     user, password = login
     return replace(options, user=user, password=password, password_file="", password_command="")
 

@@ -186,6 +186,15 @@ def test_a_lost_server_is_no_deviation(place: Place) -> None:
     assert left_on(server) == []
 
 
+def test_a_trusted_connection_tries_no_other_login(place: Place) -> None:
+    server, options = place
+    server.trusted_user = "informix"
+    trusted = replace(options, password="", authentication="trusted", user="informix")
+    (outcome,) = outcomes_of(trusted, named("a refused login"))
+    assert outcome.reason == "needs authentication by a password"
+    assert left_on(server) == []
+
+
 def test_a_user_who_may_not_connect_is_told_so(place: Place) -> None:
     server, options = place
     with (
