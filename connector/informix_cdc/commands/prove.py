@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import signal
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -58,6 +59,8 @@ def print_proofs(options: SourceOptions, report: Path | None) -> int:
     path = report or Path(f"informix-cdc-proof-{began:%Y-%m-%d-%H%M%S}.json")
     if path.exists():
         raise BadOption(f"{path} already exists.", "Choose another file name with --report.")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise BadOption(f"{path.absolute().parent} is not writable.", "Give --report FILE.")
     run = _Run()
     with _quiet_logs(), _ended_by_sigterm(), ended_by_interrupt():
         with scratch_prover(options, run.left) as prover:

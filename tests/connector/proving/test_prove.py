@@ -177,6 +177,14 @@ def test_a_report_that_exists_is_not_overwritten_and_nothing_is_run(
     assert left_on(server) == []
 
 
+def test_a_folder_that_cannot_be_written_is_refused_before_the_run(place: Place) -> None:
+    server, options = place
+    result = run(options, "--report", "/proc/report.json")
+    assert result.exit_code == 2
+    assert "/proc is not writable" in result.stderr
+    assert left_on(server) == []
+
+
 def test_reports_go_to_the_tracker_of_the_package_or_to_the_project(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
