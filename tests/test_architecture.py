@@ -35,7 +35,11 @@ OWNERS = {
     "prometheus_client": (f"{CONNECTOR}monitoring/",),
     # a lock there; here: whether an interrupt came before a request or after it
     "fcntl": ("checkpoints/", f"{EMULATOR}sqli/stream.py"),
-    "cryptography": (f"{CONNECTOR}executors/certificates.py",),
+    "cryptography": (
+        f"{CONNECTOR}executors/certificates.py",
+        f"{CONNECTOR}snapshots/sealed_keys.py",
+        "checkpoints/informix_checkpoints/spool/spill_files.py",
+    ),
 }
 # Bytes and values in, values out: all of the client but what speaks to a server or runs a thread.
 IMPURE_PLACES = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from informix_capture_client.masks import MaskedName, MaskKey
 from informix_capture_client.sql_names import NamePath, read_paths
 
 _MOST_PARTS = 3  # owner.table.column
@@ -26,12 +27,19 @@ class ColumnChoice:
             collection as well.
         lobs: what happens to BLOB and CLOB columns.
         simple_lobs: what happens to TEXT and BYTE columns.
+        masks: columns whose values are replaced.
+        mask_key: of hashes.
+        omits_masked: whether masked columns are not captured at all, because rows are delivered as the
+            bytes that the server sent.
     """
 
     names: tuple[NamePath, ...] = ()
     unsupported: Literal["fail", "omit", "omit-following"] = "fail"
     lobs: Literal["handle", "content", "reselect", "omit"] = "handle"
     simple_lobs: Literal["unsupported", "reselect"] = "unsupported"
+    masks: tuple[MaskedName, ...] = ()
+    mask_key: MaskKey | None = None
+    omits_masked: bool = False
 
 
 def parse_names(text: str) -> tuple[NamePath, ...]:

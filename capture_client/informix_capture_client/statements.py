@@ -109,3 +109,15 @@ PARTITION_VERSIONS = (
     "SELECT partnum, pta_oldvers, pta_newvers FROM sysmaster:informix.sysptnhdr WHERE partnum IN (?)"
 )
 PARTITION_FLAGS = "SELECT partnum, flags FROM sysmaster:informix.sysptnhdr WHERE partnum IN (?)"
+# of all tables of the server: which have full row logging on (Administrator's Reference, "systabnames")
+ALL_PARTITION_FLAGS = "SELECT partnum, flags FROM sysmaster:informix.sysptnhdr"
+PARTITION_NAMES = (
+    "SELECT partnum, dbsname, owner, tabname FROM sysmaster:informix.systabnames WHERE partnum IN (?)"
+)
+# for estimates: sizes as of UPDATE STATISTICS, and counters since a table was opened (SQL Reference,
+# "systables"; Administrator's Reference, "sysptprof")
+TABLE_SIZES = "SELECT tabid, rowsize, nrows FROM informix.systables WHERE tabid IN (?)"
+PARTITION_COUNTERS = (
+    "SELECT partnum, iswrites, isrewrites, isdeletes FROM sysmaster:informix.sysptprof"
+    " WHERE partnum IN (?)"
+)

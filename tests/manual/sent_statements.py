@@ -79,6 +79,10 @@ WHEN = {
     "FRAGMENTS": "as often as `sysptnhdr` is asked, for up to 100 fragmented tables at once",
     "PARTITION_CREATED": "at a start in the past; `acquire --receipt`; for up to 100 tables at once",
     "PARTITION_VERSIONS": "`doctor`, for up to 100 tables at once",
+    "ALL_PARTITION_FLAGS": "`status --row-logging`",
+    "PARTITION_NAMES": "`status --row-logging`, for up to 100 tables (or fragments) at once",
+    "TABLE_SIZES": "`size`, for up to 100 tables at once",
+    "PARTITION_COUNTERS": "`size`, twice, for up to 100 tables (or fragments) at once",
     "PARTITION_FLAGS": f"{_WATCHED}, for up to 100 tables (or fragments) at once; at each start",
 }
 

@@ -87,6 +87,8 @@ def a_life_of_a_stream(server: EmulatedServer, listening: ListeningServer) -> No
     with reader(listening.port) as made:
         end = anchor_of(made)
         assert run_plain("status", *server_options(listening)).exit_code == 0
+        assert run_plain("status", *server_options(listening), "--row-logging").exit_code == 0
+        assert run(listening, "size", f"--table={TABLE}", "--seconds=1").exit_code == 0
         _, end = drained(made, end, insert(server, 1, 2))
     with reader(listening.port, startingPosition="earliest") as made:
         drained(made, anchor_of(made), insert(server, 3))

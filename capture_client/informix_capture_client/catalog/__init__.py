@@ -8,6 +8,7 @@ from __future__ import annotations
 from informix_capture_client.catalog.catalog import (
     Catalog,
     OpenSample,
+    TableSize,
     list_digest,
     read_databases,
     source_digest,
@@ -23,6 +24,7 @@ from informix_capture_client.catalog.log_space import (
     read_log_space,
     require_in_log,
 )
+from informix_capture_client.catalog.partitions import RowCounters, read_row_logged
 from informix_capture_client.catalog.set_up import (
     API_VERSION,
     DatabaseLogging,
@@ -50,9 +52,11 @@ __all__ = [
     "LogSpace",
     "OpenSample",
     "PlaceInLog",
+    "RowCounters",
     "RowLocks",
     "Table",
     "TableKeys",
+    "TableSize",
     "check_api_version",
     "check_cdc_database",
     "check_cdc_locale",
@@ -68,6 +72,7 @@ __all__ = [
     "place_in_log",
     "read_databases",
     "read_log_space",
+    "read_row_logged",
     "require_in_log",
     "source_digest",
     "table_digest",

@@ -17,7 +17,7 @@ from informix_capture_client import statements
 from informix_capture_client.catalog.keys import Keys, RowLocks, TableKeys
 from informix_capture_client.catalog.log_space import LogSpace, read_log_space
 from informix_capture_client.catalog.many_at_once import rows_about, rows_by_number
-from informix_capture_client.catalog.partitions import Partitions
+from informix_capture_client.catalog.partitions import Partitions, RowCounters
 from informix_capture_client.catalog.set_up import (
     MISSING,
     NO_OWNER,
@@ -280,6 +280,21 @@ class Catalog:
         """Return when the youngest partition of each table was created, in seconds since 1970."""
         return self._partitions.created(tables)
 
+    def counters(self, tables: Sequence[Table]) -> list[RowCounters]:
+        """Return how many rows of each table were written since it was opened."""
+        return self._partitions.counters(tables)
+
+    def sizes(self, tables: Sequence[Table]) -> list[TableSize]:
+        """Return the size of each table, as of the last UPDATE STATISTICS."""
+        numbers = [table.table_id for table in tables]
+        found = rows_by_number(self._transport, statements.TABLE_SIZES, numbers)
+        return [
+            TableSize(
+                integer(rowsize, statements.TABLE_SIZES, "rowsize"), max(int(float(nrows or 0)), 0)
+            )
+            for [(rowsize, nrows)] in (found[number] for number in numbers)
+        ]
+
     def pending_alters(self, tables: Sequence[Table]) -> list[bool]:
         """Return for each table whether it may have rows in the layout from before an ALTER TABLE."""
         return self._partitions.pending_alters(tables)
@@ -295,6 +310,13 @@ class Catalog:
 
     def _one(self, statement: str, *arguments: int | str) -> str:
         return str(self._first(statement, *arguments)[0])
+
+
+class TableSize(NamedTuple):
+    """The bytes of a row, and the number of rows."""
+
+    row_bytes: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +389,11 @@ def list_digest(server_name: str, tables: Sequence[Table]) -> str:
 
 
 def _facts(table: Table) -> list[object]:
-    columns = [(column.name, column.type_text) for column in table.delivered]
+    # with masks: rows before and after a changed mask could not be compared
+    columns = [
+        (column.name, column.type_text, *([column.mask.fingerprint] if column.mask else []))
+        for column in table.delivered
+    ]
     return [str(table.name), table.table_id, table.partition_number, table.created, columns]
 
 

@@ -18,6 +18,7 @@ from itertools import dropwhile
 from informix_capture_client.catalog.tables import Table
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
+from informix_capture_client.masks import Mask
 from informix_capture_client.sql_names import NamePath, TableName, quoted
 from informix_capture_client.values import (
     Column,
@@ -43,9 +44,10 @@ def choose_columns(tables: Sequence[Table], choice: ColumnChoice) -> tuple[Table
         BadOption: a name does not match the tables, or a table has no column left.
         UnsupportedColumn: columns that cannot be captured were not excluded; lists all of them.
     """
-    named = _by_table(tables, choice.names)
+    named = _by_table(tables, choice.names, "columns")
+    masked = _masks(tables, choice)
     behind = {table.name: columns_behind_a_collection(table) for table in tables}
-    included = [_included(table, named) for table in tables]
+    included = [_included(_with_masks(table, masked, choice), named) for table in tables]
     _require_capturable(included, named, behind, choice)
     _require_no_large_object(named, included, choice)
     return tuple(_without_the_rest(table, behind[table.name], choice) for table in included)
@@ -58,20 +60,59 @@ def columns_behind_a_collection(table: Table) -> frozenset[str]:
     return frozenset(column.name for column in rest)
 
 
-def _by_table(tables: Sequence[Table], names: Iterable[NamePath]) -> Named:
-    """Return the named columns, by table."""
+def _masks(tables: Sequence[Table], choice: ColumnChoice) -> Mapping[tuple[TableName, str], Mask]:
+    """Return the mask of each column that has one."""
+    _by_table(tables, [entry.path for entry in choice.masks], "mask")  # each names one column
+    found = {}
+    for entry in choice.masks:
+        *qualifiers, column = entry.path
+        name = _table_of(tables, qualifiers, column, "mask").name
+        found[name, column] = Mask(entry.kind, choice.mask_key if entry.kind == "hash" else None)
+    return found
+
+
+def _with_masks(
+    table: Table, masked: Mapping[tuple[TableName, str], Mask], choice: ColumnChoice
+) -> Table:
+    """Return a table whose columns have their masks, or without masked columns."""
+    columns = []
+    for column in table.columns:
+        mask = masked.get((table.name, column.name))
+        if mask is not None and not choice.omits_masked:
+            is_of_content = _has_content(column, choice)
+            if is_of_content and mask.kind == "last4":
+                raise _bad(
+                    f"has last4 for {quoted(column.name)} of {table.name}, a"
+                    f" {column.type_text.upper()}",
+                    "Use hash or null for it.",
+                    option="mask",
+                )
+            column = replace(column, mask=replace(mask, is_of_content=is_of_content))
+        if mask is None or not choice.omits_masked:
+            columns.append(column)
+    return replace(table, columns=tuple(columns))
+
+
+def _has_content(column: Column, choice: ColumnChoice) -> bool:
+    """Return whether rows have the content of a large object instead of what the log has."""
+    is_read = choice.lobs in ("content", "reselect") and is_large_object(column.type_text)
+    return is_read or _is_reselected(column, choice)
+
+
+def _by_table(tables: Sequence[Table], names: Iterable[NamePath], option: str) -> Named:
+    """Return the columns that an option names, by table."""
     found: dict[TableName, set[str]] = {}
     for *qualifiers, column in names:
-        table = _table_of(tables, qualifiers, column)
-        _require_column(table, column)
+        table = _table_of(tables, qualifiers, column, option)
+        _require_column(table, column, option)
         columns = found.setdefault(table.name, set())
         if column in columns:
-            raise _bad(f"names column {quoted(column)} of {table.name} twice")
+            raise _bad(f"names column {quoted(column)} of {table.name} twice", option=option)
         columns.add(column)
     return {name: frozenset(columns) for name, columns in found.items()}
 
 
-def _table_of(tables: Sequence[Table], qualifiers: Sequence[str], column: str) -> Table:
+def _table_of(tables: Sequence[Table], qualifiers: Sequence[str], column: str, option: str) -> Table:
     """Return the only table that a name can belong to."""
     known = [table for table in tables if _is_qualified_by(table.name, qualifiers)]
     if len(known) == 1:
@@ -79,10 +120,13 @@ def _table_of(tables: Sequence[Table], qualifiers: Sequence[str], column: str) -
     shown = ".".join(map(quoted, (*qualifiers, column)))
     if not known:
         of_table = {f"{quoted(t.name.table)}.{quoted(column)}" for t in tables}
-        raise _bad(f"names {shown}, but no such table is captured", _nearest(shown, of_table))
+        raise _bad(
+            f"names {shown}, but no such table is captured", _nearest(shown, of_table), option=option
+        )
     raise _bad(
         f"names {shown}, which matches more than one captured table",
         "Write table.column, or owner.table.column.",
+        option=option,
     )
 
 
@@ -90,12 +134,13 @@ def _is_qualified_by(name: TableName, qualifiers: Sequence[str]) -> bool:
     return not qualifiers or (name.owner, name.table)[-len(qualifiers) :] == tuple(qualifiers)
 
 
-def _require_column(table: Table, column: str) -> None:
+def _require_column(table: Table, column: str, option: str) -> None:
     names = [known.name for known in table.columns]
     if column not in names:
         raise _bad(
             f"names {quoted(column)}, but {table.name} has no such column",
             _nearest(quoted(column), map(quoted, names)),
+            option=option,
         )
 
 
@@ -185,5 +230,5 @@ def _is_reselected(column: Column, choice: ColumnChoice) -> bool:
     return choice.simple_lobs == "reselect" and is_simple_object(column.type_text)
 
 
-def _bad(what: str, remedy: str = "") -> BadOption:
-    return BadOption(f"option 'columns' {what}.", remedy, option="columns")
+def _bad(what: str, remedy: str = "", *, option: str = "columns") -> BadOption:
+    return BadOption(f"option '{option}' {what}.", remedy, option=option)

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from informix_capture_client import statements
 from informix_capture_client.catalog.many_at_once import rows_about
 from informix_capture_client.catalog.tables import Table
 from informix_capture_client.errors import ServerRefused
-from informix_capture_client.transport import Transport, integers
+from informix_capture_client.sql_names import TableName
+from informix_capture_client.transport import Transport, checked_rows, integers
 
 _FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
+
+
+class RowCounters(NamedTuple):
+    """Rows of a table that were inserted, updated and deleted."""
+
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
 
 
 class Partitions:
@@ -45,6 +55,19 @@ class Partitions:
         headers = self._headers(statements.PARTITION_VERSIONS, tables, "in-place alters")
         return [any(len(set(values)) > 1 for values in of_table) for of_table in headers]
 
+    def counters(self, tables: Sequence[Table]) -> list[RowCounters]:
+        """Return how many rows of each table were written since it was opened.
+
+        Administrator's Reference, `sysptprof`: it has no entry for a table that no one has open.
+        """
+        headers = self._headers(statements.PARTITION_COUNTERS, tables, "counters")
+        return [
+            RowCounters(*map(sum, zip(*filter(None, of_table), strict=True)))
+            if any(of_table)
+            else RowCounters()
+            for of_table in headers
+        ]
+
     def _headers(self, question: str, tables: Sequence[Table], what: str) -> list[list[list[int]]]:
         """Return the header numbers of each partition of each table; empty if there is no header."""
         numbers = self._numbers(tables, what)
@@ -73,3 +96,16 @@ def _some(fragments: Mapping[int, list[int]], table: Table, what: str) -> list[i
             "Check that the table exists and was not being altered, then start again.",
         )
     return fragments[table.table_id]  # each has its own
+
+
+def read_row_logged(transport: Transport) -> tuple[TableName, ...]:
+    """Return all tables of the server with full row logging on, whoever switched it on; sorted.
+
+    Raises:
+        AccessRefused: the user may not read sysmaster.
+    """
+    rows = checked_rows(transport, statements.ALL_PARTITION_FLAGS)
+    flags = (integers(row, statements.ALL_PARTITION_FLAGS) for row in rows)
+    logged = [partition for partition, of_partition in flags if of_partition & _FULL_ROW_LOGGING]
+    names = rows_about(transport, statements.PARTITION_NAMES, logged)
+    return tuple(sorted({TableName(*((text or "").rstrip() for text in name)) for _, *name in names}))

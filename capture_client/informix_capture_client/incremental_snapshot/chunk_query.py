@@ -16,7 +16,7 @@ for escapes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -35,11 +35,13 @@ class ChunkQuery:
     Attributes:
         is_limited: whether the last parameter of each statement is the highest value of the first key
             column.
+        condition: that limits the rows; empty: none.
     """
 
     table: Table
     key: SnapshotKey
     is_limited: bool = False
+    condition: str = ""
 
     @property
     def key_places(self) -> tuple[int, ...]:
@@ -92,6 +94,8 @@ class ChunkQuery:
         After the first column's value, or equal to it and after the others; the last column of a prefix
         may be equal.
         """
+        if self.condition:
+            yield f"({self.condition})"
         names = self._key_names()[:columns]
         if len(names) > 1:
             yield f"{names[0]} >= ?"
@@ -120,6 +124,7 @@ class WholeTableQuery:
     """Statements that read a table without a key in one pass, under a lock that blocks writers."""
 
     table: Table
+    condition: str = ""
 
     @property
     def lock(self) -> str:
@@ -129,12 +134,14 @@ class WholeTableQuery:
     @property
     def rows(self) -> str:
         """The statement for all rows."""
-        return f"SELECT {_columns(self.table)} FROM {self.table.name.in_statements}"
+        where = f" WHERE ({self.condition})" if self.condition else ""
+        return f"SELECT {_columns(self.table)} FROM {self.table.name.in_statements}{where}"
 
     @property
     def no_rows(self) -> str:
         """A statement that returns no rows, to check the privilege to read them."""
-        return f"{self.rows} WHERE 1 = 0"
+        both = f"({self.condition}) AND 1 = 0" if self.condition else "1 = 0"
+        return f"{replace(self, condition='').rows} WHERE {both}"
 
 
 def _columns(table: Table) -> str:

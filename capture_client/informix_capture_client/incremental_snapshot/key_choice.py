@@ -165,6 +165,8 @@ _REFUSALS: tuple[Callable[[Table, TableKeys, KeyRules, Sequence[str]], _Refusals
 
 def _why_not(column: Column, rules: KeyRules) -> str:
     kind, declared = _kind(column), column.type_text.upper()
+    if column.mask is not None and column.mask.kind != "hash":
+        return f"has mask {column.mask.kind}, which makes different keys equal"
     if kind in _INEXACT:
         return f"is a {declared}, which is not an exact type"
     if kind in _FLOATING_DECIMAL and "," not in declared and rules.decode.floating_decimal == "double":

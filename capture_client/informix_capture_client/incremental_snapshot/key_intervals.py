@@ -38,6 +38,8 @@ def why_no_order(key: SnapshotKey, schema: pa.Schema, codec: str) -> str:
         codec: the Python codec of the database's code set.
     """
     for column in key.columns:
+        if column.mask is not None:
+            return f"column {column.name} of its key is masked, so that its order is not known"
         declared, delivered = column.type_text.upper(), schema.field(column.name).type
         if not _has_certain_order(column, delivered, codec):
             return f"the order of {declared} column {column.name} of its key is not known"

@@ -15,7 +15,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.object_readers.contents import NULL, UNREAD, ContentsByPlace, ObjectPlace
 from informix_capture_client.records import Bits
-from informix_capture_client.values import is_large_object, text_of_code_set
+from informix_capture_client.values import Column, is_large_object, text_of_code_set
 
 _KINDS = {"blob": pa.binary(), "clob": pa.string(), "byte": pa.binary(), "text": pa.string()}
 _NAMES = ["content", "size", "status"]
@@ -31,10 +31,17 @@ def delivered_schema(table: Table, captured: pa.Schema, rules: DecodeRules) -> p
     schema = captured
     for number, column in enumerate(table.columns):
         if rules.lobs != "handle" and is_large_object(column.type_text):
-            schema = schema.set(number, pa.field(column.name, content_type(column.type_text)))
+            schema = schema.set(number, pa.field(column.name, _masked_type(column)))
     for place, column in table.reselected:
-        schema = schema.insert(place, pa.field(column.name, content_type(column.type_text)))
+        schema = schema.insert(place, pa.field(column.name, _masked_type(column)))
     return schema
+
+
+def _masked_type(column: Column) -> pa.StructType:
+    """Return the delivered type of a content column, which is text if the content is hashed."""
+    clear = content_type(column.type_text)
+    is_hashed = column.mask is not None and column.mask.kind == "hash"
+    return clear if not is_hashed else pa.struct([(_NAMES[0], pa.string()), *list(clear)[1:]])
 
 
 def is_content_type(kind: pa.DataType) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from informix_capture_client.transport import Argument
-from informix_capture_client.values import Column
+from informix_capture_client.values import Column, masked
 
 RowTexts = tuple[str | None, ...]
 FetchedBatch = tuple[pa.RecordBatch, Callable[[], RowTexts]]  # with what tells its last row
@@ -23,10 +24,12 @@ class RowBlocks:
 
     Args:
         source: yields each batch with a function that returns its last row.
+        columns: of the rows, which may have masks.
     """
 
-    def __init__(self, source: Generator[FetchedBatch]) -> None:
+    def __init__(self, source: Generator[FetchedBatch], columns: Sequence[Column] = ()) -> None:
         self._source = source
+        self._columns = columns
         self._last: Callable[[], RowTexts] = tuple
 
     def __iter__(self) -> RowBlocks:
@@ -34,7 +37,7 @@ class RowBlocks:
 
     def __next__(self) -> pa.RecordBatch:
         batch, self._last = next(self._source)
-        return batch
+        return _masked(batch, self._columns)
 
     @property
     def last_row(self) -> RowTexts:
@@ -78,10 +81,22 @@ class BlockReader(ABC):
         Raises, when a block is asked for: as a transport does; `UnsupportedColumn` for a type that no
             capture has; `ProtocolViolation` for a value that cannot be delivered exactly.
         """
-        return RowBlocks(self._batches(statement, arguments, columns, rows_a_block))
+        clear = [replace(column, mask=None) for column in columns]
+        return RowBlocks(self._batches(statement, arguments, clear, rows_a_block), columns)
 
     @abstractmethod
     def _batches(
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
     ) -> Generator[FetchedBatch]:
         """Yield the rows in batches of at most so many, each with what tells its last row."""
+
+
+def _masked(batch: pa.RecordBatch, columns: Sequence[Column]) -> pa.RecordBatch:
+    """Return rows with masks applied, as the decoder of the log applies them."""
+    if not any(column.mask_of_values for column in columns):
+        return batch
+    values = [
+        each if (mask := column.mask_of_values) is None else masked(each, mask)
+        for each, column in zip(batch.columns, columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(values, names=batch.schema.names)

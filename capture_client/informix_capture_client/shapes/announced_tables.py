@@ -7,6 +7,7 @@ must match the catalog: a row is never decoded with an unchecked layout.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,9 @@ class AnnouncedTables:
         self.captured = [table_schema(table, rules) for table in tables]
         self.announcements = 0
         self._layouts = [_layout(table.columns, rules) for table in tables]
+        self._masks = [
+            {column.name: column.mask for column in table.columns if column.mask} for table in tables
+        ]
         self._rules = rules
         self._decoders: dict[int, TableDecoder] = {}
         self._places: dict[int, list[int]] = {}  # of catalog columns in the stream's order
@@ -61,7 +65,8 @@ class AnnouncedTables:
         """
         known = 0 <= announced.table_id < len(self.tables)
         name = str(self.tables[announced.table_id].name) if known else f"number {announced.table_id}"
-        decoder = TableDecoder(announced.columns, name, self._rules)
+        masks = self._masks[announced.table_id] if known else {}
+        decoder = TableDecoder(announced.columns, name, self._rules, masks)
         layout = _layout(parse_columns(announced.columns), self._rules)
         if not known or layout != self._layouts[announced.table_id]:
             raise ProtocolViolation(
@@ -186,7 +191,8 @@ def _layout(columns: Sequence[Column], rules: DecodeRules) -> list[tuple[str, st
 
     The catalog lists columns in table order, the stream lists fixed-width columns first.
     """
-    kinds = [(column.name, compile_type(column, "?", rules)) for column in columns]
+    plain = (replace(column, mask=None) for column in columns)
+    kinds = [(column.name, compile_type(column, "?", rules)) for column in plain]
     return sorted(
         (name, str(kind.arrow_type), str(getattr(kind, "layout", ""))) for name, kind in kinds
     )

@@ -21,6 +21,7 @@ from informix_capture_client.object_readers import (
     FoundContents,
     ObjectPlace,
     Reselecting,
+    content_type,
     contents_of,
     delivered_schema,
     is_content_type,
@@ -29,7 +30,7 @@ from informix_capture_client.records import RecordKind, is_one_of
 from informix_capture_client.shapes.announced_tables import AnnouncedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.transactions import CommittedTransactions
-from informix_capture_client.values import BadValue, bad_value
+from informix_capture_client.values import BadValue, bad_value, masked_contents
 
 _WITH_CONTENTS = is_one_of(
     RecordKind.INSERT, RecordKind.UPDAFT
@@ -74,6 +75,7 @@ class ContentColumns:
         ]
         names = ([one.name for one in schema if is_content_type(one.type)] for schema in self.schemas)
         self._names = {number: found for number, found in enumerate(names) if found}
+        self._columns = [{each.name: each for each in table.delivered} for table in announced.tables]
 
     def has(self, number: int) -> bool:
         """Return whether a table has such columns."""
@@ -101,11 +103,14 @@ class ContentColumns:
         unchanged = objects.unchanged.get((number, declared.name), ())
         wanted = _WITH_CONTENTS[rows.kinds] & ~np.isin(rows.sequence_numbers, unchanged)
         places = self._places(number, declared.name, handles, rows)
+        column = self._columns[number][declared.name]
+        clear = content_type(column.type_text)
         try:
-            return contents_of(places, wanted, objects.found, declared.type, self._rules)
+            found = contents_of(places, wanted, objects.found, clear, self._rules)
         except BadValue as bad:
             name = str(self._announced.tables[number].name)
             raise bad_value(name, declared.name, rows.where(bad.row), bad) from None
+        return found if column.mask is None else masked_contents(found, column.mask, declared.type)
 
     def to_read(
         self, changes: Changes, *, skips_unchanged: bool
@@ -138,6 +143,9 @@ class ContentColumns:
         self, number: int, name: str, handles: pa.Array | None, rows: Changes
     ) -> Sequence[ObjectPlace | None]:
         """Return where the objects of rows are: by handle, or by the key of their row."""
+        mask = self._columns[number][name].mask
+        if mask is not None and mask.kind == "null":
+            return [None] * len(rows)  # not even read
         by_key = self._reselecting.get(number)
         if handles is None:
             if by_key is None:

@@ -25,6 +25,7 @@ from informix_capture_client.values.column_types import (
     is_simple_object,
 )
 from informix_capture_client.values.field_text import TWO_DIGITS
+from informix_capture_client.values.masked import masked, masked_contents
 from informix_capture_client.values.mixed_rows import MixedRows, MixedRowsDecoder, TypedCells, payloads
 from informix_capture_client.values.table_decoder import (
     TableDecoder,
@@ -53,6 +54,8 @@ __all__ = [
     "is_collection",
     "is_large_object",
     "is_simple_object",
+    "masked",
+    "masked_contents",
     "parse_columns",
     "payloads",
     "pick",

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.masks import Mask
 
 _TOKEN = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*'|[(),]|[^"'(),]+)""")
 _NAME = re.compile(r""""((?:[^"]|"")+)"(?=\s)|([^\s"(),']+)(?=\s)""")
@@ -22,10 +23,19 @@ _SHOWN = 200  # how much of a text that makes no sense an error quotes
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as the server describes it; `type_text` is lower case and free of constraints."""
+    """A column as the server describes it; `type_text` is lower case and free of constraints.
+
+    `mask` is what the user wants its values to be replaced by.
+    """
 
     name: str
     type_text: str
+    mask: Mask | None = None
+
+    @property
+    def mask_of_values(self) -> Mask | None:
+        """The mask of what the log has of it: not of the content of a large object."""
+        return None if self.mask is None or self.mask.is_of_content else self.mask
 
 
 def parse_columns(text: str) -> tuple[Column, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -17,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.errors import UnsupportedColumn
+from informix_capture_client.errors import BadOption, UnsupportedColumn
+from informix_capture_client.masks import Mask
 from informix_capture_client.records import Bits, Integers
 from informix_capture_client.values.arrow_arrays import (
     BadValue,
@@ -38,6 +39,7 @@ from informix_capture_client.values.intervals import (
     decode_interval_text,
     decode_months,
 )
+from informix_capture_client.values.masked import decoding_masked, masked_type
 from informix_capture_client.values.packed_decimal import decode_decimal
 from informix_capture_client.values.packed_words import packing
 from informix_capture_client.values.qualifiers import FieldReader, Qualifier, make_qualifier
@@ -302,6 +304,7 @@ def compile_type(column: Column, table: str, rules: DecodeRules) -> ColumnType:
     """Return the decoder of a column's type.
 
     Raises:
+        BadOption: its mask does not apply to the type.
         UnsupportedColumn: the type is unknown; the error names table, column and type.
     """
     try:
@@ -312,7 +315,28 @@ def compile_type(column: Column, table: str, rules: DecodeRules) -> ColumnType:
         raise _unsupported(column, table, ": it has too many numbers in parentheses") from None
     if kind is None:
         raise _unsupported(column, table, "")
-    return kind
+    if (mask := column.mask_of_values) is None:
+        return kind
+    try:
+        return _masked(column.type_text, rules, mask)
+    except ValueError as reason:
+        raise BadOption(
+            f"option 'mask' has {mask.kind} for column {column.name} of {table}, a"
+            f" {column.type_text.upper()}: {reason}.",
+            "Use hash or null for it.",
+            option="mask",
+        ) from None
+
+
+@lru_cache(maxsize=4096)  # as below: what decodes in the same way is the same object
+def _masked(type_text: str, rules: DecodeRules, mask: Mask) -> ColumnType:
+    """Return a type that can be compiled, with its values masked."""
+    kind = _compiled(type_text, rules)
+    assert kind is not None
+    arrow_type, decode = masked_type(kind.arrow_type, mask), decoding_masked(kind.decode, mask)
+    if isinstance(kind, FixedType):
+        return replace(kind, arrow_type=arrow_type, decode=decode)
+    return replace(kind, arrow_type=arrow_type, decode=decode)
 
 
 @lru_cache(maxsize=4096)  # five hundred tables have thousands of columns, of a few types

@@ -9,8 +9,9 @@ is NULL in every row is not decoded at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.masks import Mask
 from informix_capture_client.records import MAX_PAYLOAD_BYTES, Integers, gather
 from informix_capture_client.values.arrow_arrays import BadValue
 from informix_capture_client.values.column_list import Column, parse_columns
@@ -32,6 +34,8 @@ from informix_capture_client.values.text import Bytes
 
 _COMPARED_BYTES = 256 * 1024  # at a time: a column of CHAR(32767) is not copied whole
 _PART_BYTES = 128  # of all rows of a batch it stays in the cache of a core
+
+NO_MASKS: Mapping[str, Mask] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,14 +79,21 @@ class TableDecoder:
         columns: the column list text of a TABSCHEMA record.
         table: the table's name, for error texts.
         rules: the decoding options.
+        masks: of columns, by their names.
 
     Raises:
         UnsupportedColumn: a column's type is not supported.
     """
 
-    def __init__(self, columns: str, table: str = "?", rules: DecodeRules = DecodeRules()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        columns: str,
+        table: str = "?",
+        rules: DecodeRules = DecodeRules(),  # noqa: B008 - frozen
+        masks: Mapping[str, Mask] = NO_MASKS,
+    ) -> None:
         self.table = table
-        declared = parse_columns(columns)
+        declared = [replace(column, mask=masks.get(column.name)) for column in parse_columns(columns)]
         named = [(column.name, compile_type(column, table, rules)) for column in declared]
         self._fixed = [(name, kind) for name, kind in named if isinstance(kind, FixedType)]
         self._variable = [(name, kind) for name, kind in named if isinstance(kind, VariableType)]
@@ -229,11 +240,14 @@ def _typed(columns: Sequence[Column], kinds: Sequence[ColumnType]) -> Iterator[T
     """Yield columns with their offsets; the size of a variable column is in the record."""
     offset = number = 0
     for column, kind in zip(columns, kinds, strict=True):
+        is_fixed = isinstance(kind, FixedType)
+        declared = column.type_text if is_fixed else column.type_text.partition("(")[0]
+        key = f"{declared} {column.mask_of_values or ''}"
         if isinstance(kind, FixedType):
-            yield TypedColumn(column.name, column.type_text, kind, offset)
+            yield TypedColumn(column.name, key, kind, offset)
             offset += kind.layout.itemsize
         else:
-            yield TypedColumn(column.name, column.type_text.partition("(")[0], kind, number)
+            yield TypedColumn(column.name, key, kind, number)
             number += 1
 
 

@@ -258,6 +258,7 @@ class EmulatedTransaction:
         # without full row logging the capture code passes a table's records over
         key = table.partnum if table.full_row_logging else 0
         self._log.add(LogRecord(sequence, kind, self.id, key, sizes, payload))
+        table.written[kind] += 1
         self._sequences.append(sequence)
         return sequence
 

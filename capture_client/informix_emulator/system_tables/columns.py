@@ -45,6 +45,10 @@ _COLUMNS = {
     "sysdbslocale": "dbs_dbsname varchar(128), dbs_collate varchar(32)",
     "sysptnhdr": "partnum integer, flags integer, created integer, pta_oldvers integer,"
     " pta_newvers integer",
+    "systabnames": "partnum integer, dbsname varchar(128), owner char(32), tabname varchar(128),"
+    " collate char(32)",
+    "sysptprof": "dbsname varchar(128), tabname varchar(128), partnum integer, lockreqs integer,"
+    " isreads integer, iswrites integer, isrewrites integer, isdeletes integer",
     "sysenv": "env_id integer, env_name varchar(128), env_value varchar(255)",
     "sysdual": "dummy char(1)",
     "systables": "tabname varchar(128), owner char(32), partnum integer, tabid serial,"

@@ -249,6 +249,33 @@ def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Catalog
             }
 
 
+def _partition_names(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
+    for database in server.databases.values():
+        for table in database.tables.values():
+            yield {
+                "partnum": table.partnum,
+                "dbsname": database.name,
+                "owner": table.name.owner,
+                "tabname": table.name.table,
+                "collate": database.locale,
+            }
+
+
+def _partition_profiles(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
+    for database in server.databases.values():
+        for table in database.tables.values():
+            yield {
+                "dbsname": database.name,
+                "tabname": table.name.table,
+                "partnum": table.partnum,
+                "lockreqs": 0,
+                "isreads": 0,
+                "iswrites": table.written[codes.INSERT],
+                "isrewrites": table.written[codes.UPDAFT],
+                "isdeletes": table.written[codes.DELETE],
+            }
+
+
 def _tables(server: EmulatedServer, database: Database) -> Iterator[CatalogRow]:
     for tabid, name in enumerate(SYSTEM_TABLES, 1):
         count = len(columns_of(name, "utf-8"))
@@ -378,6 +405,8 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Cat
     (SYSTEM_DATABASE, "sysdatabases"): _databases,
     (SYSTEM_DATABASE, "sysdbslocale"): _locales,
     (SYSTEM_DATABASE, "sysptnhdr"): _partitions,
+    (SYSTEM_DATABASE, "systabnames"): _partition_names,
+    (SYSTEM_DATABASE, "sysptprof"): _partition_profiles,
     (SYSTEM_DATABASE, "sysenv"): _environment,
     (SYSTEM_DATABASE, "sysdual"): _dual,
     ("", "sysindexes"): constraints.indexes,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
@@ -90,6 +91,7 @@ class EmulatedTable:
         self.partnum = 0
         self.created_at = 0.0  # of its partition, in seconds since 1970
         self.full_row_logging = False
+        self.written = Counter[int]()  # records of rows, by their type
         self.locks_pages = False  # LOCK MODE PAGE
         # of its rows: the oldest layout there may be, and the present one
         self.versions: tuple[int, int] = (0, 0)

@@ -2,7 +2,8 @@
 
 Rule: the files have no name, so that a crash does not leave them behind. They are never synced, because
 after a crash the server's log is read again. A file is closed, and its space freed, when no bytes in it
-are referenced.
+are referenced. Spilled rows are not decoded, so that masks are not applied yet: if columns are masked,
+they are encrypted (AES-256-CTR) with a key that only the process has.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
 from informix_capture_client.errors import AccessRefused
 from informix_checkpoints.spool.durable_files import disk_errors, make_folder
 
@@ -21,13 +24,15 @@ from informix_checkpoints.spool.durable_files import disk_errors, make_folder
 # or than this part of all that is put aside, so that there are never many files either.
 FILE_BYTES = 64 << 20
 _LARGEST_PART = 32
+_KEY_BYTES, _COUNTER_BYTES = 32, 16
 
 
 class SpillFiles:
     """Stores bytes in unnamed files of one folder, which is created when first needed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_encrypted: bool = False) -> None:
         self._folder = folder
+        self._key = algorithms.AES(os.urandom(_KEY_BYTES)) if is_encrypted else None
         self._files: weakref.WeakSet[_SpillFile] = weakref.WeakSet()
         self._newest: weakref.ref[_SpillFile] | None = None
 
@@ -42,11 +47,16 @@ class SpillFiles:
         Raises:
             AccessRefused: the folder cannot be written, or its disk is full.
         """
+        cipher = None
+        if self._key is not None:
+            cipher = Cipher(self._key, modes.CTR(os.urandom(_COUNTER_BYTES)))
+            encryptor = cipher.encryptor()
+            parts = [memoryview(encryptor.update(part)) for part in parts]
         with disk_errors(self._folder):
             file = self._file_with_room()
             first = file.size_bytes
             file.append(parts)
-        return SpilledBytes(file, first, file.size_bytes - first)
+        return SpilledBytes(file, first, file.size_bytes - first, cipher)
 
     def _file_with_room(self) -> _SpillFile:
         newest = self._newest() if self._newest is not None else None
@@ -101,6 +111,7 @@ class SpilledBytes:
     file: _SpillFile
     first: int
     size_bytes: int
+    cipher: Cipher[modes.CTR] | None = None
 
     def load(self) -> bytes:
         """Return the bytes.
@@ -109,4 +120,5 @@ class SpilledBytes:
             AccessRefused: they cannot be read back.
         """
         with disk_errors(self.file.folder):
-            return self.file.read(self.first, self.size_bytes)
+            content = self.file.read(self.first, self.size_bytes)
+        return content if self.cipher is None else self.cipher.decryptor().update(content)

@@ -149,7 +149,10 @@ class CaptureStart:
 
     def _memory_limit(self) -> MemoryLimit:
         folder = Path(self.options.spool_path or tempfile.gettempdir())
-        return MemoryLimit(self.options.max_transaction_memory_bytes, SpillFiles(folder))
+        return MemoryLimit(
+            self.options.max_transaction_memory_bytes,
+            SpillFiles(folder, is_encrypted=bool(self.options.masks)),
+        )
 
     def _record_loss(
         self, loss: DataLoss, session: CaptureSession, catalog: Catalog, table: Table

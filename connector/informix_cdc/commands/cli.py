@@ -25,12 +25,12 @@ from informix_cdc.terminal import (
 from informix_cdc.version import __version__
 
 _TABLES = ("database", "table", "tableExclude")
-_COLUMNS = ("columns", "unsupportedColumns", "lobs", "simpleLobs")
+_COLUMNS = ("columns", "mask", "maskKeyFile", "unsupportedColumns", "lobs", "simpleLobs")
 _LARGE_OBJECTS = ("lobMaxBytes", "lobConnections", "lobReadSeconds", "lobUnchanged")
 _VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
 _LOG_READING = ("readTimeoutSeconds", "maxTransactionMemoryBytes")
 _SNAPSHOTS = (
-    *("initialSnapshot", "snapshotKey", "snapshotWithoutKey"),
+    *("initialSnapshot", "snapshotKey", "snapshotWhere", "snapshotWithoutKey"),
     *("snapshotMarker", "heartbeatTable"),
 )
 _DRIVER_HOST = (
@@ -38,7 +38,7 @@ _DRIVER_HOST = (
     *("flightHost", "flightPort", "metricsHost", "metricsPort"),
 )
 # Options of the commands that switch row logging; they take the tables as arguments.
-_ALTERED_TABLES = ("database", "tableExclude", "columns", "lobs", "simpleLobs")
+_ALTERED_TABLES = ("database", "tableExclude", "columns", "mask", "maskKeyFile", "lobs", "simpleLobs")
 
 
 @click.group(
@@ -55,7 +55,7 @@ def main() -> None:
 @main.command(epilog=PASSWORD_HINT, short_help="Print committed changes as they happen, without Spark.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING),
-    also=["snapshotKey", "snapshotWithoutKey", "snapshotChunkRows", "restartBound"],
+    also=["snapshotKey", "snapshotWhere", "snapshotWithoutKey", "snapshotChunkRows", "restartBound"],
 )
 @click.option(
     "--format",
@@ -281,8 +281,17 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     metavar="SECONDS",
     help="Repeat every SECONDS until Ctrl-C.",
 )
+@click.option(
+    "--row-logging",
+    is_flag=True,
+    help="List instead all tables of the server with full row logging on, and how to switch it off.",
+)
 def status(
-    checkpoints: tuple[str, ...], as_json: bool, watch: float | None, **given: str | None
+    checkpoints: tuple[str, ...],
+    as_json: bool,
+    watch: float | None,
+    row_logging: bool,
+    **given: str | None,
 ) -> None:
     """Show a server's capture sessions and log, and the lag and headroom of checkpoints.
 
@@ -290,12 +299,51 @@ def status(
     the server can still write before it overwrites the checkpoint's restart position. Both count the
     log of all tables, in bytes and in percent of all log files.
     """
+    from informix_cdc.commands.row_logged_tables import print_row_logged
     from informix_cdc.commands.status import print_status
     from informix_cdc.terminal import options_without_tables
 
     with one_line_errors():
         options = options_without_tables(given)
-        print_status(options, checkpoints, as_json=as_json, watch_seconds=watch)
+        if row_logging:
+            print_row_logged(options, as_json=as_json)
+        else:
+            print_status(options, checkpoints, as_json=as_json, watch_seconds=watch)
+
+
+@main.command(epilog=PASSWORD_HINT, short_help="Estimate log growth, spool and waiting times.")
+@source_options(CONNECTION, _TABLES, also=["restartBound"])
+@click.option(
+    "--seconds",
+    "sample_seconds",
+    type=click.FloatRange(1, 86_400),
+    default=60,
+    show_default=True,
+    help="Time for which changes are counted. Choose a busy time of the day.",
+)
+@click.option(
+    "--outage-hours",
+    type=click.FloatRange(0, 8760),
+    default=72,
+    show_default=True,
+    help="The longest time for which Spark, or the capture, may be down.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def size(sample_seconds: float, outage_hours: float, as_json: bool, **given: str | None) -> None:
+    """Estimate what a capture of the tables needs: log files, spool, and time to catch up.
+
+    Reads the counters of sysmaster:sysptprof twice, the sizes of the tables, and the log files.
+    Changes nothing, and needs no capture.
+    """
+    from informix_cdc.commands.size import print_size
+
+    with one_line_errors():
+        print_size(
+            parse_options({**given, "unsupportedColumns": "omit-following"}, is_stream=False),
+            sample_seconds=sample_seconds,
+            outage_hours=outage_hours,
+            as_json=as_json,
+        )
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Print columns, keys and DDL for lake tables.")

@@ -20,7 +20,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -71,12 +71,26 @@ def record(
         InformixCdcError: the capture cannot start or continue; everything recorded until then is kept.
     """
     say(_WARNING)
+    options = _without_masked(options)
     file = RecordingFile(path, _header(options))
     with contextlib.closing(file), every_connection(_recorder(file)):
         source = look_up_tables(options)
         if not catalog_only:
             _read(options, source, limits, file)
     say(f"{_figures(file)}: {path}")
+
+
+def _without_masked(options: SourceOptions) -> SourceOptions:
+    """Return options that do not capture masked columns: a recording has the server's bytes."""
+    if not options.masks:
+        return options
+    kept = tuple(
+        (table.name.owner, table.name.table, column.name)
+        for table in look_up_tables(options).tables
+        for column in table.columns
+        if column.mask is None
+    )
+    return replace(options, columns=kept, masks=(), mask_key_file="")
 
 
 def _figures(file: RecordingFile) -> str:

@@ -484,9 +484,13 @@ def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Fin
 
 
 def _captured(table: Table, kept: Sequence[Column]) -> Finding:
-    left_out = _listed(table, [column for column in table.columns if column not in kept])
+    names = {column.name for column in kept}
+    left_out = _listed(table, [column for column in table.columns if column.name not in names])
     found = f"is captured with {len(kept)} of {len(table.columns)} columns"
-    return ok(_COLUMNS, found + (f"; omitted: {left_out}." if left_out else "."), table=str(table.name))
+    found += f"; omitted: {left_out}" if left_out else ""
+    masked = ", ".join(f"{quoted(each.name)} ({each.mask.kind})" for each in kept if each.mask)
+    found += f"; masked: {masked}" if masked else ""
+    return ok(_COLUMNS, f"{found}.", table=str(table.name))
 
 
 def _listed(table: Table, columns: Sequence[Column]) -> str:

@@ -199,6 +199,7 @@ def _entries(text: str) -> dict[str, str]:
 def _files_with_secrets(options: SourceOptions) -> Iterator[tuple[str, str]]:
     """Yield the files that contain a secret, and a description of it."""
     yield options.password_file, "the password"
+    yield options.mask_key_file, "the key of masks"
     # without a separate file the key is in the certificate's file
     yield options.tls_key_file or options.tls_certificate_file, "the key of this client's certificate"
 

@@ -106,6 +106,13 @@ def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int,
                     f" {option} to another value.",
                     option=option,
                 ) from None
+            if masked := [column.name for column in key.columns if column.mask]:
+                raise BadOption(
+                    f"option '{option}' is reselect, which finds objects by the key of their row, but"
+                    f" option mask has its column {masked[0]} of {table.name}.",
+                    f"Set another key with option snapshotKey, or {option} to another value.",
+                    option=option,
+                )
             found[number] = reselecting(table, key.columns, source.rules)
     return found
 

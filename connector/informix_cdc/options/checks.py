@@ -17,6 +17,7 @@ from informix_cdc.options.declaring import FLIGHT, HEARTBEAT_MARKER
 from informix_cdc.options.table_options import (
     heartbeat_table,
     snapshot_choice,
+    snapshot_conditions_by_table,
     snapshot_key_names,
     table_choice,
 )
@@ -303,6 +304,28 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     ),
     "lobs": _contents_rules("lobs", "lobs"),
     "simpleLobs": _contents_rules("simpleLobs", "simple_lobs"),
+    "mask": (
+        Rule(
+            lambda it: any(entry.kind == "hash" for entry in it.masks) and not it.mask_key_file,
+            "option 'mask' has hash, which requires option maskKeyFile.",
+            "Write a key with `openssl rand -hex 32 > mask.key`, and set maskKeyFile to its path.",
+            about="maskKeyFile",
+        ),
+        Rule(
+            lambda it: it.mask_key_file and not any(entry.kind == "hash" for entry in it.masks),
+            "option 'maskKeyFile' is set, but option mask has no hash.",
+            "Remove it, or set mask=table.column=hash.",
+            about="maskKeyFile",
+        ),
+    ),
+    "snapshotWhere": (
+        lambda it, _: snapshot_conditions_by_table(it),
+        Rule(
+            lambda it: it.snapshot_where and not it.initial_snapshot,
+            "option 'snapshotWhere' is set, but initialSnapshot is none.",
+            "Set initialSnapshot, or remove snapshotWhere.",
+        ),
+    ),
     "metadata": (
         Rule(
             lambda it: it.metadata != "full" and it.shape in _SHAPES_OF_THEIR_OWN,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from informix_capture_client.choices import parse_names
 from informix_capture_client.dialects import DIALECTS, INFORMIX
+from informix_capture_client.masks import MaskedName, parse_masks
 from informix_capture_client.sql_names import NamePath
 from informix_capture_client.transport import NO_ENCRYPTION, PASSWORD, TLS, TRUSTED
 from informix_cdc.options.copies_url import url_of_copies
@@ -35,6 +36,7 @@ from informix_cdc.options.declaring import (
     option,
     option_name,
     size,
+    snapshot_conditions,
     snapshot_keys,
     snapshot_tables,
     starting_position,
@@ -238,6 +240,12 @@ class DeclaredOptions:
         snapshot_keys,
         default=(),
     )
+    snapshot_where: tuple[tuple[str, str], ...] = option(
+        "Conditions that limit the rows of initialSnapshot, as owner.table: CONDITION, separated by"
+        " semicolons. They do not filter the stream: every later change is delivered.",
+        snapshot_conditions,
+        default=(),
+    )
     snapshot_without_key: Literal["fail", "lock"] = option(
         "How to snapshot a table without a key: fail the start, or lock the table in share mode"
         " while it is read (writers wait).",
@@ -386,6 +394,20 @@ class DeclaredOptions:
         " Put unusual names in double quotes. Default: all.",
         parse_names,
         default=(),
+    )
+    masks: tuple[MaskedName, ...] = option(
+        "Columns whose values are replaced before they are stored, as table.column=KIND, separated by"
+        " commas: hash (HMAC-SHA-256 with the key in maskKeyFile, as text), null, or last4 (asterisks,"
+        " and the last four characters). shape=raw and recordings do not contain these columns.",
+        parse_masks,
+        default=(),
+        name="mask",
+    )
+    mask_key_file: str = option(
+        "File with the key of mask=hash: at least 32 bytes, such as the output of `openssl rand -hex"
+        " 32`. Under Spark, it is read by the driver.",
+        local_folder,
+        default="",
     )
     unsupported_columns: Literal["fail", "omit", "omit-following"] = option(
         "How to handle columns of type TEXT, BYTE, collection, ROW or user-defined: fail the"

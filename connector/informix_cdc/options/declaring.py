@@ -335,3 +335,39 @@ def snapshot_keys(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
         found.append((match[1].strip(), columns))
         at = match.end()
     return tuple(found)
+
+
+_CONDITION_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--|/\*|[{}();:]|[^'"{}();:/-]+|[-/]""")
+
+
+def snapshot_conditions(text: str) -> tuple[tuple[str, str], ...]:
+    """Parse conditions of tables.
+
+    A condition becomes part of a SELECT, in parentheses that it must not close.
+
+    >>> snapshot_conditions("informix.orders: order_date > '2026-01-01'; informix.items: qty > 0")
+    (('informix.orders', "order_date > '2026-01-01'"), ('informix.items', 'qty > 0'))
+    """
+    grammar = "must be owner.table: CONDITION, or several of them separated by semicolons"
+    entries: list[list[str]] = [["", ""]]
+    place, depth, end = 0, 0, 0
+    for token in _CONDITION_TOKEN.finditer(text):
+        if token.start() != end:
+            break
+        end = token.end()
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if depth < 0 or token[0] in ("--", "/*", "{", "}"):
+            raise ValueError("has a condition with unbalanced parentheses or a comment")
+        if token[0] == ";" and depth == 0:
+            entries.append(["", ""])
+            place = 0
+        elif token[0] == ":" and place == 0:
+            place = 1
+        else:
+            entries[-1][place] += token[0]
+    found = tuple((table.strip(), condition.strip()) for table, condition in entries)
+    if end != len(text) or depth != 0:
+        raise ValueError("has a condition with unbalanced quotes or parentheses")
+    if not all(table and condition for table, condition in found):
+        raise ValueError(grammar)
+    return found

@@ -17,12 +17,14 @@ from informix_capture_client.sql_names import TableName, TablePattern
 from informix_capture_client.transport import ConnectionSettings, addresses
 from informix_cdc.options.declared import CONNECTION, DeclaredOptions
 from informix_cdc.options.declaring import flag_of, option_name, size_text
+from informix_cdc.options.mask_keys import mask_key
 from informix_cdc.options.parsing import read_options
 from informix_cdc.options.table_options import (
     TableChoice,
     heartbeat_table,
     matching,
     snapshot_choice,
+    snapshot_conditions_by_table,
     snapshot_key_names,
     table_choice,
 )
@@ -149,6 +151,10 @@ class SourceOptions(DeclaredOptions):
         """Return the keys set with option snapshotKey, by table."""
         return snapshot_key_names(self)
 
+    def snapshot_conditions(self) -> Mapping[TableName, str]:
+        """Return the conditions of option snapshotWhere, by table."""
+        return snapshot_conditions_by_table(self)
+
     # columns and the form of rows
 
     def column_choice(self) -> ColumnChoice:
@@ -158,6 +164,9 @@ class SourceOptions(DeclaredOptions):
             unsupported=self.unsupported_columns,
             lobs=self.lobs,
             simple_lobs=self.simple_lobs,
+            masks=self.masks,
+            mask_key=mask_key(self.mask_key_file) if self.mask_key_file else None,
+            omits_masked=self.shape == "raw",
         )
 
     @property

@@ -89,6 +89,25 @@ def snapshot_key_names(options: DeclaredOptions) -> Mapping[TableName, tuple[str
     }
 
 
+def snapshot_conditions_by_table(options: DeclaredOptions) -> Mapping[TableName, str]:
+    """Return the conditions of option snapshotWhere, by table.
+
+    Raises:
+        BadOption: the text before a colon is not a table name, or a table has two conditions.
+    """
+    found = {
+        TableName.parse(table, options.database): condition
+        for table, condition in options.snapshot_where
+    }
+    if len(found) < len(options.snapshot_where):
+        raise BadOption(
+            "option 'snapshotWhere' has two conditions for a table.",
+            "Combine them with AND.",
+            option="snapshotWhere",
+        )
+    return found
+
+
 def _name_or_pattern(text: str, database: str) -> TableName | TablePattern:
     """Parse a name or a pattern; a `*` outside of double quotes makes it a pattern."""
     if "*" in text and '"' not in text:

@@ -42,6 +42,7 @@ class PlannedTable:
         locks: its lock mode, and the number of rows in its statistics.
         rows: number of rows that are already in the stream.
         why_no_order: why intervals of the key cannot be given; empty if they can.
+        condition: that limits the rows to read; empty: none.
     """
 
     name: str
@@ -51,6 +52,7 @@ class PlannedTable:
     locks: RowLocks
     rows: int = 0
     why_no_order: str = ""
+    condition: str = ""
 
 
 def not_yet_delivered(planned: Iterable[PlannedTable]) -> dict[int, int]:
@@ -136,7 +138,7 @@ def plan_snapshots(
     tables = [table for _, _, table, _ in open_]
     keys, locks = catalog.keys(tables), catalog.row_locks(tables)
     rules = KeyRules(source.rules, catalog.ignores_case())
-    named = options.snapshot_key_names()
+    named, conditions = options.snapshot_key_names(), options.snapshot_conditions()
     planned = []
     for (number, name, table, snapshot), found, locked in zip(open_, keys, locks, strict=True):
         assert snapshot is not None  # because of the choice above
@@ -144,14 +146,22 @@ def plan_snapshots(
         columns = snapshot.key if snapshot.after else named.get(table.name, ())
         key = _key(options, table, found, rules, columns)
         _require_may_go_on(options, name, snapshot, key)
-        _require_readable(catalog, table)
-        doubt = (
-            "it has no key"
-            if key is None
-            else why_no_order(key, table_schema(table, source.rules), source.rules.codec)
-        )
-        planned.append(PlannedTable(name, number, table, key, locked, snapshot.rows, doubt))
+        condition = conditions.get(table.name, "")
+        _require_readable(catalog, table, condition)
+        doubt = _why_no_intervals(source, table, key, condition)
+        planned.append(PlannedTable(name, number, table, key, locked, snapshot.rows, doubt, condition))
     return tuple(planned)
+
+
+def _why_no_intervals(
+    source: SourceTables, table: Table, key: SnapshotKey | None, condition: str
+) -> str:
+    """Return why a copy cannot find rows that the table no longer has; empty if it can."""
+    if key is None:
+        return "it has no key"
+    if condition:
+        return "option snapshotWhere limits its rows"
+    return why_no_order(key, table_schema(table, source.rules), source.rules.codec)
 
 
 def _require_may_go_on(
@@ -186,17 +196,26 @@ def _require_may_go_on(
         )
 
 
-def _require_readable(catalog: Catalog, table: Table) -> None:
+def _require_readable(catalog: Catalog, table: Table, condition: str) -> None:
     """Refuse a table that the user may not read; one that others have locked is accepted.
 
     Raises:
         AccessRefused: the user may not read it.
+        BadOption: the server refuses the condition.
     """
     try:
-        catalog.require_readable(WholeTableQuery(table).no_rows)
+        catalog.require_readable(WholeTableQuery(table, condition).no_rows)
     except ServerRefused as reason:
-        if not is_locked(reason):
-            raise
+        if is_locked(reason):
+            return
+        if condition:
+            raise BadOption(
+                f"the server refuses the condition of option snapshotWhere for {table.name}:"
+                f" {reason.message}",
+                "Write it as after WHERE in a SELECT of that table.",
+                option="snapshotWhere",
+            ) from None
+        raise
     except AccessRefused as reason:
         raise AccessRefused(
             f"rows of {table.name} cannot be read for its snapshot: {reason.message}",

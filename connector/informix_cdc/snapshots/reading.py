@@ -165,7 +165,7 @@ class TableReader:
         key = self.snapshot.planned.key
         while key is not None and random.random() >= sample and not self.stop.is_set():
             limit, after = self.snapshot.state.limit, chunk.after
-            query = ChunkQuery(self._table, key, bool(limit))
+            query = ChunkQuery(self._table, key, bool(limit), self.snapshot.planned.condition)
             later = connection.key_behind(query, after, chunk.most_rows, limit)
             if later is None:
                 break
@@ -179,9 +179,9 @@ class TableReader:
         """
         if (key := self.snapshot.planned.key) is not None:
             limit = self.snapshot.state.limit
-            query = ChunkQuery(self._table, key, bool(limit))
+            query = ChunkQuery(self._table, key, bool(limit), self.snapshot.planned.condition)
             return connection.chunk(query, chunk.after, chunk.most_rows, limit)
-        whole = WholeTableQuery(self._table)
+        whole = WholeTableQuery(self._table, self.snapshot.planned.condition)
         connection.lock(whole)
         self._is_locked = True
         self.snapshot.require_lock = connection.require_lock

@@ -50,6 +50,7 @@ from informix_cdc.snapshots.awaited_ends import (
 from informix_cdc.snapshots.connection import SnapshotConnection, logger
 from informix_cdc.snapshots.plan import PlannedTable
 from informix_cdc.snapshots.reading import TableReader, run_in_a_thread
+from informix_cdc.snapshots.sealed_keys import sealed
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
 from informix_checkpoints.spool import Segment, Spool
 from informix_checkpoints.table_states import SnapshotState
@@ -423,9 +424,12 @@ class Snapshots(NoSnapshots):
             described, of_rows = rows_with_interval(emitted, planned.key, previous.limit, kinds)
             chunk = replace(chunk, rows=described, kind=of_rows)
         rows = encoder.encode_chunk(chunk)
-        count = previous.rows + len(emitted.rows)
-        key = () if planned.key is None else planned.key.names
-        known = replace(previous, after=emitted.last_key or (), rows=count, key=key)
+        known = replace(
+            previous,
+            after=sealed(emitted.last_key or (), planned.key),
+            rows=previous.rows + len(emitted.rows),
+            key=() if planned.key is None else planned.key.names,
+        )
         if emitted.is_last:
             known = known.done()
         failpoint("snapshot.before_append")
@@ -443,7 +447,7 @@ class Snapshots(NoSnapshots):
         left_out = snapshot.dropped_rows + emitted.dropped
         estimate = planned.locks.row_estimate
         self._figures.tables[planned.name] = TableProgress(
-            planned.name, count + left_out, estimate, emitted.is_last, left_out
+            planned.name, known.rows + left_out, estimate, emitted.is_last, left_out
         )
 
     def _record_thrown_away(

@@ -25,6 +25,7 @@ from informix_capture_client.incremental_snapshot import (
 from informix_cdc.options import SourceOptions
 from informix_cdc.snapshots.connection import RowsRead
 from informix_cdc.snapshots.plan import PlannedTable
+from informix_cdc.snapshots.sealed_keys import unsealed
 from informix_checkpoints.table_states import SnapshotState
 
 
@@ -96,7 +97,7 @@ class TableSnapshot:
         touched, after = None, None
         if planned.key is not None:
             touched = TouchedKeys(planned.key, commit, options.snapshot_max_touched_keys)
-            after = state.after or None
+            after = unsealed(state.after, planned.key) or None
         chunks = Reconciliation(touched, options.snapshot_chunk_rows, after, since)
         return cls(planned, state, chunks, touched, 2 * options.snapshot_chunk_bytes, clock)
 

@@ -121,8 +121,8 @@ def other_table(name: str, begun_on: str, found: str) -> DataLoss:
     """Return the error for a table that is not the one whose rows the stream has delivered."""
     return DataLoss(
         f"the stream has table {name} with digest {begun_on}, but its digest is now {found}.",
-        "The table was dropped, re-created or altered, or the options select other columns of"
-        f" it: {NEW_STREAM}. To alter a table and keep the stream, see --receipt of informix-cdc"
+        "The table was dropped, re-created or altered, or options columns or mask have changed:"
+        f" {NEW_STREAM}. To alter a table and keep the stream, see --receipt of informix-cdc"
         " release, and option schemaChange.",
         expected=begun_on,
         found=found,

@@ -81,6 +81,7 @@ class _Place(click.Path):
 
 _IS_FOLDER = {
     **dict.fromkeys(("passwordFile", "tlsCaFile", "tlsCertificateFile", "tlsKeyFile", "driver"), False),
+    "maskKeyFile": False,
     "spoolPath": True,
 }
 

@@ -43,6 +43,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _NO_TABLE = {"database": SYSTEM_DATABASE, "table": "informix.systables"}  # not read
 ENVIRONMENT_PREFIX = "INFORMIX_CDC_"
+_IS_TRACED = f"{__name__}.is_traced"  # key of `Context.meta`
 PROFILE = f"{__name__}.profile"  # key of `Context.meta`: the profile's name, for printed commands
 PASSWORD_HINT = (
     "Options of the source can also be set in the environment (--host as"
@@ -179,6 +180,13 @@ def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) ->
             option=missing[0],
         )
     parsed = SourceOptions.parse(texts, is_stream=is_stream)
+    context = click.get_current_context(silent=True)
+    if parsed.masks and context is not None and _IS_TRACED in context.meta:
+        raise BadOption(
+            "--trace-wire writes all that the server sends, including the values that --mask replaces.",
+            "Remove one of them.",
+            option="mask",
+        )
     say_without_driver(texts, parsed)
     return parsed
 
@@ -243,6 +251,7 @@ def trace_option(command: _Command) -> _Command:
     def begin(context: click.Context, _option: click.Parameter, path: Path | None) -> None:
         if path and not context.resilient_parsing:
             context.with_resource(_traced(path))
+            context.meta[_IS_TRACED] = True
 
     return click.option(
         "--trace-wire",

@@ -87,6 +87,15 @@ def test_a_prefix_and_a_limit_of_the_first_column_are_inclusive() -> None:
     assert made.arguments(["A", "B"], ["Z"]) == ["A", "A", "A", "B", "Z"]
 
 
+def test_a_condition_is_in_parentheses_before_the_key() -> None:
+    limited = replace(query("k1"), condition="k2 > 7 OR v = 'x'")
+    assert " WHERE (k2 > 7 OR v = 'x') ORDER BY" in limited.first(5)
+    assert """ WHERE (k2 > 7 OR v = 'x') AND "k1" > ? ORDER BY""" in limited.behind(5)
+    whole = WholeTableQuery(limited.table, limited.condition)
+    assert whole.rows.endswith(" WHERE (k2 > 7 OR v = 'x')")
+    assert whole.no_rows.endswith(" WHERE (k2 > 7 OR v = 'x') AND 1 = 0")
+
+
 def test_names_that_are_not_plain_are_delimited_and_the_owner_always() -> None:
     """An ANSI database reads an owner without quotes in upper case."""
     odd = query("Ship Date", columns='"Ship Date" date, "a""b" integer', table="Big", owner='o"x')

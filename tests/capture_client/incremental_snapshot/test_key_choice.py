@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
 
 from harness.capture.tables import make_table
 from informix_capture_client.catalog import TableKeys
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
-from informix_capture_client.incremental_snapshot import KeyRules, SnapshotKey, choose_key
+from informix_capture_client.incremental_snapshot import (
+    KeyRules,
+    SnapshotKey,
+    choose_key,
+    why_no_order,
+)
+from informix_capture_client.masks import Mask, MaskKey
 
 COLUMNS = (
     "id integer, line smallint, code char(8), name nvarchar(20,0), tag nchar(4), size float,"
@@ -131,3 +140,12 @@ def test_texts_whose_bad_bytes_are_replaced_may_look_alike() -> None:
     assert choose_key(ORDERS, keys, replacing).replaceable == (1, 2)
     assert choose_key(ORDERS, keys, PLAIN).replaceable == ()
     assert isinstance(choose_key(ORDERS, keys, PLAIN), SnapshotKey)
+
+
+def test_the_order_of_a_masked_key_is_not_known() -> None:
+    table = make_table("orders", "code char(8)")
+    column = replace(table.columns[0], mask=Mask("hash", MaskKey(b"k" * 32)))
+    schema = pa.schema([("code", pa.string())])
+    assert why_no_order(SnapshotKey(table.name, table.columns), schema, "ascii") == ""
+    refused = why_no_order(SnapshotKey(table.name, (column,)), schema, "ascii")
+    assert refused == "column code of its key is masked, so that its order is not known"

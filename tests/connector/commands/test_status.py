@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from connector.commands.commands import refusal, run_plain, server_options
 from connector.commands.conftest import start
+from connector.commands.printed_commands import commands_in
 from harness.capture.driving import (
     Served,
     anchor_of,
@@ -266,3 +268,37 @@ def test_rows_of_a_snapshot_that_no_batch_has_committed_are_read_and_no_more(
     words = " ".join(run_plain("offsets", str(tmp_path)).output.split())
     assert "informix.items (snapshot done, read but not committed, 20 rows)" in words
     assert "A restart runs batch 1 again, which is not committed" in words
+
+
+def test_all_tables_with_full_row_logging_are_listed_with_how_to_switch_it_off(
+    served: Served,
+) -> None:
+    server, listening = served
+    assert status(served, "--row-logging") == {"rowLogging": []}
+    assert "on for no table" in told(served, "--row-logging")
+    server.create_database("other", logged=True, locale="en_US.utf8")
+    for name in ("other:informix.late", 'other:ann."Odd Name"', "stores:informix.quiet"):
+        server.create_table(name, "id integer")
+    with reader(listening.port) as made:
+        anchor_of(made)
+        for name in ("other:informix.late", 'other:ann."Odd Name"'):
+            server.table(name).full_row_logging = True
+        [session] = server.sessions()
+        assert status(served, "--row-logging") == {
+            "rowLogging": [
+                {"table": 'other:ann."Odd Name"', "sessions": []},
+                {"table": "other:informix.late", "sessions": []},
+                {"table": "stores:informix.orders", "sessions": [session]},
+            ]
+        }
+        printed = run_plain("status", *server_options(listening), "--row-logging").output
+    shown = " ".join(printed.split())
+    assert "Full row logging is on for 3 tables" in shown
+    assert f"stores:informix.orders captured by session {session}" in shown
+    first, second = commands_in(printed)
+    assert "informix.orders" in second
+    result = run_plain(*shlex.split(first)[1:], "--yes")
+    assert result.exit_code == 0, result.output
+    assert [each["table"] for each in status(served, "--row-logging")["rowLogging"]] == [
+        "stores:informix.orders"
+    ]

@@ -1,0 +1,73 @@
+"""`informix-cdc status --row-logging`: all tables of a server with full row logging on.
+
+Rule: it changes nothing, and lists tables whichever product switched them on. The commands that it
+prints switch off only what they name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import click
+
+from informix_capture_client.catalog import read_row_logged
+from informix_capture_client.errors import AccessRefused
+from informix_capture_client.session import OpenSession, read_open_sessions
+from informix_capture_client.shell_commands import table_argument
+from informix_capture_client.sql_names import TableName
+from informix_capture_client.transport import Transport
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import open_server_log
+from informix_cdc.terminal import answers, arguments_for, counted, say, say_command
+
+_SWITCH_OFF = "To switch it off, if no query needs their changes any more:"
+
+
+def print_row_logged(options: SourceOptions, *, as_json: bool) -> None:
+    """Print the tables, the sessions that capture them, and commands that switch row logging off.
+
+    Raises:
+        InformixCdcError: the server does not answer, or the user may not read sysmaster.
+    """
+    with open_server_log(options) as connection:
+        tables = read_row_logged(connection)
+        sessions = _sessions(connection, options)
+    if as_json:
+        shown = [{"table": str(name), "sessions": _capturing(name, sessions)} for name in tables]
+        click.echo(json.dumps({"rowLogging": shown}))
+        return
+    console = answers()
+    if not tables:
+        console.print("Full row logging is on for no table of this server.")
+        return
+    console.print(f"Full row logging is on for {counted(len(tables), 'table')}:", style="bold")
+    for name in tables:
+        captured = ", ".join(map(str, _capturing(name, sessions)))
+        console.print(f"  {name}" + (f"  captured by session {captured}" if captured else ""))
+    say(_SWITCH_OFF)
+    flags = arguments_for("release", options)
+    for database, of_database in groupby(tables, key=lambda name: name.database):
+        names = map(table_argument, of_database)
+        say_command("release", *names, *_in_database(flags, database), "--no-checkpoint")
+
+
+def _in_database(flags: Sequence[str], database: str) -> list[str]:
+    """Return flags with another database."""
+    pairs = zip(flags[::2], flags[1::2], strict=True)
+    return [word for pair in pairs if pair[0] != "--database" for word in pair] + [
+        "--database",
+        database,
+    ]
+
+
+def _sessions(connection: Transport, options: SourceOptions) -> tuple[OpenSession, ...]:
+    try:
+        return read_open_sessions(connection, options.dialect)
+    except AccessRefused:  # the tables can be listed all the same
+        return ()
+
+
+def _capturing(name: TableName, sessions: Iterable[OpenSession]) -> list[int]:
+    return [session.session_id for session in sessions if name in session.tables]
