@@ -60,7 +60,9 @@ def print_proofs(options: SourceOptions, report: Path | None) -> int:
     if path.exists():
         raise BadOption(f"{path} already exists.", "Choose another file name with --report.")
     if not os.access(path.absolute().parent, os.W_OK):
-        raise BadOption(f"{path.absolute().parent} is not writable.", "Give --report FILE.")
+        raise BadOption(
+            f"{path.absolute().parent} is not a folder that can be written.", "Give --report FILE."
+        )
     run = _Run()
     with _quiet_logs(), _ended_by_sigterm(), ended_by_interrupt():
         with scratch_prover(options, run.left) as prover:

@@ -177,11 +177,13 @@ def test_a_report_that_exists_is_not_overwritten_and_nothing_is_run(
     assert left_on(server) == []
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_the_run(place: Place) -> None:
+def test_a_folder_that_cannot_be_written_is_refused_before_the_run(
+    place: Place, tmp_path: Path
+) -> None:
     server, options = place
-    result = run(options, "--report", "/proc/report.json")
+    result = run(options, "--report", str(tmp_path / "missing" / "report.json"))
     assert result.exit_code == 2
-    assert "/proc is not writable" in result.stderr
+    assert "missing is not a folder that can be written" in result.stderr
     assert left_on(server) == []
 
 
