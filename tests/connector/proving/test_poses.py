@@ -195,6 +195,23 @@ def test_a_driver_holds_what_depends_on_it() -> None:
     assert outcomes[0].proof.assumptions == (1, 2, 11, 12, 14)
 
 
+def test_a_read_that_does_not_return_is_found(
+    activated: list[Callable[[int], object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.0)  # 3 s are left
+
+    def make_unreadable(number: int) -> None:
+        if number == 5:
+            server.make_log_unreadable(reads_return=False)
+
+    with served() as (server, options):
+        activated.append(make_unreadable)
+        (outcome,) = outcomes_of(options, named("ten sessions one after another"))
+        assert left_on(server) == []
+    assert (outcome.result, outcome.contradicted) == (ProofResult.DEVIATED, (50,))
+    assert outcome.found == "a read did not return"
+
+
 def test_a_busy_server_ends_a_proof_and_is_no_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prover, "MOST_SECONDS", -1.0)  # no TIMEOUT record arrives in time
     with served() as (server, options):
