@@ -8,14 +8,14 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
-from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable, identifier
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.row_fetch import block_reader, key_argument
 from informix_capture_client.values import Column, decode_payloads, parse_columns
-from session_contract.type_cases import TYPE_CASES, TypeCase
+from informix_cdc.proving.reading import Reader
+from informix_cdc.proving.sql_text import ContractTable, identifier
+from informix_cdc.proving.type_cases import TYPE_CASES, TypeCase
 
 RULES = (
     DecodeRules(),

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.capture.reading import Item, Reader, RowRecord
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable
 from informix_capture_client.errors import BadOption
 from informix_capture_client.records.records import (
     Begin,
@@ -16,6 +14,8 @@ from informix_capture_client.records.records import (
     TableSchema,
     Timeout,
 )
+from informix_cdc.proving.reading import Item, Reader, SessionRow
+from informix_cdc.proving.sql_text import ContractTable
 
 BUFFER_BYTES = (128, 4_096, 65_536, 1_048_576)
 ROWS = 60
@@ -100,7 +100,7 @@ def test_activation_includes_the_position_itself(server: CaptureServer, table: C
 
 def _from(items: Sequence[Item], number: int) -> list[Item]:
     """Return what a session that begins at a number must show: no TABSCHEMA and no TIMEOUT."""
-    log = [item for item in items if isinstance(item, RowRecord | Begin | Commit)]
+    log = [item for item in items if isinstance(item, SessionRow | Begin | Commit)]
     return [item for item in log if item.sequence_number >= number]
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pytest
 
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable
 from informix_capture_client import statements
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
 from informix_capture_client.session.session import CaptureSession
 from informix_capture_client.transport.base import Argument
+from informix_cdc.proving.sql_text import ContractTable
 
 
 @dataclass

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.capture.reading import Reader, RowRecord
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable
 from informix_capture_client import statements
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.records.records import (
@@ -19,6 +17,8 @@ from informix_capture_client.records.records import (
 from informix_capture_client.session.session import CapturedTable, CaptureSession
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.odbc.library import is_driver_manager
+from informix_cdc.proving.reading import Reader, SessionRow
+from informix_cdc.proving.sql_text import ContractTable
 
 COLUMNS = {"id": "integer", "note": "varchar(255,0)"}
 
@@ -157,7 +157,7 @@ def test_a_session_waits_for_nothing_and_says_so(server: CaptureServer, table: C
     with server.session(table) as session:
         reader = Reader(session)
         reader.until_quiet(timeouts=2)
-    assert not [item for item in reader.items if isinstance(item, RowRecord)]
+    assert not [item for item in reader.items if isinstance(item, SessionRow)]
     assert len(reader.of(Timeout)) == 2
 
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from harness.servers import sql_text
-from harness.servers.sql_text import ContractTable
+from informix_cdc.proving import sql_text
+from informix_cdc.proving.sql_text import ContractTable
 
 TABLE = ContractTable("live", "informix", "t7", (("id", "integer"), ("v", "date"), ("w", "char(9)")))
 

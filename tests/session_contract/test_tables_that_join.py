@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable
 from informix_capture_client.records.records import Begin
+from informix_cdc.proving.reading import Reader
+from informix_cdc.proving.sql_text import ContractTable
 
 
 @pytest.fixture

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.capture.reading import Reader, RowRecord
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable
 from informix_capture_client.records.records import (
     Begin,
     Commit,
@@ -14,6 +12,8 @@ from informix_capture_client.records.records import (
     RecordKind,
     Rollback,
 )
+from informix_cdc.proving.reading import Reader, SessionRow
+from informix_cdc.proving.sql_text import ContractTable
 
 
 @pytest.fixture
@@ -78,9 +78,9 @@ def test_an_outer_savepoint_takes_the_rows_of_an_inner_one_with_it(
 
 def _kept(reader: Reader, table: ContractTable) -> list[tuple[object, ...]]:
     """Return the rows that DISCARD records leave: those with a lower number, and later ones."""
-    kept: list[RowRecord] = []
+    kept: list[SessionRow] = []
     for item in reader.items:
-        if isinstance(item, RowRecord):
+        if isinstance(item, SessionRow):
             kept.append(item)
         elif isinstance(item, Discard):
             first, number = item.sequence_number, item.transaction_id

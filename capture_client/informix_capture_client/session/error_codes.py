@@ -128,6 +128,14 @@ class ErrorCodes:
             descriptions[number] = (description or "").strip()
         return cls(names, descriptions, dialect)
 
+    def missing(self) -> list[str]:
+        """Return the names that select our advice and that the server's table lacks.
+
+        The guide does not list CDC_E_DIRECTION, and a server may lack it.
+        """
+        known = {_ALSO_SPELT.get(name, name) for name in self.names.values()}
+        return sorted(_MEANING.keys() - known - {"CDC_E_DIRECTION"})
+
     def name(self, code: int) -> str:
         """Return the symbolic name of a code."""
         usual = _PENDING_ALTER_NAME if code == PENDING_ALTER else f"CDC error {code}"

@@ -16,6 +16,7 @@ from informix_capture_client.stream.event_stream import (
     Read,
     Silence,
     Starting,
+    in_our_numbers,
 )
 from informix_capture_client.stream.older_transactions import transactions_older_than_start
 from informix_capture_client.stream.readable import shows_transactions
@@ -38,6 +39,7 @@ __all__ = [
     "Starting",
     "UndeliveredChanges",
     "find_undelivered_changes",
+    "in_our_numbers",
     "shows_transactions",
     "transactions_older_than_start",
 ]

@@ -621,6 +621,28 @@ def record(
         record_to(options, path, limits, catalog_only=catalog_only)
 
 
+@main.command(epilog=PASSWORD_HINT, short_help="Check our assumptions about servers on yours.")
+@source_options(CONNECTION, ["database"])
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to create. Default: informix-cdc-proof-<date>.json in the current folder.",
+)
+def prove(report: Path | None, **given: str | None) -> None:
+    """Check on your server what this project assumes about servers, and write a report to send to us.
+
+    --database names a scratch database: prove makes it and drops it, or uses one without tables. It
+    refuses any other. In it prove makes tables, changes them by SQL, captures them, compares the result
+    with SELECT, and drops them. The report has no data, no names and no secrets: docs/prove.md. Exit
+    code 0: nothing deviates; 1: an assumption does not hold; 2: an option is invalid.
+    """
+    from informix_cdc.commands.prove import print_proofs
+
+    with one_line_errors():
+        options = parse_options({**given, "table": "informix.systables"}, is_stream=False)
+        raise SystemExit(print_proofs(options, report))
+
+
 @main.command(short_help="Print the path of the jar that reads rows in Spark's JVM.")
 @click.option(
     "--compile", "is_new", is_flag=True, help="Compile it first, with javac and PySpark's jars."

@@ -165,6 +165,7 @@ def emulator(
         server_name, latency_ms / 1000, wait_to_fill, dialect, poses_as or dialect, log_mib
     )
     keep_rows(server)
+    server.table_age_seconds = 0.0  # tables of clients have their true age, as on a live server
     with one_line_errors(), _named_address(host, port):
         tls = _tls_context(tls_certificate, tls_key)
         serve_demo(server, host, port, demo_workload, dialect, tls, tls_certificate)

@@ -133,6 +133,11 @@ def open_object_connection(options: SourceOptions, db_locale: str) -> Transport:
     return _connect(options, options.database, db_locale)
 
 
+def open_in_locale(options: SourceOptions, database: str, db_locale: str) -> Transport:
+    """Connect to a database in a locale, right or wrong; an empty name opens none, to create one."""
+    return _connect(options, database, db_locale)
+
+
 def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport:
     """Connect to the database for captures, in the locale of the captured database (guide, chapter 1).
 

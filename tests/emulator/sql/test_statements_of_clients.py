@@ -16,10 +16,10 @@ from emulator.sql.client_statements import (
     GET_TABLES,
 )
 from harness import ROOT
-from harness.servers import sql_text
-from harness.servers.sql_text import ContractTable
 from informix_capture_client import statements
-from session_contract.type_cases import TYPE_CASES, TypeCase
+from informix_cdc.proving import sql_text
+from informix_cdc.proving.sql_text import ContractTable
+from informix_cdc.proving.type_cases import TYPE_CASES, TypeCase
 
 SCRIPTS = ROOT / "docker" / "informix"
 CUSTOMER = (

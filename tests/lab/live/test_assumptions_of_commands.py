@@ -10,7 +10,6 @@ from time import monotonic
 import pytest
 
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable
 from informix_capture_client.catalog.log_space import read_log_space
 from informix_capture_client.catalog.set_up import major_version
 from informix_capture_client.dialects import DIALECTS
@@ -28,6 +27,7 @@ from informix_cdc.doctor.facts import (
     read_server_facts,
     read_table_facts,
 )
+from informix_cdc.proving.sql_text import ContractTable
 from informix_emulator.sql_errors import SqlError
 
 CLOCKS_APART_SECONDS = 5

@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable
 from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.transport.base import Transport
+from informix_cdc.proving.sql_text import ContractTable
 from informix_cdc.server import is_locked
 
 LAST_COMMITTED = "SET ISOLATION TO COMMITTED READ LAST COMMITTED"

@@ -10,9 +10,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.object_readers import (
     GONE,
@@ -27,6 +25,8 @@ from informix_capture_client.object_readers import (
 )
 from informix_capture_client.records.records import RecordKind
 from informix_capture_client.transport.base import Transport
+from informix_cdc.proving.reading import Reader
+from informix_cdc.proving.sql_text import ContractTable
 
 COLUMNS = {"id": "integer", "content": "blob"}
 _OF_A_SERVER = "FILETOBLOB('/etc/passwd', 'server')"

@@ -6,11 +6,11 @@ from contextlib import closing
 
 import pytest
 
-from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import select
 from informix_capture_client.errors import BadOption
 from informix_capture_client.locales import codec_of
+from informix_cdc.proving.reading import Reader
+from informix_cdc.proving.sql_text import select
 
 
 @pytest.mark.assumption(29)

@@ -9,13 +9,13 @@ from queue import SimpleQueue
 
 import pytest
 
-from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
-from harness.servers.sql_text import ContractTable
 from informix_capture_client import statements
 from informix_capture_client.positions import page_after
 from informix_capture_client.records.records import Commit
 from informix_capture_client.transport.base import Transport
+from informix_cdc.proving.reading import Reader
+from informix_cdc.proving.sql_text import ContractTable
 
 COLUMNS = {"id": "integer", "v": "integer"}
 _ROUNDS, _PATIENCE_SECONDS = 20, 10.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
 from informix_capture_client.records.records import Begin, Commit
+from informix_cdc.proving.reading import Reader
 
 
 @pytest.mark.assumption(61)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from informix_cdc.proving.type_cases import TYPE_CASES
 from lab.live.assumptions_page import PAGE, assumptions, disproof, explained, parse_page
 from session_contract import test_types
-from session_contract.type_cases import TYPE_CASES
 
 TESTS = Path(__file__).parents[2]
 OF_TYPES = test_types.test_what_is_captured_of_each_type_is_what_select_prints.__name__

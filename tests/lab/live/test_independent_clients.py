@@ -15,11 +15,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
 from harness.servers.emulated import emulated_world
-from harness.servers.sql_text import ContractTable
 from informix_capture_client.records.records import RecordKind
+from informix_cdc.proving.reading import Reader
+from informix_cdc.proving.sql_text import ContractTable
 from lab.live import servers
 from lab.live.independent import (
     CLIENTS,

@@ -1,38 +1,42 @@
-"""Read a session as far as a test wants, with our own cutter, parser and decoder."""
+"""Read a capture session record by record, with the product's cutter, parser and decoder.
+
+Rule: a reader stops by what has arrived, or after a number of TIMEOUT records; never by a clock.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from struct import unpack_from
 from typing import NamedTuple, TypeVar
 
-from harness.servers import sql_text
-from harness.servers.sql_text import ContractTable
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.records.framing import RecordCutter
-from informix_capture_client.records.records import (
+from informix_capture_client.records import (
+    ROW_HEADER_BYTES,
     Commit,
     Control,
     RecordBlock,
+    RecordCutter,
     RecordKind,
     Rollback,
     TableSchema,
     Timeout,
     parse_block,
 )
-from informix_capture_client.session.session import CaptureSession
-from informix_capture_client.stream.event_stream import in_our_numbers
-from informix_capture_client.values.table_decoder import decode_payloads
+from informix_capture_client.session import CaptureSession
+from informix_capture_client.stream import in_our_numbers
+from informix_capture_client.values import decode_payloads
+from informix_cdc.proving import sql_text
+from informix_cdc.proving.sql_text import ContractTable
 
 # An open client saw the newest changes come tens of seconds late on Informix 15; a timeout is a second.
 PATIENCE_TIMEOUTS = 60
-_ROW_HEADER_BYTES = 36  # CDC guide, tables 3-3 to 3-11: the sizes of variable columns follow
 
 SomeControl = TypeVar("SomeControl", bound=Control)
 
 
-class RowRecord(NamedTuple):
+class SessionRow(NamedTuple):
     """INSERT, DELETE, UPDBEF, UPDAFT or TRUNCATE."""
 
     kind: RecordKind
@@ -43,12 +47,12 @@ class RowRecord(NamedTuple):
     payload: bytes
 
 
-Item = Control | RowRecord
+Item = Control | SessionRow
 IsEnough = Callable[[Sequence[Item]], bool]
 
 
 class Missing(AssertionError):
-    """The server sent nothing more, and what a test waits for was not among it."""
+    """The awaited records did not arrive; the message counts those that did, without their values."""
 
 
 @dataclass
@@ -57,29 +61,30 @@ class Reader:
 
     session: CaptureSession
     codec: str = "utf-8"
+    patience_timeouts: int = PATIENCE_TIMEOUTS
 
     def __post_init__(self) -> None:
         self.items: list[Item] = []
         self.raw: list[bytes] = []
         self._cutter = RecordCutter()
 
-    def until(self, is_enough: IsEnough, timeouts: int = PATIENCE_TIMEOUTS) -> list[Item]:
-        """Read until enough has come; `Missing` after so many TIMEOUT records in a row."""
-        quiet = 0
+    def until(self, is_enough: IsEnough, timeouts: int = 0) -> list[Item]:
+        """Read until enough has arrived; raise `Missing` after this many TIMEOUT records in a row."""
+        quiet, timeouts = 0, timeouts or self.patience_timeouts
         while not is_enough(self.items):
             new = self.read()
             quiet = quiet + len(new) if all(isinstance(item, Timeout) for item in new) else 0
             if quiet > timeouts:
-                raise Missing(f"after {timeouts} TIMEOUTs there is only {self.items[-12:]}")
+                raise Missing(f"{timeouts} TIMEOUT records in a row, after {self._counts()}")
         return self.items
 
     def until_quiet(self, timeouts: int = 2) -> list[Item]:
-        """Read until the server has had nothing so many times."""
+        """Read until this many TIMEOUT records have arrived."""
         seen = len(self.of(Timeout)) + timeouts
         return self.until(lambda _: len(self.of(Timeout)) >= seen)
 
     def until_ended(self, transactions: int = 1) -> list[Item]:
-        """Read until so many transactions with rows have ended, by COMMTX or RBTX."""
+        """Read until this many transactions with rows have ended, by COMMTX or RBTX."""
         return self.until(lambda _: self.ended >= transactions)
 
     @property
@@ -87,9 +92,17 @@ class Reader:
         """How many transactions with rows have ended."""
         return len(_ended(self.items))
 
+    def _counts(self) -> str:
+        names = Counter(
+            item.kind.name if isinstance(item, SessionRow) else type(item).__name__
+            for item in self.items
+            if not isinstance(item, Timeout)
+        )
+        return ", ".join(f"{count} {name}" for name, count in names.items()) or "no other record"
+
     def read(self) -> list[Item]:
         """Read once."""
-        records = self._cutter.feed(bytes(self.session.read()))
+        records = self._cutter.feed(self.receive())
         if records is None:
             return []
         block = parse_block(in_our_numbers(records, self.session.record_kinds))
@@ -98,14 +111,18 @@ class Reader:
         self.raw += [_bytes(block, place) for place in range(len(block))]
         return new
 
+    def receive(self) -> bytes:
+        """Return the bytes of one read."""
+        return bytes(self.session.read())
+
     def of(self, kind: type[SomeControl]) -> list[SomeControl]:
         """Return the control records of a kind."""
         return [item for item in self.items if isinstance(item, kind)]
 
     @property
-    def rows(self) -> list[RowRecord]:
+    def rows(self) -> list[SessionRow]:
         """The rows and TRUNCATEs."""
-        return [item for item in self.items if isinstance(item, RowRecord)]
+        return [item for item in self.items if isinstance(item, SessionRow)]
 
     @property
     def kinds(self) -> list[RecordKind]:
@@ -118,7 +135,7 @@ class Reader:
 
     def decoded_records(
         self, table: ContractTable, table_id: int = 0
-    ) -> list[tuple[RowRecord, tuple[object, ...]]]:
+    ) -> list[tuple[SessionRow, tuple[object, ...]]]:
         """Return each row of a table with what our decoder makes of it."""
         schema = next(s for s in self.of(TableSchema) if s.table_id == table_id)
         records = [r for r in self.rows if r.table_id == table_id and r.kind != RecordKind.TRUNCATE]
@@ -135,9 +152,15 @@ def _comparable(table: ContractTable, row: Mapping[str, object]) -> tuple[object
 
 
 def _ended(items: Sequence[Item]) -> set[int]:
-    with_rows = {item.transaction_id for item in items if isinstance(item, RowRecord)}
-    ends = [item for item in items if isinstance(item, Commit | Rollback)]
-    return {end.sequence_number for end in ends if end.transaction_id in with_rows}
+    """Return the numbers of the ends of transactions with rows; later ones use the same ids again."""
+    with_rows, ended = set[int](), set[int]()
+    for item in items:
+        if isinstance(item, SessionRow):
+            with_rows.add(item.transaction_id)
+        elif isinstance(item, Commit | Rollback) and item.transaction_id in with_rows:
+            with_rows.discard(item.transaction_id)
+            ended.add(item.sequence_number)
+    return ended
 
 
 def _item(block: RecordBlock, place: int) -> Item:
@@ -147,13 +170,13 @@ def _item(block: RecordBlock, place: int) -> Item:
     start, header = int(raw.starts[place]), int(raw.header_sizes[place])
     end = start + header + int(raw.payload_sizes[place])
     is_truncate = raw.kinds[place] == RecordKind.TRUNCATE
-    count = 0 if is_truncate else (header - _ROW_HEADER_BYTES) // 4
-    return RowRecord(
+    count = 0 if is_truncate else (header - ROW_HEADER_BYTES) // 4
+    return SessionRow(
         RecordKind(raw.kinds[place]),
         int(block.sequence_numbers[place]),
         int(block.transaction_ids[place]),
         int(block.table_ids[place]),
-        unpack_from(f">{count}I", raw.data, start + _ROW_HEADER_BYTES) if count else (),
+        unpack_from(f">{count}I", raw.data, start + ROW_HEADER_BYTES) if count else (),
         raw.data[start + header : end],
     )
 

@@ -1,4 +1,4 @@
-"""Every type with the values that are easily got wrong; each is written as Informix prints it.
+"""Every type with its boundary values, each written as Informix prints it.
 
 Rule: a row of the table is a type and its values, NULL among them where the type has one. A case that
 rests on an assumption of docs/assumptions.md carries its number.
@@ -7,8 +7,6 @@ rests on an assumption of docs/assumptions.md carries its number.
 from __future__ import annotations
 
 from typing import NamedTuple
-
-from manual.type_table import TYPE_FAMILIES
 
 
 class TypeCase(NamedTuple):
@@ -76,6 +74,3 @@ TYPE_CASES = (
     TypeCase("blob", (None,), assumption=18),
     TypeCase("clob", (None,), assumption=18),
 )
-
-# the declarations of docs/types.md; what they leave out would never be shown to a server
-DECLARED = {text for family in TYPE_FAMILIES for text in family.declarations}

@@ -1,4 +1,4 @@
-"""The SQL that the suite changes and asks tables with: text in, text out.
+"""The SQL that writes values of every type and selects them as text.
 
 Rule: a value is written here as Informix prints it (`12 03:04:05`, `t`, `2024-03-15`); what it needs to
 be a literal of its type, and to be printed that way again, stands in `_FAMILIES`. Sources: the literals
@@ -20,7 +20,7 @@ Values = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class ContractTable:
-    """A table that a test has made; `columns` are names and types, the first is the key `id`."""
+    """A table of our own; `columns` are names and types, the first is the key `id`."""
 
     database: str
     owner: str
