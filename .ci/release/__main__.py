@@ -22,7 +22,7 @@ from release.commands import StepFailed, run
 REPOSITORY = Path(__file__).parents[2]
 WORK = REPOSITORY / "build" / "release"
 DIST = REPOSITORY / "dist"
-CONSOLE = Console(stderr=True, soft_wrap=True)
+CONSOLE = Console(stderr=True, width=120)
 
 
 class Report:
@@ -146,7 +146,7 @@ def main() -> int:
         report.table.title = "Release: FAILED"
         return 1
     finally:
-        Console().print(report.table)
+        Console(width=120).print(report.table)
     return 0
 
 
