@@ -70,17 +70,15 @@ def interpreters(wanted: tuple[str, ...] = PYTHONS) -> dict[str, Path]:
 def clean_environment(python: Path, folder: Path, file: Path, page: str) -> dict[str, str]:
     """Make an environment by README's command; return the variables to run programs in it.
 
-    The file is pip's constraint, so that pip takes it for the product and nothing from an index.
+    The file is installed first, so that this command finds the product there and nowhere else.
     """
     home = folder / "home"
     home.mkdir(parents=True)
     run(python, "-m", "venv", folder / "venv", environment=bare_environment(home))
-    constraint = folder / "constraint.txt"
-    constraint.write_text(f"informix-cdc @ {file.resolve().as_uri()}\n")
     environment = bare_environment(home, SPARK_LOCAL_IP="127.0.0.1")
     environment["PATH"] = f"{folder / 'venv' / 'bin'}:{environment['PATH']}"
-    installing = {**environment, "PIP_CONSTRAINT": str(constraint)}
-    run("bash", "-c", install_command(page), folder=home, environment=installing)
+    for command in (f"pip install '{file}'", install_command(page)):
+        run("bash", "-c", command, folder=home, environment=environment)
     return environment
 
 
