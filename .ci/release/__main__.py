@@ -29,13 +29,17 @@ class Report:
     """The table at the end: what was checked, what was found, and how long it took."""
 
     def __init__(self) -> None:
-        self.table = Table("checked", "result", "seconds", title="Release")
+        self.table = Table("checked", "result", "seconds", title="make release")
 
     def step(self, name: str, does: Callable[[], str]) -> None:
         """Run a step, and add its row."""
         CONSOLE.print(f"{name} ...")
         began = time.monotonic()
-        found = does()
+        try:
+            found = does()
+        except StepFailed:
+            self.table.add_row(name, "FAILED: the reason is above", f"{time.monotonic() - began:.0f}")
+            raise
         self.table.add_row(name, found, f"{time.monotonic() - began:.0f}")
 
     def skipped(self, name: str, why: str) -> None:
@@ -143,7 +147,6 @@ def main() -> int:
         release(report)
     except StepFailed as failure:
         CONSOLE.print(str(failure), markup=False, highlight=False)
-        report.table.title = "Release: FAILED"
         return 1
     finally:
         Console(width=120).print(report.table)
