@@ -52,7 +52,16 @@ def bare_environment(home: Path, **more: str) -> dict[str, str]:
         home: an empty folder, for settings of programs.
         more: further variables.
     """
-    kept = ("JAVA_HOME", "LANG", "TZ", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE")
+    kept = (
+        "JAVA_HOME",
+        "LANG",
+        "LD_LIBRARY_PATH",
+        "TZ",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "SSL_CERT_FILE",
+    )
     found = {name: os.environ[name] for name in kept if name in os.environ}
     pip = {name: text for name, text in os.environ.items() if name.startswith("PIP_")}
     pip.setdefault("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 
+import pytest
+
 from manual.made_parts import ROOT
 from release.building import Project
 from release.checking import wrong_links
@@ -16,7 +18,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ON_INDEX = long_description(README, "informix-cdc", HOME, "v9.8.7")
 
+of_a_clone = pytest.mark.skipif(
+    (ROOT / "PKG-INFO").exists(), reason="the README of an sdist is the long description already"
+)
 
+
+@of_a_clone
 def test_links_and_pictures_are_absolute_and_lead_to_the_tag() -> None:
     targets = re.findall(r"\]\(([^)]*)\)", ON_INDEX)
     assert len(targets) > 20
@@ -53,6 +60,7 @@ def test_the_quickstart_installs_by_name_with_extras_that_there_are() -> None:
     assert set(found[1].split(",")) <= PROJECT["optional-dependencies"].keys()
 
 
+@of_a_clone
 def test_what_is_for_a_clone_is_left_out() -> None:
     assert README.count("<!--clone-->") == README.count("<!--/clone-->") > 0
     for word in ("<!--clone", "<!--/clone", "`make ", "In a clone", "pip install '.", "pip install ."):
