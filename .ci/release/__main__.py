@@ -70,12 +70,12 @@ def build_twice(report: Report, project: building.Project) -> tuple[Path, Path]:
 def check_dependencies(report: Report, project: building.Project, wheel: Path) -> None:
     """Install the wheel with its extras alone, and look at what it brought."""
     folder = WORK / "resolved"
-    python = folder / "bin" / "python"
+    python, pip_report = folder / "bin" / "python", WORK / "resolved.json"
 
     def install() -> str:
         venv.create(folder, with_pip=False)
         pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
-        run(*pip, f"{wheel}[spark,delta]")
+        run(*pip, "--report", pip_report, f"{wheel}[spark,delta]")
         return "the wheel with the extras spark and delta, as resolved today"
 
     report.step("dependencies", install)
@@ -92,7 +92,7 @@ def check_dependencies(report: Report, project: building.Project, wheel: Path) -
         table.add_row(*row)
     CONSOLE.print(table)
     bill = DIST / f"{wheel.name.split('-py3')[0]}.cdx.json"
-    report.step("bill of materials", lambda: checking.write_sbom(python, wheel, project, bill))
+    report.step("bill of materials", lambda: checking.write_sbom(python, pip_report, project, bill))
     shutil.rmtree(folder)
 
 

@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from release.building import Project, sha256
+from release.building import Project
 from release.commands import StepFailed, run
 from release.licences import refused
 
@@ -98,16 +98,26 @@ def check_licences(python: Path) -> tuple[str, list[tuple[str, str, str]]]:
     return f"{len(rows)} dependencies, all permissive or MPL-2.0", sorted(rows)
 
 
-def write_sbom(python: Path, wheel: Path, project: Project, target: Path) -> str:
-    """Write the bill of materials of the wheel as installed; return how many components it has."""
+def write_sbom(python: Path, pip_report: Path, project: Project, target: Path) -> str:
+    """Write the bill of materials of the wheel as installed; return how many components it has.
+
+    Args:
+        python: of the environment with the wheel and its dependencies.
+        pip_report: what pip wrote of this installation.
+        project: of the wheel.
+        target: the file to write.
+    """
     made = run(
         *(_BIN / "cyclonedx-py", "environment", "--output-reproducible", "--spec-version", SPEC),
         *("--output-format", "JSON", python),
     )
-    bill = about_wheel(json.loads(made), project, wheel.name, sha256(wheel.read_bytes()))
+    archives = installed_archives(json.loads(pip_report.read_text("utf-8")))
+    bill = about_wheel(json.loads(made), project, archives)
     target.write_text(json.dumps(bill, indent=2, sort_keys=True) + "\n", "utf-8")
     run(_BIN / "python", "-c", _VALIDATE, target)
-    return f"CycloneDX {SPEC}, {len(bill['components'])} components, valid"
+    return (
+        f"CycloneDX {SPEC}, {len(bill['components'])} components with the SHA-256 of their files, valid"
+    )
 
 
 _VALIDATE = f"""
@@ -120,22 +130,53 @@ sys.exit(str(wrong) if wrong else 0)
 """
 
 
-def about_wheel(bill: dict[str, Any], project: Project, file: str, digest: str) -> dict[str, Any]:
+def installed_archives(pip_report: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return URL and SHA-256 of the file of each distribution that pip installed, by plain name."""
+    return {
+        plain_name(each["metadata"]["name"]): (
+            each["download_info"]["url"],
+            each["download_info"]["archive_info"]["hashes"]["sha256"],
+        )
+        for each in pip_report["install"]
+    }
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a distribution as an index spells it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def about_wheel(
+    bill: dict[str, Any], project: Project, archives: dict[str, tuple[str, str]]
+) -> dict[str, Any]:
     """Return a bill of an environment as that of the wheel that was installed into it.
 
-    The wheel becomes its subject, by its digest, and where the file lay on this machine is left out.
+    The wheel becomes its subject; where files were on this machine is left out. Each component has
+    the file that was installed, with its digest.
+
+    Args:
+        bill: of the environment.
+        project: of the wheel.
+        archives: URLs and digests, by plain name.
     """
     (product,) = (each for each in bill["components"] if each["name"] == project.name)
+    place, digest = archives[project.name]
+    kept = ("bom-ref", "name", "version", "description", "licenses")
     subject = {
-        **{
-            key: product[key]
-            for key in ("bom-ref", "name", "version", "description", "licenses")
-            if key in product
-        },
+        **{key: product[key] for key in kept if key in product},
         "type": "library",
-        "purl": f"pkg:pypi/{project.name}@{project.version}?file_name={file}",
+        "purl": f"pkg:pypi/{project.name}@{project.version}?file_name={place.rpartition('/')[2]}",
         "hashes": [{"alg": "SHA-256", "content": digest}],
         "externalReferences": [{"type": "vcs", "url": project.home}],
     }
-    others = [each for each in bill["components"] if each is not product]
+    others = [with_archive(each, archives) for each in bill["components"] if each is not product]
     return {**bill, "metadata": {**bill["metadata"], "component": subject}, "components": others}
+
+
+def with_archive(component: dict[str, Any], archives: dict[str, tuple[str, str]]) -> dict[str, Any]:
+    """Return a component with a reference to the file that was installed."""
+    url, digest = archives[plain_name(component["name"])]
+    hashes = [{"alg": "SHA-256", "content": digest}]
+    shown = url if url.startswith("https://") else url.rpartition("/")[2]  # of a folder of this machine
+    archive = {"type": "distribution", "url": shown, "hashes": hashes}
+    return {**component, "externalReferences": [*component.get("externalReferences", []), archive]}

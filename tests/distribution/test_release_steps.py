@@ -14,7 +14,7 @@ from manual.made_parts import ROOT
 from manual.test_release import plain_name
 from manual.test_versions import PROJECT
 from release import building, licences, quickstart
-from release.checking import about_wheel
+from release.checking import about_wheel, installed_archives, with_archive
 from release.commands import StepFailed
 
 RELEASE = building.Project("informix-cdc", "1.2.3", "https://github.com/o/x", "0")
@@ -68,11 +68,27 @@ def test_a_bill_of_materials_is_about_the_wheel_and_names_no_place_of_this_machi
         "version": "1.2.3",
         "externalReferences": [{"type": "distribution", "url": "file:///home/me/a.whl"}],
     }
-    bill = {"metadata": {"tools": []}, "components": [product, {"name": "click"}]}
-    made = about_wheel(bill, RELEASE, "a.whl", "abc")
-    assert made["components"] == [{"name": "click"}]
-    assert made["metadata"]["component"]["hashes"] == [{"alg": "SHA-256", "content": "abc"}]
-    assert "file://" not in str(made)
+    bill = {"metadata": {"tools": []}, "components": [product, {"name": "Some_Name"}]}
+    installed = {"informix_cdc": "file:///home/me/a.whl", "some-name": "https://files.example/b.whl"}
+    pip_report = {
+        "install": [
+            {
+                "metadata": {"name": name},
+                "download_info": {"url": url, "archive_info": {"hashes": {"sha256": f"of {name}"}}},
+            }
+            for name, url in installed.items()
+        ]
+    }
+    made = about_wheel(bill, RELEASE, installed_archives(pip_report))
+    assert made["metadata"]["component"]["hashes"] == [{"alg": "SHA-256", "content": "of informix_cdc"}]
+    assert "?file_name=a.whl" in made["metadata"]["component"]["purl"]
+    assert "/home/me" not in str(made)
+    (other,) = made["components"]
+    (archive,) = other["externalReferences"]
+    assert archive["url"] == "https://files.example/b.whl"
+    of_a_folder = with_archive({"name": "a"}, {"a": ("file:///home/me/c.whl", "d")})
+    assert of_a_folder["externalReferences"][0]["url"] == "c.whl"
+    assert archive["hashes"] == [{"alg": "SHA-256", "content": "of some-name"}]
 
 
 def test_a_port_in_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
