@@ -39,7 +39,8 @@ for table, key in json.loads(sys.argv[2]).items():
     assert keys and len(keys) == len(set(keys)), f"{table} has {len(keys)} rows, {len(set(keys))} keys"
     print(table, len(keys))
 """
-_WAIT = f"until (exec 3<>/dev/tcp/127.0.0.1/{PORT}) 2>/dev/null; do sleep 0.2; done"
+# Until README's server listens: not another one, which has the port.
+_WAIT = 'until grep -qs "listens on" output; do kill -0 $! || exit 1; sleep 0.2; done'
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -94,12 +95,12 @@ def check_installed(folder: Path, environment: dict[str, str], version: str) -> 
 
 def run_demo(folder: Path, environment: dict[str, str]) -> None:
     """Run the demo, which fails where a value of a table is not that of the server."""
-    run("bash", "-c", "informix-cdc demo", folder=folder, environment=environment)
+    run("bash", "-c", "informix-cdc demo --seconds 10", folder=folder, environment=environment)
 
 
 def run_first_section(page: str, folder: Path, environment: dict[str, str]) -> str:
     """Run README's server and program until the tables have batches; return what they then hold."""
-    require_free_port()
+    wait_for_free_port(_SECONDS)
     lake = folder / "lake"
     (folder / "first.py").write_text(blocks(page, "python")[0].replace(_LAKE, str(lake)), "utf-8")
     session = f"{blocks(page, 'bash')[0]}\n{_WAIT}\npython first.py\n"
@@ -121,14 +122,28 @@ def batches(lake: Path) -> int:
     return len(list((lake / "stores" / "_informix_cdc_batches" / "_delta_log").glob("*.json"))) - 1
 
 
-def require_free_port() -> None:
-    """Refuse to run beside a server that would be taken for README's."""
+def wait_for_free_port(seconds: float) -> None:
+    """Wait until README's port is free: another server would be taken for README's.
+
+    Raises:
+        StepFailed: it is in use for longer.
+    """
+    end = time.monotonic() + seconds
+    while is_in_use(PORT):
+        if time.monotonic() > end:
+            raise StepFailed(f"port {PORT}, on which README starts its server, is in use.")
+        time.sleep(0.5)
+
+
+def is_in_use(port: int) -> bool:
+    """Return whether something listens on a port of this host."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", PORT))
+            probe.bind(("127.0.0.1", port))
         except OSError:
-            raise StepFailed(f"port {PORT}, on which README starts its server, is in use.") from None
+            return True
+    return False
 
 
 @contextlib.contextmanager

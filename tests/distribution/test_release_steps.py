@@ -95,8 +95,8 @@ def test_a_port_in_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setattr(quickstart, "PORT", server.getsockname()[1])
         with pytest.raises(StepFailed, match="is in use"):
-            quickstart.require_free_port()
-    quickstart.require_free_port()
+            quickstart.wait_for_free_port(0)
+    quickstart.wait_for_free_port(0)
 
 
 def test_the_blocks_of_a_page_are_told_apart_by_their_language() -> None:
