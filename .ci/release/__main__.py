@@ -11,6 +11,7 @@ import sys
 import time
 import venv
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -106,7 +107,7 @@ def run_quickstarts(report: Report, project: building.Project, wheel: Path, sdis
         file = sdist if version == min(pythons) else wheel
         name = f"quickstart, Python {version}, {'sdist' if file is sdist else 'wheel'}"
         if version in pythons:
-            report.step(name, lambda v=version, f=file: one_quickstart(pythons[v], v, project, f, page))
+            report.step(name, partial(one_quickstart, pythons[version], version, project, file, page))
         else:
             report.skipped(name, f"no Python {version} on this machine")
 
