@@ -40,6 +40,8 @@ for table, key in json.loads(sys.argv[2]).items():
     print(table, len(keys))
 """
 # Until README's server listens: not another one, which has the port.
+# A network of its own, where the host allows one: nothing is fetched, and no other server is met.
+_ALONE = ("unshare", "--net", "--map-root-user", "bash", "-c", 'ip link set lo up && exec bash -c "$0"')
 _WAIT = 'until grep -qs "listens on" output; do kill -0 $! || exit 1; sleep 0.2; done'
 
 
@@ -100,11 +102,13 @@ def run_demo(folder: Path, environment: dict[str, str]) -> None:
 
 def run_first_section(page: str, folder: Path, environment: dict[str, str]) -> str:
     """Run README's server and program until the tables have batches; return what they then hold."""
-    wait_for_free_port(_SECONDS)
+    if not (alone := can_be_alone()):
+        wait_for_free_port(_SECONDS)
     lake = folder / "lake"
     (folder / "first.py").write_text(blocks(page, "python")[0].replace(_LAKE, str(lake)), "utf-8")
     session = f"{blocks(page, 'bash')[0]}\n{_WAIT}\npython first.py\n"
-    with shell(session, folder, environment) as process:
+    command = [*(_ALONE if alone else ("bash", "-c")), session]
+    with running(command, folder, environment) as process:
         end = time.monotonic() + _SECONDS
         while batches(lake) < _LEAST_BATCHES:
             if process.poll() is not None or time.monotonic() > end:
@@ -114,7 +118,15 @@ def run_first_section(page: str, folder: Path, environment: dict[str, str]) -> s
     counted = run(
         "python", "-c", _COUNT, lake, json.dumps(_KEYS), folder=folder, environment=environment
     )
-    return ", ".join(counted.split("\n")).strip(", ")
+    return ", ".join(counted.split("\n")).strip(", ") + (", without a network" if alone else "")
+
+
+def can_be_alone() -> bool:
+    """Return whether a process may have a network of its own here."""
+    try:
+        return not subprocess.run([*_ALONE, "true"], capture_output=True, check=False).returncode
+    except OSError:
+        return False
 
 
 def batches(lake: Path) -> int:
@@ -147,11 +159,13 @@ def is_in_use(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def shell(script: str, folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a script in a shell that is killed with all it started at the end."""
+def running(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command that is killed with all it started at the end."""
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(
-            ["bash", "-c", script],
+            command,
             cwd=folder,
             env=environment,
             stdout=output,
