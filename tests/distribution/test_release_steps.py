@@ -13,6 +13,7 @@ from informix_cdc.lake.settings import MirrorSettings
 from manual.made_parts import ROOT
 from manual.test_release import plain_name
 from manual.test_versions import PROJECT
+from release import __main__ as program
 from release import building, licences, quickstart
 from release.checking import about_wheel, installed_archives, with_archive
 from release.commands import StepFailed
@@ -97,6 +98,46 @@ def test_a_port_in_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(StepFailed, match="is in use"):
             quickstart.wait_for_free_port(0)
     quickstart.wait_for_free_port(0)
+
+
+def test_each_python_of_this_machine_runs_the_quickstart_and_the_oldest_has_the_sdist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "first" / "source" / "README.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("the page")
+    ran: list[tuple[object, ...]] = []
+    monkeypatch.setattr(program, "WORK", tmp_path)
+    monkeypatch.setattr(program, "one_quickstart", lambda *given: ran.append(given) or "rows")
+    here = {"3.12": Path("/12"), "3.13": Path("/13")}
+    monkeypatch.setattr(quickstart, "interpreters", lambda: here)
+    report = program.Report()
+    wheel, sdist = Path("a.whl"), Path("a.tar.gz")
+    program.run_quickstarts(report, RELEASE, wheel, sdist)
+    assert ran == [
+        (Path("/12"), "3.12", RELEASE, sdist, "the page"),
+        (Path("/13"), "3.13", RELEASE, wheel, "the page"),
+    ]
+    assert list(report.table.columns[1].cells) == [
+        "SKIPPED: no Python 3.11 on this machine",
+        "rows",
+        "rows",
+    ]
+    here.clear()
+    with pytest.raises(StepFailed, match=r"none of Python 3\.11"):
+        program.run_quickstarts(report, RELEASE, wheel, sdist)
+
+
+def test_a_step_that_fails_has_its_row() -> None:
+    report = program.Report()
+
+    def fail() -> str:
+        raise StepFailed("no")
+
+    with pytest.raises(StepFailed):
+        report.step("a check", fail)
+    assert list(report.table.columns[0].cells) == ["a check"]
+    assert "FAILED" in str(list(report.table.columns[1].cells))
 
 
 def test_the_blocks_of_a_page_are_told_apart_by_their_language() -> None:
