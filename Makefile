@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test test-all test-times mutants thorough matrix witnesses rivals fuzz up down bench figures build jar constraints clean
+.PHONY: help install demo check fmt docs quick test test-all test-times mutants thorough matrix witnesses rivals fuzz up down bench figures build jar release check-workflows constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -142,6 +142,25 @@ build: jar ## a wheel in dist/, with the reader in the JVM: needs a JDK
 jar: $(VENV)/.installed ## compile the reader in the JVM to where `informix-cdc jar` finds it
 	@$(BIN)/informix-cdc jar --compile
 
+# The tools of a release have an environment of their own: no test needs them. PySpark is among them because its
+# jars are what the reader in the JVM is compiled against; it has no wheel and is built with the setuptools that
+# was checked first, as in .ci/run.
+RELEASE_TOOLS := build/release-tools
+$(RELEASE_TOOLS)/.installed: .ci/release/requirements.txt
+	@echo "Installing the tools of a release into $(RELEASE_TOOLS): about a minute ..."
+	rm -rf $(RELEASE_TOOLS) && $(PYTHON) -m venv $(RELEASE_TOOLS)
+	awk '/^[a-z]/ { wanted = /^setuptools==/ } wanted' $< > $(RELEASE_TOOLS)/setuptools.txt
+	for list in $(RELEASE_TOOLS)/setuptools.txt $<; do \
+	  $(RELEASE_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+	  --no-build-isolation --requirement $$list || exit 1; done
+	@touch $@
+
+release: $(RELEASE_TOOLS)/.installed ## build and check sdist and wheel of the last commit, upload nothing: a JDK, some ten minutes
+	PYTHONPATH=.ci $(RELEASE_TOOLS)/bin/python -m release
+
+check-workflows: $(VENV)/.installed ## check .github/workflows with actionlint, which needs Go, and their scripts with shellcheck
+	PATH="$(abspath $(BIN)):$$PATH" go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
 constraints: ## what CI installs, anew: the newest versions that the project allows
 	rm -rf build/constraints && $(PYTHON) -m venv build/constraints
 	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --upgrade setuptools
@@ -152,6 +171,9 @@ constraints: ## what CI installs, anew: the newest versions that the project all
 	{ echo "# Made by \`make constraints\`: the SHA-256 of every file that the index has of these versions."; \
 	  build/constraints/bin/uv pip compile --quiet --universal --no-deps --no-annotate --no-header --generate-hashes \
 	  .ci/constraints.txt; } > .ci/hashes.txt
+	{ echo "# Made by \`make constraints\`: the tools of \`make release\`, with hashes."; \
+	  build/constraints/bin/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --generate-hashes \
+	  --constraints .ci/constraints.txt .ci/release/requirements.in; } > .ci/release/requirements.txt
 	rm -rf build/constraints
 
 clean: ## remove what the other words made

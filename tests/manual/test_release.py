@@ -117,7 +117,7 @@ def test_two_builds_of_the_same_sources_are_one_file(tmp_path: Path) -> None:
 def test_whoever_finds_a_weakness_is_told_where_to_report_it() -> None:
     page = (ROOT / "SECURITY.md").read_text()
     assert "in private" in page
-    assert "(SECURITY.md)" in (ROOT / "README.md").read_text()
+    assert "SECURITY.md)" in (ROOT / "README.md").read_text()
     tests = re.findall(r"`(tests/[\w/.]+)`", page)
     assert len(tests) >= 6
     assert [name for name in tests if not (ROOT / name).exists()] == []
