@@ -14,12 +14,15 @@ java_options() {
     done
 }
 
+missing="Spark on Kubernetes sets it in its pods: docs/kubernetes.md"
 case "${1:-}" in
     driver)
+        : "${SPARK_DRIVER_BIND_ADDRESS:?$missing}"
         exec tini -s -- "$SPARK_HOME/bin/spark-submit" --deploy-mode client \
             --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" "${@:2}"
         ;;
     executor)
+        : "${SPARK_DRIVER_URL:?$missing}"
         mapfile -d '' -t options < <(java_options)
         classes="${SPARK_CONF_DIR:-$SPARK_HOME/conf}:${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}$SPARK_HOME/jars/*"
         exec tini -s -- java "${options[@]}" "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" -cp "$classes" \

@@ -178,6 +178,8 @@ def test_the_image_runs_any_command_and_starts_a_driver_where_spark_says(
     entrypoint: Callable[..., list[str]], tmp_path: Path
 ) -> None:
     assert entrypoint("printf", "%s", "a word") == ["a word"]
+    refused = run(CLIENT / "entrypoint.sh", "driver")
+    assert "SPARK_DRIVER_BIND_ADDRESS: Spark on Kubernetes sets it" in refused.stderr
     started = entrypoint(
         "driver", "--name", "a b", "local:///app.py", SPARK_DRIVER_BIND_ADDRESS="10.0.0.7"
     )
