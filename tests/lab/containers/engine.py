@@ -159,8 +159,17 @@ def _started(say: Callable[[str], None]) -> Iterator[Mapping[str, str]]:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_STOP_SECONDS)
         process.kill()
-        if _BRIDGE.exists() and not had_bridge and shutil.which("ip"):
-            output_of("ip", "link", "delete", _BRIDGE.name)
+        _tidy(had_bridge=had_bridge)
+
+
+def _tidy(*, had_bridge: bool) -> None:
+    """Release what an engine leaves behind: mounts in its folder, and its network."""
+    places = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for place in places:
+        if place.startswith(f"{FOLDER}/"):
+            output_of("umount", place)
+    if _BRIDGE.exists() and not had_bridge and shutil.which("ip"):
+        output_of("ip", "link", "delete", _BRIDGE.name)
 
 
 def _wait(process: subprocess.Popen[bytes], variables: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -23,7 +24,9 @@ def schemas(folder: Path) -> str:
     template = folder / "executor.yaml"
     for each in YAML(typ="safe").load_all(DOCKER / "kubernetes/mirror.yaml"):
         if each["kind"] == "ConfigMap":
-            template.write_text(each["data"]["executor.yaml"])
+            pod = YAML(typ="safe").load(each["data"]["executor.yaml"])
+            pod["metadata"]["name"] = "executor"  # Spark gives it one, and the program needs one
+            template.write_text(json.dumps(pod))
     files = [*sorted((DOCKER / "kubernetes").glob("*.yaml")), template]
     versions = output_of(python, "-c", _VERSIONS).split()
     for version in versions:
