@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test test-all test-times mutants thorough matrix witnesses rivals fuzz up down bench figures build jar release check-workflows constraints clean
+.PHONY: help install demo check fmt docs quick test test-all test-times mutants thorough matrix witnesses rivals fuzz containers up down bench figures build jar release check-workflows constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -120,6 +120,9 @@ fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by
 	@echo "Installing atheris ..."
 	$(PIP) --editable '.[fuzz]'
 	cd tests && for door in $$($(abspath $(BIN))/python -m lab.fuzz); do $(abspath $(BIN))/python -m lab.fuzz $$door $(SECONDS) || exit 1; done
+
+containers: $(VENV)/.installed ## build our images and run them against the emulator: a Docker engine, or root on Debian; half an hour
+	cd tests && $(abspath $(BIN))/python -m lab.containers
 
 up: ## start Informix and a shop that changes it, in Docker: docker/README.md
 	docker compose -f docker/compose.yaml up --detach --wait informix

@@ -22,7 +22,7 @@ def main(checkpoint: str, arguments: Sequence[str]) -> None:
     is_asked_to_stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: is_asked_to_stop.set())
-    builder = SparkSession.builder.master("local[2]").appName("informix-cdc")
+    builder = SparkSession.builder.appName("informix-cdc")  # here, or where spark-submit says
     # Spark's progress bar would stand on the lines of our log.
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     options = dict(argument.split("=", 1) for argument in arguments)

@@ -151,3 +151,61 @@ def test_the_capture_service_captures_and_the_reader_service_shows_changes(
         capture.send_signal(signal.SIGTERM)
         output, _ = capture.communicate(timeout=patiently(20))
     assert capture.returncode == 0, output
+
+
+@pytest.fixture
+def entrypoint(tmp_path: Path) -> Callable[..., list[str]]:
+    """Return a function that runs the image's entry point, and returns the words of what it starts."""
+    shows = 'printf "%s\\n" "$0" "$@"'
+    (tmp_path / "bin").mkdir()
+    for name, text in {"tini": 'shift 2; exec "$@"', "bin/spark-submit": shows, "java": shows}.items():
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+
+    def words(*arguments: str, **variables: str) -> list[str]:
+        done = run(
+            CLIENT / "entrypoint.sh", *arguments, PATH=path, SPARK_HOME=str(tmp_path), **variables
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    return words
+
+
+def test_the_image_runs_any_command_and_starts_a_driver_where_spark_says(
+    entrypoint: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    assert entrypoint("printf", "%s", "a word") == ["a word"]
+    refused = run(CLIENT / "entrypoint.sh", "driver")
+    assert "SPARK_DRIVER_BIND_ADDRESS: Spark on Kubernetes sets it" in refused.stderr
+    started = entrypoint(
+        "driver", "--name", "a b", "local:///app.py", SPARK_DRIVER_BIND_ADDRESS="10.0.0.7"
+    )
+    assert started == [
+        f"{tmp_path}/bin/spark-submit", "--deploy-mode", "client",
+        "--conf", "spark.driver.bindAddress=10.0.0.7", "--name", "a b", "local:///app.py",
+    ]  # fmt: skip
+
+
+def test_the_image_starts_an_executor_by_the_variables_of_its_pod(
+    entrypoint: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    of_pod = {
+        "SPARK_DRIVER_URL": "spark://driver",
+        "SPARK_APPLICATION_ID": "app",
+        "SPARK_EXECUTOR_ID": "3",
+        "SPARK_EXECUTOR_POD_NAME": "exec-3",
+        "SPARK_EXECUTOR_POD_IP": "10.0.0.9",
+        "SPARK_EXECUTOR_CORES": "2",
+        "SPARK_RESOURCE_PROFILE_ID": "0",
+    }
+    options = {f"SPARK_JAVA_OPT_{number}": f"-Done={number} a" for number in range(11)}
+    memory = {"SPARK_EXECUTOR_MEMORY": "1024m", "SPARK_CONF_DIR": "/conf", "SPARK_CLASSPATH": "/a.jar"}
+    _, *words = entrypoint("executor", **of_pod, **options, **memory)
+    assert words[:11] == list(options.values())
+    assert words[11:15] == ["-Xms1024m", "-Xmx1024m", "-cp", f"/conf:/a.jar:{tmp_path}/jars/*"]
+    flags = "driver-url app-id executor-id podName hostname cores resourceProfileId"
+    assert words[16::2] == [f"--{each}" for each in flags.split()]
+    assert words[17::2] == list(of_pod.values())

@@ -46,11 +46,11 @@ def test_every_image_is_pinned_by_digest_or_by_tag_where_no_digest_is_known() ->
     builds = [each["build"].get("args", {}) for each in SERVICES.values() if "build" in each]
     images = {each["image"] for each in SERVICES.values() if "build" not in each}
     images |= {VARIABLE.sub(r"\g<text>", args["DRIVER_IMAGE"]) for args in builds if args}
-    images |= set(re.findall(r"^(?:FROM |ARG \w+_IMAGE=)([^$\s]+)", IMAGE, re.MULTILINE))
+    images |= set(re.findall(r"^(?:FROM |ARG (?:BASE|\w+_IMAGE)=)([^$\s]+)", IMAGE, re.MULTILINE))
     images -= set(re.findall(r"^FROM .* AS (\S+)", IMAGE, re.MULTILINE))
     assert len(images) == 8
     by_tag_alone = r"(icr\.io/informix|ibmcom|liaosnet)/[\w-]+:v?\d[\w.-]+"  # docker/README.md
-    pinned = re.compile(rf"[\w./-]+:v?\d[\w.-]+@sha256:[0-9a-f]{{64}}|{by_tag_alone}")
+    pinned = re.compile(rf"[\w./-]+:[a-z-]*\d[\w.-]+@sha256:[0-9a-f]{{64}}|{by_tag_alone}")
     assert [image for image in images if not pinned.fullmatch(image)] == []
 
 
@@ -76,8 +76,12 @@ def test_no_password_is_in_a_file() -> None:
 
 
 def test_no_container_of_ours_runs_as_root() -> None:
-    _, _, *stages = IMAGE.split("\nFROM ")  # the first takes the driver and is never run
-    assert [re.findall(r"^USER (\S+)", each, re.MULTILINE)[-1] for each in stages] == ["1000:1000"] * 3
+    stages = {
+        each.split()[2]: re.findall(r"^USER (\S+)", each, re.MULTILINE)
+        for each in IMAGE.split("\nFROM ")[1:]
+    }
+    assert stages.pop("driver") == []  # it takes the driver, and is never run
+    assert [users[-1] for users in stages.values()] == ["1000:1000"] * 3
     assert [name for name, each in SERVICES.items() if "user" in each] == []
 
 

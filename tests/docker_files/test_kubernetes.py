@@ -1,4 +1,4 @@
-"""The Kubernetes manifest of a capture: by the schemas of Kubernetes, and its parts fit each other."""
+"""The Kubernetes manifests: accepted by Kubernetes' schemas, and their parts fit each other."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from docker_files.docker_folder import DOCKER
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS
 from informix_cdc.commands.capture import read_settings
 from informix_cdc.commands.cli import main as command_line
+from informix_cdc.commands.mirror import read_file
 from informix_cdc.options import option_readers
 
 MANIFEST = DOCKER / "kubernetes/capture.yaml"
@@ -24,6 +25,14 @@ POD = STATEFUL_SET["spec"]["template"]["spec"]
 VOLUMES = {each["name"]: each for each in POD["volumes"]}
 MOUNTS = {each["name"]: PurePosixPath(each["mountPath"]) for each in CONTAINER["volumeMounts"]}
 (CLAIM,) = STATEFUL_SET["spec"]["volumeClaimTemplates"]
+MIRROR: dict[str, dict[str, Any]] = {
+    each["kind"]: each for each in YAML(typ="safe").load_all(DOCKER / "kubernetes/mirror.yaml")
+}
+FILES: dict[str, str] = MIRROR["ConfigMap"]["data"]
+SPARK = dict(line.split(None, 1) for line in FILES["spark.properties"].splitlines())
+EXECUTOR: dict[str, Any] = YAML(typ="safe").load(FILES["executor.yaml"])
+DRIVER_POD = MIRROR["StatefulSet"]["spec"]["template"]["spec"]
+(DRIVER,) = DRIVER_POD["containers"]
 
 
 @pytest.mark.parametrize("number", [0, -1], ids=["the oldest version", "the newest version"])
@@ -32,7 +41,7 @@ def test_the_schemas_of_kubernetes_accept_it(number: int) -> None:
         "kubernetes_validate", reason="pip install kubernetes-validate: it carries the schemas, 108 MB"
     )
     version = validating.utils.all_versions()[number]
-    for each in OBJECTS:
+    for each in (*OBJECTS, *MIRROR.values(), EXECUTOR):
         validating.validate(each, version, strict=True)
     with pytest.raises(validating.ValidationError):
         validating.validate({**SERVICE, "spec": {"portz": []}}, version, strict=True)
@@ -100,3 +109,60 @@ def test_it_has_one_capture_with_time_to_stop() -> None:
     longest_read = option_readers()["readTimeoutSeconds"]("60")
     assert POD["terminationGracePeriodSeconds"] > longest_read + 2 * STOP_MARGIN_SECONDS
     assert STATEFUL_SET["spec"]["replicas"] == 1
+
+
+def test_the_objects_of_the_mirror_name_each_other() -> None:
+    names = {each["metadata"]["name"] for each in MIRROR.values()}
+    labels = MIRROR["ConfigMap"]["metadata"]["labels"]
+    assert all(each["metadata"]["labels"] == labels for each in MIRROR.values())
+    spec, (name,) = MIRROR["StatefulSet"]["spec"], names
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"] == labels
+    assert MIRROR["Service"]["spec"]["selector"] == labels
+    assert spec["serviceName"] == DRIVER_POD["serviceAccountName"] == name
+    assert MIRROR["RoleBinding"]["roleRef"]["name"] == name
+    assert [each["name"] for each in MIRROR["RoleBinding"]["subjects"]] == [name]
+    mounted = {each["name"] for each in DRIVER["volumeMounts"]}
+    claims = {each["metadata"]["name"] for each in spec["volumeClaimTemplates"]}
+    assert mounted == claims | {each["name"] for each in DRIVER_POD["volumes"]}
+
+
+def test_the_settings_of_the_mirror_fit_its_pod(tmp_path: Path) -> None:
+    mounts = {each["name"]: each["mountPath"] for each in DRIVER["volumeMounts"]}
+    file, password = tmp_path / "stores.toml", tmp_path / "password"
+    password.write_text("secret")
+    text = FILES["stores.toml"]
+    assert f'passwordFile = "{mounts["password"]}/password"' in text
+    file.write_text(text.replace(f"{mounts['password']}/password", str(password)))
+    settings = read_file(file)
+    source, pod = settings.source, f"{MIRROR['StatefulSet']['metadata']['name']}-0"
+    assert source["flightHost"] == f"{pod}.{MIRROR['Service']['metadata']['name']}"
+    # the root of a volume is open to fsGroup, so a spool there would be refused
+    assert PurePosixPath(settings.settings.checkpoint).parent == PurePosixPath(mounts["state"])
+    ports = {each["name"]: each["containerPort"] for each in DRIVER["ports"]}
+    assert (str(ports["rows"]), str(ports["metrics"])) == (source["flightPort"], source["metricsPort"])
+    assert str(ports["driver"]) == SPARK["spark.driver.port"]
+    assert str(ports["blocks"]) == SPARK["spark.driver.blockManager.port"]
+    served = {each["targetPort"]: each["port"] for each in MIRROR["Service"]["spec"]["ports"]}
+    assert served.items() <= ports.items()
+    given = [word for word in DRIVER["args"] if not word.startswith("--conf=")]
+    assert given == [
+        "driver",
+        f"--properties-file={mounts['settings']}/spark.properties",
+        "/app/mirror.py",
+        f"{mounts['settings']}/stores.toml",
+    ]
+    assert SPARK["spark.kubernetes.executor.podTemplateFile"] == f"{mounts['settings']}/executor.yaml"
+
+
+def test_pods_of_the_mirror_have_no_right_that_they_do_not_need() -> None:
+    image = (DOCKER / "client/Dockerfile").read_text()
+    for pod in (DRIVER_POD, EXECUTOR["spec"]):
+        context, (container,) = pod["securityContext"], pod["containers"]
+        assert f"\nUSER {context['runAsUser']}:{context['runAsGroup']}\n" in image
+        assert context["runAsNonRoot"]
+        assert container["securityContext"] == CONTAINER["securityContext"]
+    assert EXECUTOR["spec"]["automountServiceAccountToken"] is False
+    assert "secret" not in FILES["executor.yaml"]
+    rules = {each: rule["verbs"] for rule in MIRROR["Role"]["rules"] for each in rule["resources"]}
+    assert sorted(rules) == ["configmaps", "persistentvolumeclaims", "pods", "services"]
+    assert rules["services"] == rules["persistentvolumeclaims"] == ["list", "deletecollection"]

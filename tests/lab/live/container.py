@@ -1,7 +1,7 @@
 """Informix in a container, with change data capture set up.
 
 Image, environment and log line: the image's own description and Debezium's test set-up for it. Not yet
-run by us: no Docker engine is at hand.
+run by us with that image: no registry is at hand. `make containers` starts one of ours in its place.
 """
 
 from __future__ import annotations

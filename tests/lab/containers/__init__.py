@@ -1,0 +1,1 @@
+"""Our images on a Docker engine: built on a Debian of debootstrap's, and run against the emulator."""
