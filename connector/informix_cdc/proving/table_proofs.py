@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from informix_capture_client.catalog import read_row_logged
 from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.records import RecordKind, TableSchema
 from informix_capture_client.session import (
@@ -34,6 +35,29 @@ def the_row_logging_flag(prover: Prover) -> None:
     with prover.session(table), prover.catalog() as catalog:
         described = [prover.described(catalog, each) for each in (table, other)]
         expect_equal("flags", [True, False], [catalog.logs_full_rows(each) for each in described])
+
+
+@proof(
+    110,
+    does="lists all tables with full row logging, and counts the changes of one of them",
+    reads=False,
+)
+def names_and_counters_of_partitions(prover: Prover) -> None:
+    """A captured table is listed by its name, and its counters grow by what is written."""
+    table, other = prover.plain_table(), prover.plain_table()
+    with prover.session(table), prover.cdc_connection() as transport:
+        listed = {name.table for name in read_row_logged(transport)}
+    expect_equal("listed", [True, False], [each.name in listed for each in (table, other)])
+    with prover.catalog() as catalog, prover.writer() as writer:
+        described = [prover.described(catalog, table)]
+        writer.insert(table, id="1", b="x")  # opens the table
+        before = catalog.counters(described)[0]
+        writer.insert_all(table, [{"id": "2", "b": "y"}, {"id": "3", "b": "z"}])
+        writer.update(table, 1, b="w")
+        writer.delete(table, 2)
+        after = catalog.counters(described)[0]
+    grown = [now - then for then, now in zip(before, after, strict=True)]
+    expect_equal("rows inserted, updated and deleted", [2, 1, 1], grown)
 
 
 @proof(81, does="asks about 99 partitions at once and compares with one by one")

@@ -16,6 +16,7 @@ import pytest
 
 from harness.servers.capture_server import CaptureServer
 from informix_capture_client import statements
+from informix_capture_client.catalog import read_row_logged
 from informix_capture_client.catalog.log_space import UNFLUSHED_LOG
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.errors import (
@@ -222,6 +223,26 @@ def test_the_row_logging_flag_is_seen(server: CaptureServer, table: ContractTabl
     names = [TableName(each.database, each.owner, each.name) for each in (table, other)]
     with server.session(table), server.catalog() as catalog:
         assert [catalog.logs_full_rows(catalog.table(name)) for name in names] == [True, False]
+
+
+@pytest.mark.assumption(110)
+def test_tables_with_row_logging_are_named_and_their_changes_counted(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    other = server.create_table(COLUMNS)
+    name = TableName(table.database, table.owner, table.name)
+    with server.session(table), server.cdc_connection() as transport:
+        logged = read_row_logged(transport)
+    assert name in logged
+    assert TableName(other.database, other.owner, other.name) not in logged
+    with server.catalog() as catalog, server.writer() as writer:
+        described = [catalog.table(name)]
+        writer.insert(table, id="1")  # opens the table
+        before = catalog.counters(described)[0]
+        writer.insert_all(table, [{"id": "2"}, {"id": "3"}])
+        writer.delete(table, 2)
+        after = catalog.counters(described)[0]
+    assert (after.inserts - before.inserts, after.deletes - before.deletes) == (2, 1)
 
 
 @pytest.mark.assumption(8)
