@@ -13,7 +13,7 @@ from typing import Self
 
 from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm
 from informix_capture_client.dialects import DIALECTS, Dialect
-from informix_capture_client.sql_names import TableName, TablePattern
+from informix_capture_client.sql_names import NamePath, TableName, TablePattern
 from informix_capture_client.transport import ConnectionSettings, addresses
 from informix_cdc.options.declared import CONNECTION, DeclaredOptions
 from informix_cdc.options.declaring import flag_of, option_name, size_text
@@ -125,9 +125,19 @@ class SourceOptions(DeclaredOptions):
         return self.table_choice().names
 
     def of_tables(self, names: Iterable[TableName]) -> Self:
-        """Return the same options with these tables, listed by name."""
-        shown = tuple(str(name).partition(":")[2] for name in names)
-        return replace(self, tables=shown, table_exclude=())
+        """Return the same options with these tables, listed by name.
+
+        `columns` and `mask` keep their entries for these tables; a name that fits no table is refused
+        with the options as they were given.
+        """
+        names = tuple(names)
+        return replace(
+            self,
+            tables=tuple(str(name).partition(":")[2] for name in names),
+            table_exclude=(),
+            columns=tuple(path for path in self.columns if _is_of(path, names)),
+            masks=tuple(entry for entry in self.masks if _is_of(entry.path, names)),
+        )
 
     def without_tables(self, released: Collection[str]) -> Self:
         """Return the same options without some of the tables, which are given as owner.table."""
@@ -219,6 +229,14 @@ class SourceOptions(DeclaredOptions):
             self.max_bytes_per_trigger or None,
             self.max_transactions_per_trigger or None,
         )
+
+
+def _is_of(path: NamePath, names: Iterable[TableName]) -> bool:
+    """Return whether a column's path may belong to one of the tables."""
+    *qualifiers, _ = path
+    return not qualifiers or any(
+        [name.owner, name.table][-len(qualifiers) :] == qualifiers for name in names
+    )
 
 
 # A password command may contain a password. Tables are separate arguments.

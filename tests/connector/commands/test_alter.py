@@ -46,10 +46,10 @@ ADD = f"ALTER TABLE {TABLE} ADD (size INTEGER DEFAULT 7)"
 class Query:
     """A query that runs in a thread, and applies its rows to copies."""
 
-    def __init__(self, listening: ListeningServer, folder: Path) -> None:
+    def __init__(self, listening: ListeningServer, folder: Path, **options: str) -> None:
         self.copies = Copies(KEYS)
         self.checkpoint = folder / "checkpoint"
-        self._port, self._options = listening.port, of_stream(folder / "spool")
+        self._port, self._options = listening.port, {**of_stream(folder / "spool"), **options}
         with reader(self._port, **self._options) as made:
             start = deliver(made, made.initialOffset(), self.copies)
             run_batches(self.checkpoint, made.initialOffset(), start)
@@ -115,6 +115,18 @@ def test_one_command_alters_a_table_under_load(served: Any, tmp_path: Path) -> N
     assert size_of(query) == {7}
     assert in_copies(query.copies) == in_tables(writer)
     assert max(query.pauses) < 2
+
+
+def test_a_masked_table_is_altered_and_stays_masked(served: Any, tmp_path: Path) -> None:
+    server, listening, _ = served
+    query = Query(listening, tmp_path, mask="lines.name=null,other.name=null")
+    with query.running():
+        found = run(listening, "alter", ADD, *query.arguments())
+        assert found.exit_code == 0, found.output
+    query.finish(marked(server))
+    assert size_of(query) == {7}
+    for table in (TABLE, "informix.other"):
+        assert {row["name"] for row in query.copies.rows[table].values()} == {None}
 
 
 STEPS = [

@@ -63,6 +63,31 @@ def test_a_mirror_keeps_rows_apart_by_a_hashed_key(tmp_path: Path) -> None:
     assert files_with(tmp_path, clear_values(1, 2, 3, 4, 5)) == []
 
 
+def test_a_mirror_of_several_tables_masks_those_that_are_named(tmp_path: Path) -> None:
+    with people(tmp_path) as of:
+        of.existing(1)
+        of.server.create_table(f"{DATABASE}:informix.towns", "name VARCHAR(20), PRIMARY KEY (name)")
+        with of.server.transaction() as transaction:
+            transaction.insert(f"{DATABASE}:informix.towns", {"name": "Zürich"})
+        given = {name: of.options[name] for name in ("lobs", "mask", "maskKeyFile")}
+        run = MirrorRun(tmp_path, of.port, table="informix.*", **given)
+        with run.running() as step:
+            until(step, lambda: bool(run.batches) and not run.batches[-1].loading)
+        assert [row["ssn"] for row in run.rows("people")] == [hashed(f"{CLEAR}-001")]
+        assert [row["name"] for row in run.rows("towns")] == ["Zürich"]
+
+
+def test_options_of_some_tables_have_their_masks_and_columns(tmp_path: Path) -> None:
+    with people(tmp_path) as of:
+        columns = "people.ssn,people.id,informix.towns.name"
+        options = options_of(of, table="informix.people,informix.towns", columns=columns)
+    [people_, towns] = options.table_names()
+    assert options.of_tables([towns]).masks == ()
+    assert options.of_tables([towns]).columns == (("informix", "towns", "name"),)
+    assert options.of_tables([people_]).masks == options.masks
+    assert options.without_tables({"informix.people"}).masks == ()
+
+
 @pytest.mark.parametrize("kind", ["null", "last4"])
 def test_a_key_may_only_be_hashed(tmp_path: Path, kind: str) -> None:
     masked = {"mask": f"people.ssn={kind}", "maskKeyFile": "", "initialSnapshot": "all"}
