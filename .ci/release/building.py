@@ -93,7 +93,7 @@ def build(repository: Path, project: Project, folder: Path, *, umask: int) -> li
     environment = {**os.environ, "SOURCE_DATE_EPOCH": project.epoch, "PYTHONDONTWRITEBYTECODE": "1"}
     roots = os.pathsep.join(str(source / root) for root in _SOURCE_ROOTS)
     run(sys.executable, "-c", _COMPILE, environment={**environment, "PYTHONPATH": roots}, umask=umask)
-    # From here on without a JDK, as whoever builds a wheel from the sdist.
+    # From here on without a JDK: users who build a wheel from the sdist may have none.
     environment["JAVA_HOME"] = "/nowhere"
     command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", made, source)
     run(*command, environment=environment, umask=umask)

@@ -99,7 +99,7 @@ def _some(fragments: Mapping[int, list[int]], table: Table, what: str) -> list[i
 
 
 def read_row_logged(transport: Transport) -> tuple[TableName, ...]:
-    """Return all tables of the server with full row logging on, whoever switched it on; sorted.
+    """Return all tables of the server with full row logging on, sorted; also those of other products.
 
     Raises:
         AccessRefused: the user may not read sysmaster.

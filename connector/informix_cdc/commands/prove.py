@@ -27,6 +27,7 @@ from informix_cdc.proving import (
     ProofResult,
     Prover,
     place_to_send,
+    release_command,
     report_of,
     run_proofs,
     scratch_prover,
@@ -83,7 +84,7 @@ def print_proofs(options: SourceOptions, report: Path | None) -> int:
     )
     path.touch(_OWNER_ONLY, exist_ok=False)
     path.write_text(json.dumps(content, indent=2, ensure_ascii=True) + "\n", encoding="utf-8")
-    run.print_end(path)
+    run.print_end(path, options)
     return run.exit_code
 
 
@@ -132,7 +133,7 @@ class _Run:
             for text in hanging(start, Text(line), self._console, _INDENT, is_wrapped=True):
                 self._console.print(text)
 
-    def print_end(self, path: Path) -> None:
+    def print_end(self, path: Path, options: SourceOptions) -> None:
         """Print what was not tried, the count, what is left behind, and where the report is."""
         standing = standing_of(self.outcomes)
         together: dict[str, list[int]] = {}
@@ -148,7 +149,7 @@ class _Run:
             self._console.print(
                 Text(f"{deviated} of {len(self.outcomes)} proofs deviated.", "bold red")
             )
-        self._console.print(Text(_left_behind(self.left)), soft_wrap=True)
+        self._console.print(Text(_left_behind(self.left, options)), soft_wrap=True)
         say(
             f"The report is {printable(str(path))}. It has no data, no names and no secrets."
             f" Please read it and send it to {place_to_send()}: an agreement helps us as much as a"
@@ -156,15 +157,15 @@ class _Run:
         )
 
 
-def _left_behind(left: Leftovers) -> str:
+def _left_behind(left: Leftovers, options: SourceOptions) -> str:
     if not left:
         return "Nothing is left behind on the server."
     parts: Sequence[str] = [*left.tables, *([f"database {left.database}"] if left.database else [])]
     why = f" ({left.reason})" if left.reason else ""
-    return (
-        f"Left behind: {', '.join(parts)}{why}. Switch full row logging off with informix-cdc release"
-        " --no-checkpoint, then drop them."
-    )
+    remedy = "Drop it."
+    if left.tables:
+        remedy = f"Drop all of it after this command: {release_command(options, left.tables)}"
+    return f"Left behind: {', '.join(parts)}{why}. {remedy}"
 
 
 @contextlib.contextmanager

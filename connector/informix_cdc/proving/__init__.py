@@ -15,7 +15,7 @@ from informix_cdc.proving.proofs import Outcome, ProofResult
 from informix_cdc.proving.prover import Prover
 from informix_cdc.proving.report import place_to_send, report_of
 from informix_cdc.proving.run import Standing, run_proofs, standing_of
-from informix_cdc.proving.scratch import Leftovers, scratch_prover
+from informix_cdc.proving.scratch import Leftovers, release_command, scratch_prover
 
 __all__ = [
     "PROOFS",
@@ -25,6 +25,7 @@ __all__ = [
     "Prover",
     "Standing",
     "place_to_send",
+    "release_command",
     "report_of",
     "run_proofs",
     "scratch_prover",

@@ -1,6 +1,7 @@
 """What a proof works with: a scratch database, SQL connections, capture sessions and streams.
 
-Rule: whatever a proof opens is closed when its block ends, and whatever it makes is a remembered table.
+Rule: connections, sessions and streams are closed when their block ends, and each table is recorded so
+that it can be dropped.
 """
 
 from __future__ import annotations

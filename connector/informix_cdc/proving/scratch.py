@@ -10,7 +10,7 @@ import contextlib
 import re
 import secrets
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,8 +20,9 @@ from informix_capture_client.catalog import Catalog, check_database_logging
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
+from informix_capture_client.shell_commands import command
 from informix_capture_client.transport import TRUSTED, Transport, checked_rows
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.proving.outcomes import NotTried, error_text
 from informix_cdc.proving.prover import Pace, Prover
 from informix_cdc.server import open_connection, open_in_locale
@@ -62,7 +63,7 @@ def scratch_prover(options: SourceOptions, left: Leftovers) -> Iterator[Prover]:
 
     Args:
         options: `database` names the scratch database.
-        left: is told what could not be taken back.
+        left: receives what could not be taken back.
 
     Raises:
         BadOption: the database is not a scratch database.
@@ -112,8 +113,7 @@ def _require_scratch(options: SourceOptions) -> bool:
     if ours and len(ours) == len(tables):
         raise BadOption(
             f"Database {name} has {len(ours)} tables of a run that was killed ({PREFIX}*).",
-            f"Run informix-cdc release --no-checkpoint for them, such as {options.user}.{ours[0]},"
-            " and drop them.",
+            f"Drop them after this command: {release_command(options, ours)}",
             option="database",
         )
     if tables:
@@ -123,6 +123,12 @@ def _require_scratch(options: SourceOptions) -> bool:
             option="database",
         )
     return False
+
+
+def release_command(options: SourceOptions, tables: Iterable[str]) -> str:
+    """Return the command that switches full row logging of tables of a run off."""
+    names = [f"{options.user}.{table}" for table in tables]
+    return command("release", *names, *connection_arguments(options), "--no-checkpoint")
 
 
 _ANOTHER = "Name a database that does not exist, which prove makes and drops, or one without tables."

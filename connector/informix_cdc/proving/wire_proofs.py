@@ -198,7 +198,7 @@ def a_long_row(prover: Prover) -> None:
 
 @proof(78, does="selects the most negative DECIMAL and NULL", transport=_SQLI, reads=False)
 def the_most_negative_decimal(prover: Prover) -> None:
-    """They are told apart."""
+    """The lowest number is not read as NULL."""
     with prover.connection() as transport:
         transport.rows("CREATE TEMP TABLE low (d DECIMAL(16), n DECIMAL(16)) WITH NO LOG")
         transport.rows("INSERT INTO low VALUES (-1E124, NULL)")

@@ -21,6 +21,7 @@ from connector.proving.running import (
     served,
 )
 from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_cdc.commands.prove import _left_behind
 from informix_cdc.options import SourceOptions
 from informix_cdc.proving import Leftovers, ProofResult, Prover, run_proofs, scratch, scratch_prover
 from informix_cdc.proving.proofs import ServerProof
@@ -83,7 +84,9 @@ def test_tables_of_a_run_that_was_killed_are_named(place: Place) -> None:
     server.create_table(f"{DATABASE}:informix.{scratch.PREFIX}000001_1", "id integer")
     message = refusal(options)
     assert "1 tables of a run that was killed" in message
-    assert f"informix.{scratch.PREFIX}000001_1" in message
+    released = message[message.index("informix-cdc release ") :]
+    assert f" informix.{scratch.PREFIX}000001_1 --host 127.0.0.1 --port {options.port} " in released
+    assert released.endswith("--no-checkpoint")
 
 
 def test_a_database_without_a_log_is_refused(place: Place) -> None:
@@ -203,3 +206,14 @@ def test_a_user_who_may_not_connect_is_told_so(place: Place) -> None:
     ):
         pytest.fail("let in")
     assert left_on(server) == []
+
+
+def test_what_is_left_behind_is_named_with_the_command_that_releases_it(place: Place) -> None:
+    _, options = place
+    shown = _left_behind(Leftovers(["t1", "t2"], reason="IFXCDC-0002"), options)
+    assert shown.startswith("Left behind: t1, t2 (IFXCDC-0002). ")
+    command = shown[shown.index("informix-cdc release ") :]
+    assert command.startswith("informix-cdc release informix.t1 informix.t2 --host ")
+    assert command.endswith(f"--database {DATABASE} --transport sqli --no-checkpoint")
+    assert _left_behind(Leftovers(database="scratch"), options).endswith("Drop it.")
+    assert _left_behind(Leftovers(), options) == "Nothing is left behind on the server."
