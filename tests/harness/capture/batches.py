@@ -7,6 +7,7 @@ the results runs again first thing. `at` is called at places where a process may
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,31 +24,43 @@ class Batches:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._found: dict[str, list[Any]] = {"offset": [], "rows": []}
+        self._looking = threading.Lock()
         folder.mkdir(exist_ok=True)
 
     @property
     def offsets(self) -> list[Offset]:
         """The ends of all batches that were planned."""
-        files = sorted(self._folder.glob("offset-*"))
-        return [json.loads(file.read_text()) for file in files]
-
-    @property
-    def planned(self) -> int:
-        """The number of batches that were planned."""
-        return sum(1 for _ in self._folder.glob("offset-*"))
+        return self._all("offset")
 
     @property
     def results(self) -> list[Rows]:
         """The rows of all batches that are through."""
-        return [json.loads(file.read_text()) for file in sorted(self._folder.glob("rows-*"))]
+        return self._all("rows")
 
-    def plan(self, end: Offset) -> None:
-        """Keep an offset."""
-        self._write(self._folder / f"offset-{self.planned:04}", json.dumps(end))
+    def _all(self, kind: str) -> list[Any]:
+        """Return the content of all files of a kind; each is read once, as it never changes.
+
+        A slow machine has thousands of batches: to read all of them again for each took minutes.
+        """
+        with self._looking:
+            found = self._found[kind]
+            while (file := self._file(kind, len(found))).exists():
+                found.append(json.loads(file.read_text()))
+            return list(found)
+
+    def _file(self, kind: str, batch: int) -> Path:
+        return self._folder / f"{kind}-{batch}"
+
+    def plan(self, end: Offset) -> int:
+        """Keep an offset; return the number of its batch."""
+        batch = len(self.offsets)
+        self._write(self._file("offset", batch), json.dumps(end))
+        return batch
 
     def keep(self, batch: int, rows: Rows) -> None:
         """Keep the rows of a batch; those of one that is there already must be the same."""
-        file, text = self._folder / f"rows-{batch:04}", json.dumps(rows, default=str)
+        file, text = self._file("rows", batch), json.dumps(rows, default=str)
         assert not file.exists() or file.read_text() == text, f"batch {batch} has changed"
         self._write(file, text)
 
@@ -68,18 +81,18 @@ def run_batches(
     """Run batches until all snapshots are done, and a commit above a place has come."""
     kept = Batches(folder)
     with reader(port, **options) as made:
-        start = made.initialOffset()
+        start, through = made.initialOffset(), len(kept.results)
         for batch, end in enumerate(kept.offsets):
-            if batch >= len(kept.results):
+            if batch >= through:
                 _run(made, kept, batch, start, end, at)
             start = end
         while not (are_done(start) and start["commit"] > upto):
             if (end := made.latestOffset(start, LIMIT)) == start:
                 continue
             at("batch.before_offset")
-            kept.plan(end)
+            batch = kept.plan(end)
             at("batch.after_offset")
-            _run(made, kept, len(kept.offsets) - 1, start, end, at)
+            _run(made, kept, batch, start, end, at)
             start = end
     return kept
 

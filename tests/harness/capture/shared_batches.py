@@ -30,8 +30,9 @@ def read_shared(
     kept = Batches(checkpoint)
     with shared_reader(capture, **options) as made:
         start: Offset = made.initialOffset()
+        through = len(kept.results)
         for batch, end in enumerate(kept.offsets):
-            if batch >= len(kept.results):
+            if batch >= through:
                 kept.keep(batch, rows_of(made, start, end))
             start = end
         while start["commit"] < up_to and not is_stopped():
@@ -44,10 +45,10 @@ def _next_batch(made: InformixStreamReader, kept: Batches, start: Offset) -> Off
     end = made.latestOffset(start, made.getDefaultReadLimit())
     if end == start:
         return start
-    kept.plan(end)
+    batch = kept.plan(end)
     if start["commit"]:  # as Spark does, once the next batch is planned
         made.commit(start)
-    kept.keep(kept.planned - 1, rows_of(made, start, end))
+    kept.keep(batch, rows_of(made, start, end))
     return end
 
 
