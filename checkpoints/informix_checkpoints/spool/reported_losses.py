@@ -1,9 +1,10 @@
-"""Data losses that were reported while a planned batch was requested again, one file per stream.
+"""Data losses that no checkpoint has, one file per stream.
 
 Rule: a reported loss is recorded, because it may not be detectable later: full row logging is switched
 on again by the next stream of the table. When Spark requests the next offset, the loss goes into the
-checkpoint (`StreamOffset.lost`). A batch that was planned before already has its offset, so a file is
-used. It is in the spoolPath if set, otherwise in the user's state folder.
+checkpoint (`StreamOffset.lost`). A file is used where no offset can carry it: for a batch that was
+planned before, and for a stream that was left, until Spark has an offset of the next one. It is in the
+spoolPath if set, otherwise in the user's state folder.
 """
 
 from __future__ import annotations

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from informix_capture_client.catalog import is_beyond_end
 from informix_capture_client.errors import DataLoss, Gap
-from informix_capture_client.log_events import DATA_LOSS
+from informix_capture_client.log_events import DATA_LOSS, LOSS_NOT_NOTED
 from informix_capture_client.positions import Position, show
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
+from informix_cdc.table_changes import to_record
 from informix_checkpoints.requests import RESYNC
 from informix_checkpoints.spool import ReportedLosses, Spool, disk_errors
 from informix_checkpoints.table_states import SnapshotState, Tables
@@ -139,11 +140,19 @@ class DataLossRecovery:
         return previous
 
     def _record(self, previous: Spool, loss: DataLoss) -> None:
-        """Let a capture that ends before readers know of the next stream find the loss again."""
-        if self.state.is_shared:
-            losses = ReportedLosses.beside(self.options.spool_path)
-            with disk_errors(Path(self.options.spool_path)):
-                losses.record(previous.stream, previous.manifest.source, loss)
+        """Let a process that ends before Spark or readers have the next stream find the loss again.
+
+        The start of that stream switches full row logging on again: nothing else would show the loss.
+        """
+        folder, source = self.options.spool_path, previous.manifest.source
+        recorded = to_record(loss, self.options.schema_change)
+        try:
+            ReportedLosses.beside(folder).record(previous.stream, source, recorded)
+        except OSError as reason:
+            if self.state.is_shared:
+                with disk_errors(Path(folder)):
+                    raise
+            LOSS_NOT_NOTED.log(logger, stream=previous.stream, reason=reason)
 
     def discard(self, previous: Spool) -> None:
         """Remove an abandoned stream, unless other processes still read it."""
@@ -175,8 +184,6 @@ class DataLossRecovery:
         if self.lost is None or self._loss is None:
             return
         DATA_LOSS.log(logger, **self.lost.report(self._loss, first_position))
-        if not self.state.is_shared:  # otherwise once it is published
-            ReportedLosses.beside(self.options.spool_path).remove(self.lost.stream)
         self.lost = self._loss = None
         self._tries = 0
 

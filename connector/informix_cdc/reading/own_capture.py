@@ -23,6 +23,7 @@ from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
 from informix_cdc.reading.captured_stream import Figure, Trigger
 from informix_cdc.reading.next_offset import NextOffset, has_rows
+from informix_cdc.table_changes import explains, to_record
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.receipts import load_receipt
@@ -58,6 +59,7 @@ class OwnCapture:
         self._publisher = SegmentPublisher(options)
         self._metrics: MetricsServer | None = None
         self._loss: DataLoss | None = None  # reported by this process
+        self._stream = ""  # of the last request
         self.next = NextOffset()
         self.thread: CaptureThread | None = None
         self.state: CaptureState | None = None  # of the current or the last capture
@@ -77,6 +79,7 @@ class OwnCapture:
         """
         state = self._running(start).state
         state.ack(start.stream, start.position)
+        self._forget_losses_before(start.stream)
         if trigger is Trigger.ONLY_BATCH and limits.are_none:
             state.plan(start.stream, _FOR_EVER)  # the spool must hold all of it
         try:
@@ -180,7 +183,7 @@ class OwnCapture:
         Raises:
             DataLoss: it need not be recorded, because a restart detects it again.
         """
-        marked = begun.lost_by(self._to_remember(loss))
+        marked = begun.lost_by(to_record(loss, self._options.schema_change))
         if not begun.is_started or marked.lost is None:
             raise loss
         self._loss = loss
@@ -198,16 +201,8 @@ class OwnCapture:
             return
         raise wanted.lost.error()
 
-    def _to_remember(self, loss: DataLoss) -> DataLoss:
-        """Return a loss to record in the checkpoint; no receipt covers one after its `acquire`."""
-        path = self._options.schema_change
-        is_complete = bool(path) and load_receipt(Path(path)).acquired is not None
-        return DataLoss(loss.message, loss.remedy, gap=loss.gap) if is_complete else loss
-
     def _is_explained(self, offset: StreamOffset) -> bool:
         """Return whether the receipt of option schemaChange shows that a reported loss is none."""
-        from informix_cdc.table_changes import explains
-
         path = self._options.schema_change
         receipt = load_receipt(Path(path)) if path and offset.lost else None
         return offset.lost is not None and explains(receipt, offset, offset.lost)
@@ -216,9 +211,18 @@ class OwnCapture:
         """Record a loss in a planned batch, whose offset is already in the checkpoint."""
         losses = ReportedLosses.beside(self._options.spool_path)
         try:
-            losses.record(start.stream, start.source, self._to_remember(loss))
+            losses.record(start.stream, start.source, to_record(loss, self._options.schema_change))
         except OSError as reason:
             LOSS_NOT_NOTED.log(logger, stream=start.stream, reason=reason)
+
+    def _forget_losses_before(self, stream: str) -> None:
+        """Remove the records of streams that were left, once Spark's checkpoint has the next one."""
+        if stream == self._stream or self.state is None:
+            return
+        self._stream = stream
+        losses = ReportedLosses.beside(self._options.spool_path)
+        for left in self.state.previous_streams.keys() - {stream}:
+            losses.remove(left)
 
     def _show_metrics(self) -> None:
         """Open the metrics port, if requested, before anything is captured."""

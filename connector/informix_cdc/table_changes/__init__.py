@@ -18,6 +18,7 @@ from informix_cdc.table_changes.returning import (
     altered_tables,
     explains,
     require_complete,
+    to_record,
 )
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "require_complete",
     "require_form_of_chunks",
     "require_may_leave",
+    "to_record",
     "watch_writers",
 ]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from informix_cdc.snapshots import AwaitedEnds, ServerSays, wanted_tables
 from informix_cdc.table_changes.absent import Absent
 from informix_cdc.table_changes.known_tables import other_table
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.receipts import Acquired, Receipt
+from informix_checkpoints.receipts import Acquired, Receipt, load_receipt
 from informix_checkpoints.spool import ReportedLoss, Spool
 from informix_checkpoints.table_states import ChangedStates, SnapshotState, Tables
 
@@ -115,6 +116,17 @@ def explains(receipt: Receipt | None, offset: StreamOffset, loss: ReportedLoss) 
     is_of_it = loss.gap is Gap.ROW_LOGGING_OFF and loss.table.partition(":")[2] in receipt.digests
     is_of_stream = receipt.source == offset.source and delivered is not None
     return is_of_it and is_of_stream and (delivered or 0) <= offset.position.commit <= acquired.since
+
+
+def to_record(loss: DataLoss, schema_change: str) -> DataLoss:
+    """Return a loss to record for the next start: after its `acquire`, no receipt covers another one.
+
+    Args:
+        loss: of the stream.
+        schema_change: option schemaChange, the path of a receipt; empty if it is not set.
+    """
+    is_complete = bool(schema_change) and load_receipt(Path(schema_change)).acquired is not None
+    return DataLoss(loss.message, loss.remedy, gap=loss.gap) if is_complete else loss
 
 
 def require_complete(receipt: Receipt | None, table: str) -> None:

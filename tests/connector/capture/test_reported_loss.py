@@ -170,6 +170,32 @@ def test_a_planned_batch_comes_before_the_jump_over_a_loss_that_was_reported(ser
     assert list(marks()) == []
 
 
+@pytest.mark.slow
+@pytest.mark.fault(
+    fault="the query dies when its next stream has switched row logging on and is not planned",
+    outcome="it is found again: IFXCDC-0006, or with onDataLoss=continue the jump to a new stream",
+)
+@pytest.mark.parametrize("goes_on", [False, True], ids=["fail", "continue"])
+def test_a_jump_that_was_not_planned_does_not_hide_its_loss(
+    served: Served, caplog: pytest.LogCaptureFixture, goes_on: bool
+) -> None:
+    server, listening = served
+    query = begun_query(served)
+    with reader(listening.port, **GOES_ON) as made:
+        jumped(made, query.last)
+    assert server.table(ORDERS).full_row_logging
+    insert(server, 3)
+    caplog.clear()
+    if goes_on:
+        assert query.run(listening.port, **GOES_ON) == [3]
+        assert len(told(caplog, "data_loss")) == 1
+        assert list(marks()) == []
+    else:
+        error = failure_of(lambda: query.run(listening.port))
+        assert isinstance(error, DataLoss)
+        assert error.gap is Gap.ROW_LOGGING_OFF
+
+
 def marks() -> Iterator[Path]:
     return Path(os.environ["XDG_STATE_HOME"], "informix-cdc", "losses").glob("*.lost.json")
 
