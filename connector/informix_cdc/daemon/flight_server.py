@@ -16,13 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
 from pyarrow import flight
 
 from informix_capture_client.errors import AccessRefused, BadOption, InformixCdcError
 from informix_capture_client.log_events import READER_CALL_FAILED
 from informix_cdc.daemon.access import CaptureAccess
-from informix_cdc.executors import TOKEN_HEADER, location_of, rows_of_ticket, stream_of
+from informix_cdc.executors import PrivateServer, rows_of_ticket, stream_of, token_of
 from informix_cdc.reading import (
     COMMIT,
     DESCRIBE,
@@ -44,7 +43,6 @@ from informix_checkpoints.readers import taken_over
 
 logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger name, not a module
 
-_BEARER = "Bearer "
 _MOST_RUNS = 100
 _CLOSING_SECONDS = 10.0
 _MOST_SECONDS = 5.0  # that a call waits; readers repeat it
@@ -63,7 +61,7 @@ class _Session:
     calling: threading.Lock = field(default_factory=threading.Lock)
 
 
-class CaptureServer(flight.FlightServerBase):  # type: ignore[misc]
+class CaptureServer(PrivateServer):
     """Serves from its creation until `close`, in separate threads.
 
     Args:
@@ -80,21 +78,12 @@ class CaptureServer(flight.FlightServerBase):  # type: ignore[misc]
         self._sessions: dict[str, _Session] = {}
         self._changing = threading.Lock()
         self._closing = threading.Event()
-        own = access.of_server()
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would print lines about every stranger
-        try:
-            super().__init__(
-                location_of(host, port),
-                tls_certificates=[(own.certificate, own.key)],
-                verify_client=True,
-                root_certificates=own.authority,
-                middleware={"reader": _Readers(access)},
-            )
-        except (OSError, pa.ArrowException):
-            raise BadOption(
-                f"listen: the capture cannot listen on {host}:{port}.",
-                "Set it to an address of this host and a free port.",
-            ) from None
+        refusal = BadOption(
+            f"listen: the capture cannot listen on {host}:{port}.",
+            "Set it to an address of this host and a free port.",
+        )
+        super().__init__(access.of_server(), host, port, {"reader": _Readers(access)}, refusal)
 
     def do_action(
         self, context: flight.ServerCallContext, action: flight.Action
@@ -222,8 +211,7 @@ class _Readers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         self, _info: flight.CallInfo, headers: Mapping[str, Sequence[str | bytes]]
     ) -> flight.ServerMiddleware:
         """Refuse clients whose token no reader has."""
-        given = [value if isinstance(value, str) else "" for value in headers.get(TOKEN_HEADER, ())]
-        token = given[0].removeprefix(_BEARER) if len(given) == 1 else ""
+        token = token_of(headers)
         try:
             reader = self._access.reader_of(token) if token else None
         except (InformixCdcError, OSError) as reason:  # not for strangers: it names a file

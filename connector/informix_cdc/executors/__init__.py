@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
 from informix_cdc.executors.flight_protocol import (
-    TOKEN_HEADER,
     Credentials,
     FlightAddress,
     ReaderAccess,
-    location_of,
     stream_of,
+    token_of,
 )
 from informix_cdc.executors.places import SegmentPlaces
 from informix_cdc.executors.publisher import SegmentPublisher
@@ -29,24 +28,24 @@ if TYPE_CHECKING:  # these load Flight or cryptography
         may_be_reached_later,
         why_refused,
     )
-    from informix_cdc.executors.flight_server import rows_of_ticket
+    from informix_cdc.executors.flight_server import PrivateServer, rows_of_ticket
 
 __all__ = [
-    "TOKEN_HEADER",
     "Authority",
     "Credentials",
     "FlightAddress",
+    "PrivateServer",
     "ReaderAccess",
     "SegmentPlaces",
     "SegmentPublisher",
     "call_options",
     "flight_connection",
     "is_refused",
-    "location_of",
     "may_be_reached_later",
     "rows_of_ticket",
     "share_out",
     "stream_of",
+    "token_of",
     "why_refused",
 ]
 
@@ -58,7 +57,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "Authority": "certificates",
-        "rows_of_ticket": "flight_server",
+        **dict.fromkeys(("PrivateServer", "rows_of_ticket"), "flight_server"),
         **dict.fromkeys(_CLIENT, "flight_client"),
     },
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_checkpoints.spool import SegmentRange
 
 TOKEN_HEADER = "authorization"
+_BEARER = "Bearer "
 SERVER_NAME = "informix-cdc"  # in the server's certificate, independent of its address
 _STREAM = re.compile(r"[0-9a-f]{16}")
 _SEGMENT_NAME = re.compile(r"[0-9A-Za-z-]+\.arrow")  # no slash and a single dot: stays in the folder
@@ -97,7 +99,14 @@ class ReaderAccess:
 
 def bearer(token: str) -> bytes:
     """Return the value of the token's header."""
-    return f"Bearer {token}".encode()
+    return f"{_BEARER}{token}".encode()
+
+
+def token_of(headers: Mapping[str, Sequence[str | bytes]]) -> str:
+    """Return the token in the headers of a call; empty unless there is exactly one."""
+    given = headers.get(TOKEN_HEADER, ())
+    only = given[0] if len(given) == 1 else ""
+    return only.removeprefix(_BEARER) if isinstance(only, str) else ""
 
 
 def ticket_of(wanted: SegmentRange, stream: str = "") -> bytes:

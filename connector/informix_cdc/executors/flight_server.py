@@ -16,15 +16,15 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import flight
 
-from informix_capture_client.errors import AccessRefused
+from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.executors.certificates import certificates_of_a_query
 from informix_cdc.executors.flight_protocol import (
-    TOKEN_HEADER,
+    Credentials,
     FlightAddress,
-    bearer,
     location_of,
     no_rows_named,
     range_of,
+    token_of,
 )
 from informix_checkpoints.spool import row_count, stored_range
 
@@ -33,7 +33,37 @@ from informix_checkpoints.spool import row_count, stored_range
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
-class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
+class PrivateServer(flight.FlightServerBase):  # type: ignore[misc]
+    """A Flight server that only holders of a certificate of its authority can talk to.
+
+    Args:
+        own: its certificate, and the authority.
+        host, port: to listen on; 0 for any free port.
+        checks: what each call passes, by name.
+        refusal: raised if it cannot listen there.
+    """
+
+    def __init__(
+        self,
+        own: Credentials,
+        host: str,
+        port: int,
+        checks: Mapping[str, flight.ServerMiddlewareFactory],
+        refusal: InformixCdcError,
+    ) -> None:
+        try:
+            super().__init__(
+                location_of(host, port),
+                tls_certificates=[(own.certificate, own.key)],
+                verify_client=True,
+                root_certificates=own.authority,
+                middleware=dict(checks),
+            )
+        except (OSError, pa.ArrowException):
+            raise refusal from None
+
+
+class SegmentServer(PrivateServer):
     """Serves from its creation until `shutdown`, in separate threads.
 
     Args:
@@ -49,20 +79,12 @@ class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
         self._folder = folder
         token = secrets.token_hex(32)
         own, of_executors = certificates_of_a_query()
-        try:
-            super().__init__(
-                location_of(host, port),
-                tls_certificates=[(own.certificate, own.key)],
-                verify_client=True,
-                root_certificates=own.authority,
-                middleware={"token": _TokenCheck(token)},
-            )
-        except (OSError, pa.ArrowException):
-            raise AccessRefused(
-                f"the Flight server cannot listen on {host}:{port or 'any port'}.",
-                "Set option flightHost to an address of the driver's host, and flightPort to 0"
-                " or a free port; or set option delivery to files.",
-            ) from None
+        refusal = AccessRefused(
+            f"the Flight server cannot listen on {host}:{port or 'any port'}.",
+            "Set option flightHost to an address of the driver's host, and flightPort to 0"
+            " or a free port; or set option delivery to files.",
+        )
+        super().__init__(own, host, port, {"token": _TokenCheck(token)}, refusal)
         self.address = FlightAddress(host, self.port, token, of_executors)
 
     def serve(self, folder: Path) -> None:
@@ -96,15 +118,11 @@ def rows_of_ticket(ticket: bytes, folder: Path) -> flight.FlightDataStream:
 class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
     def __init__(self, token: str) -> None:
         super().__init__()
-        self._expected = bearer(token)
+        self._expected = token.encode()
 
     def start_call(self, _info: flight.CallInfo, headers: Mapping[str, Sequence[str | bytes]]) -> None:
         """Refuse clients without the token."""
-        given = [
-            value if isinstance(value, bytes) else value.encode()
-            for value in headers.get(TOKEN_HEADER, ())
-        ]
-        if len(given) != 1 or not hmac.compare_digest(given[0], self._expected):
+        if not hmac.compare_digest(token_of(headers).encode(), self._expected):
             raise flight.FlightUnauthenticatedError("the token is not this query's")
 
 
