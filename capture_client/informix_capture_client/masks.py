@@ -40,8 +40,12 @@ class MaskKey:
         return hmac.digest(self._key, value, hashlib.sha256).hex()
 
     def derived(self, purpose: str) -> bytes:
-        """Return a key of 32 bytes for another purpose, which does not reveal this one."""
-        return hmac.digest(self._key, f"informix-cdc: {purpose}".encode(), hashlib.sha256)
+        """Return a key of 32 bytes for another purpose, which does not reveal this one.
+
+        This is HKDF-Extract (RFC 5869, 2.2) with the purpose as salt. With the key first, whoever
+        writes the purpose into a hashed column would get the derived key as its delivered hash.
+        """
+        return hmac.digest(f"informix-cdc: {purpose}".encode(), self._key, hashlib.sha256)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MaskKey) and self.fingerprint == other.fingerprint

@@ -65,7 +65,14 @@ def _hashed(values: pa.Array, mask: Mask) -> pa.Array:
 
 
 def _text_bytes(values: pa.Array) -> pa.Array:
-    """Return values as UTF-8: as Arrow prints them, a duration in microseconds; bytes as they are."""
+    """Return values as UTF-8: as Arrow prints them, a duration in microseconds; bytes as they are.
+
+    Decimals always have all digits of their scale: Arrow prints 0.00000001 as 1E-8.
+    """
+    if pa.types.is_decimal(values.type):
+        distinct = values.dictionary_encode()
+        texts = [format(each, "f").encode() for each in distinct.dictionary.to_pylist()]
+        return pick(pa.array(texts, pa.binary()), distinct.indices)
     if pa.types.is_duration(values.type):
         values = values.cast(pa.int64())
     return values.cast(pa.string()).cast(pa.binary()) if values.type != pa.binary() else values

@@ -40,6 +40,10 @@ _RESULT_WIDTH, _NUMBERS_WIDTH = 10, 12
 _INDENT = _RESULT_WIDTH + _NUMBERS_WIDTH
 _DEVIATED, _INTERRUPTED = 1, 130
 _OWNER_ONLY = 0o600
+_REPORT = (
+    "The report is {path}. It has no data, no names and no secrets. Please read it and send it to"
+    " {place}: an agreement helps us as much as a deviation."
+)
 
 
 def print_proofs(options: SourceOptions, report: Path | None) -> int:
@@ -71,6 +75,7 @@ def print_proofs(options: SourceOptions, report: Path | None) -> int:
             for outcome in run_proofs(prover):
                 run.add(outcome)
         run.is_interrupted = False
+    run.print_end(options)  # before the report: a full disk must not hide what is left behind
     if run.prover is None:
         return _INTERRUPTED
     content = report_of(
@@ -84,7 +89,7 @@ def print_proofs(options: SourceOptions, report: Path | None) -> int:
     )
     path.touch(_OWNER_ONLY, exist_ok=False)
     path.write_text(json.dumps(content, indent=2, ensure_ascii=True) + "\n", encoding="utf-8")
-    run.print_end(path, options)
+    say(_REPORT.format(path=printable(str(path)), place=place_to_send()))
     return run.exit_code
 
 
@@ -133,8 +138,10 @@ class _Run:
             for text in hanging(start, Text(line), self._console, _INDENT, is_wrapped=True):
                 self._console.print(text)
 
-    def print_end(self, path: Path, options: SourceOptions) -> None:
-        """Print what was not tried, the count, what is left behind, and where the report is."""
+    def print_end(self, options: SourceOptions) -> None:
+        """Print what was not tried, the count, and what is left behind."""
+        if self.prover is None and not self.left:  # nothing has begun
+            return
         standing = standing_of(self.outcomes)
         together: dict[str, list[int]] = {}
         for number, reason in standing.not_tried.items():
@@ -150,11 +157,6 @@ class _Run:
                 Text(f"{deviated} of {len(self.outcomes)} proofs deviated.", "bold red")
             )
         self._console.print(Text(_left_behind(self.left, options)), soft_wrap=True)
-        say(
-            f"The report is {printable(str(path))}. It has no data, no names and no secrets."
-            f" Please read it and send it to {place_to_send()}: an agreement helps us as much as a"
-            " deviation."
-        )
 
 
 def _left_behind(left: Leftovers, options: SourceOptions) -> str:

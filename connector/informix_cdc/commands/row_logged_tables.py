@@ -33,9 +33,12 @@ def print_row_logged(options: SourceOptions, *, as_json: bool) -> None:
     """
     with open_server_log(options) as connection:
         tables = read_row_logged(connection)
-        sessions = _sessions(connection, options)
+        sessions, refused = _sessions(connection, options)
     if as_json:
-        shown = [{"table": str(name), "sessions": _capturing(name, sessions)} for name in tables]
+        shown = [
+            {"table": str(name), "sessions": None if sessions is None else _capturing(name, sessions)}
+            for name in tables
+        ]
         click.echo(json.dumps({"rowLogging": shown}))
         return
     console = answers()
@@ -44,8 +47,10 @@ def print_row_logged(options: SourceOptions, *, as_json: bool) -> None:
         return
     console.print(f"Full row logging is on for {counted(len(tables), 'table')}:", style="bold")
     for name in tables:
-        captured = ", ".join(map(str, _capturing(name, sessions)))
+        captured = ", ".join(map(str, _capturing(name, sessions or ())))
         console.print(f"  {name}" + (f"  captured by session {captured}" if captured else ""))
+    if refused is not None:
+        say(f"Which of them a session captures is not known. {refused}")
     say(_SWITCH_OFF)
     flags = arguments_for("release", options)
     for database, of_database in groupby(tables, key=lambda name: name.database):
@@ -62,11 +67,14 @@ def _in_database(flags: Sequence[str], database: str) -> list[str]:
     ]
 
 
-def _sessions(connection: Transport, options: SourceOptions) -> tuple[OpenSession, ...]:
+def _sessions(
+    connection: Transport, options: SourceOptions
+) -> tuple[tuple[OpenSession, ...] | None, AccessRefused | None]:
+    """Return the sessions, or why they cannot be listed; the tables can be listed all the same."""
     try:
-        return read_open_sessions(connection, options.dialect)
-    except AccessRefused:  # the tables can be listed all the same
-        return ()
+        return read_open_sessions(connection, options.dialect), None
+    except AccessRefused as reason:
+        return None, reason
 
 
 def _capturing(name: TableName, sessions: Iterable[OpenSession]) -> list[int]:

@@ -19,7 +19,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_capture_client.printable import shown_bytes
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import named_tables, open_catalog
-from informix_cdc.terminal import answers, say
+from informix_cdc.terminal import answers, counted, say
 
 _HOUR = 3600.0
 _RESERVE = 1.5  # of log and spool: the rate of a sample is not the peak
@@ -110,9 +110,9 @@ class Estimate:
         return rate * self.outage_hours * _HOUR * _RESERVE
 
     @property
-    def snapshot_minutes(self) -> float:
-        """How long the initial snapshot takes."""
-        return self.total(lambda table: table.size.rows) / _EXISTING_ROWS_A_SECOND / 60
+    def snapshot_minutes(self) -> float | None:
+        """How long the initial snapshot takes; None if the statistics know of no rows."""
+        return self.total(lambda table: table.size.rows) / _EXISTING_ROWS_A_SECOND / 60 or None
 
     @property
     def used_share(self) -> float:
@@ -210,7 +210,7 @@ def as_values(estimate: Estimate) -> dict[str, object]:
         },
         "outageHours": estimate.outage_hours,
         "spoolNeededBytes": round(estimate.spool_needed_bytes),
-        "snapshotMinutes": round(estimate.snapshot_minutes, 1),
+        "snapshotMinutes": _rounded(estimate.snapshot_minutes, 1),
         "shareOfOneStream": round(estimate.used_share, 4),
         "catchUpMinutes": _rounded(estimate.catch_up_minutes, 1),
     }
@@ -257,13 +257,11 @@ def _lines(estimate: Estimate) -> Iterator[tuple[str, str]]:
         f"Spool for an outage of {hours}",
         f"{shown_bytes(round(estimate.spool_needed_bytes))} (maxSpoolBytes of informix-cdc capture)",
     )
-    rows = estimate.total(lambda table: table.size.rows)
-    yield (
-        "Initial snapshot",
-        f"about {estimate.snapshot_minutes:,.1f} min for {rows:,.0f} rows"
-        if rows
-        else "unknown: run UPDATE STATISTICS LOW",
-    )
+    rows, minutes = estimate.total(lambda table: table.size.rows), estimate.snapshot_minutes
+    shown = "unknown" if minutes is None else f"about {minutes:,.1f} min for {rows:,.0f} rows"
+    if empty := sum(not table.size.rows for table in estimate.tables):
+        shown += f"; {counted(empty, 'table')} empty or without UPDATE STATISTICS LOW"
+    yield "Initial snapshot", shown
     yield "Changes", f"{estimate.used_share:.1%} of what one stream stores on two cores"
     minutes = estimate.catch_up_minutes
     yield (

@@ -42,6 +42,10 @@ VALUES = {
     pa.string(): (["", "Zoë", None, "Zoë"], ["", "Zoë", None, "Zoë"]),
     pa.int32(): ([0, -7, None], ["0", "-7", None]),
     pa.decimal128(12, 2): ([Decimal("1.50"), None], ["1.50", None]),
+    pa.decimal128(16, 8): (
+        [Decimal("0.00000001"), Decimal("0E-8"), None, Decimal("0.00000001")],
+        ["0.00000001", "0.00000000", None, "0.00000001"],
+    ),
     pa.date32(): ([date(1987, 6, 5), None], ["1987-06-05", None]),
     pa.timestamp("us"): ([datetime(2026, 1, 2, 3, 4, 5, 6)], ["2026-01-02 03:04:05.000006"]),
     pa.duration("us"): ([timedelta(seconds=2)], ["2000000"]),
@@ -56,6 +60,13 @@ def test_a_hash_is_the_hmac_of_the_text_of_a_value(kind: pa.DataType) -> None:
     values, texts = VALUES[kind]
     found = masked(pa.array(values, kind), HASH).to_pylist()
     assert found == [None if text is None else hashed(text) for text in texts]
+
+
+def test_no_hash_of_a_value_is_a_key_for_another_purpose() -> None:
+    key = MaskKey(KEY)
+    hashes = {key.digest(text.encode()) for text in ("fingerprint", "informix-cdc: fingerprint")}
+    assert key.derived("fingerprint").hex() not in hashes
+    assert key.derived("fingerprint") != key.derived("another")
 
 
 def hashed(text: str | bytes) -> str:

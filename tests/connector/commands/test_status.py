@@ -23,7 +23,7 @@ from harness.capture.driving import (
     reader,
 )
 from harness.runs.patience import patiently, wait_until
-from harness.servers.stores import PASSWORD, listening_stores
+from harness.servers.stores import ORDERS, PASSWORD, listening_stores
 from harness.spark.checkpoints import offset, plan, run_batches
 from informix_capture_client.positions import log_page, show
 from informix_cdc.commands import status as status_command
@@ -268,6 +268,18 @@ def test_rows_of_a_snapshot_that_no_batch_has_committed_are_read_and_no_more(
     words = " ".join(run_plain("offsets", str(tmp_path)).output.split())
     assert "informix.items (snapshot done, read but not committed, 20 rows)" in words
     assert "A restart runs batch 1 again, which is not committed" in words
+
+
+def test_sessions_that_may_not_be_listed_are_not_called_none() -> None:
+    with listening_stores() as (server, listening):
+        server.users, server.cdc_users = {"app": PASSWORD}, frozenset({"app"})
+        server.table(ORDERS).full_row_logging = True
+        arguments = ("status", *server_options(listening), "--user=app", "--row-logging")
+        printed = " ".join(run_plain(*arguments).output.split())
+        shown = json.loads(run_plain(*arguments, "--json").stdout)
+    assert "captures is not known" in printed
+    assert "GRANT SELECT ON syscdcsess" in printed
+    assert shown == {"rowLogging": [{"table": "stores:informix.orders", "sessions": None}]}
 
 
 def test_all_tables_with_full_row_logging_are_listed_with_how_to_switch_it_off(
