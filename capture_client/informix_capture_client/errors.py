@@ -166,11 +166,11 @@ class DataLoss(InformixCdcError):
     Args:
         gap: the reason, if a new stream may start; None if the bytes themselves are corrupt.
         goes_on_at: the first position at which a stream may resume, if known.
-        table: the affected table, `database:owner.table`; empty if the whole stream is affected.
+        tables: the affected ones, `database:owner.table`; empty if it may be all of the stream.
     """
 
     code = "IFXCDC-0006"
-    _typed = (*InformixCdcError._typed, "gap", "goes_on_at", "table")
+    _typed = (*InformixCdcError._typed, "gap", "goes_on_at", "tables")
 
     def __init__(
         self,
@@ -179,13 +179,13 @@ class DataLoss(InformixCdcError):
         *,
         gap: Gap | None = None,
         goes_on_at: int | None = None,
-        table: str = "",
+        tables: tuple[str, ...] = (),
         **facts: object,
     ) -> None:
         super().__init__(message, remedy, **facts)  # type: ignore[arg-type]
         self.gap = gap
         self.goes_on_at = goes_on_at
-        self.table = table
+        self.tables = tables
 
 
 class ProtocolViolation(InformixCdcError):

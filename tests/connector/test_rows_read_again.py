@@ -41,7 +41,7 @@ def _refused(check: Callable[..., object], *arguments: object) -> DataLoss:
 
 
 LOSSES = {
-    "row logging was off": row_logging_off("t", HERE),
+    "row logging was off": row_logging_off(["t"], HERE),
     "another source": other_source("a", "b"),
     "another table": other_table("t", "a", "b"),
     "a batch that is not in the log": replay_failed(2, "it ends before"),

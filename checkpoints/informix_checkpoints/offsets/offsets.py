@@ -31,6 +31,7 @@ from informix_checkpoints.table_states import (
 
 VERSION = 2
 _WITHOUT_TABLES = 1  # the version before, whose source is a digest of the list of tables too
+_FIELDS_OF_A_LOSS = 2  # before the tables
 _IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
 MOST_IDS = 1 << 17  # in a whole list: far more than a server has open transactions
 _Numbers = TypeVar("_Numbers", LogEnd, DeliveredCommit, SettlingRestart, CutTransaction)
@@ -91,7 +92,7 @@ class StreamOffset:
             "logged": list(self.logged) if self.logged else None,
             "settling": list(self.settling) if self.settling else None,
             "form": self.row_form or None,
-            "lost": [self.lost.gap.name, *filter(None, self.lost[1:])] if self.lost else None,
+            "lost": [self.lost.gap.name, self.lost.message, *self.lost.tables] if self.lost else None,
             **self._facts_of_tables(),
             "cut": list(self.cut) if self.cut else None,  # the last: the reader in the JVM adds it
         }
@@ -234,6 +235,7 @@ def _numbers(kind: type[_Numbers], value: object) -> _Numbers | None:
 def _loss(value: object) -> ReportedLoss | None:
     if value is None:
         return None
-    if not isinstance(value, list) or len(value) not in (2, len(ReportedLoss._fields)):
+    if not isinstance(value, list) or len(value) < _FIELDS_OF_A_LOSS:
         raise ValueError(f"{value!r} is not a loss")
-    return ReportedLoss(Gap[text(value[0])], *map(text, value[1:]))
+    gap, message, *tables = map(text, value)
+    return ReportedLoss(Gap[gap], message, tuple(tables))

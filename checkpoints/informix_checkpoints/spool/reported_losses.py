@@ -27,17 +27,17 @@ _SOON_UNSEEN = {Gap.ROW_LOGGING_OFF}  # others depend on positions, which do not
 class ReportedLoss(NamedTuple):
     """A reported data loss: the reason that the stream cannot continue, and the error's message.
 
-    `table` is the affected table, `database:owner.table`; empty if an earlier version recorded it.
+    `tables` are the affected ones, `database:owner.table`; empty if it may be all of the stream.
     """
 
     gap: Gap
     message: str
-    table: str = ""
+    tables: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, loss: DataLoss) -> ReportedLoss | None:
         """Return the record of a loss; None for a loss that is detected again at each start."""
-        return cls(loss.gap, loss.message, loss.table) if loss.gap in _SOON_UNSEEN else None
+        return cls(loss.gap, loss.message, loss.tables) if loss.gap in _SOON_UNSEEN else None
 
     def error(self) -> DataLoss:
         """Return the error to raise when the query is started again."""
@@ -48,7 +48,7 @@ class ReportedLoss(NamedTuple):
             " switched row logging off, nothing is lost: run informix-cdc acquire with that receipt,"
             " and start the query with option schemaChange.",
             gap=self.gap,
-            table=self.table,
+            tables=self.tables,
         )
 
 
@@ -102,8 +102,8 @@ class ReportedLosses:
                 return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} records a loss, but it {doubt}.")
             try:
                 known = json.loads(content)
-                table = str(known.get("table", ""))
-                return ReportedLoss(Gap[known["gap"]], str(known["message"]), table)
+                tables = tuple(map(str, known["tables"]))
+                return ReportedLoss(Gap[known["gap"]], str(known["message"]), tables)
             except (ValueError, KeyError, TypeError):
                 return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} records a loss, but it is corrupt.")
         return None

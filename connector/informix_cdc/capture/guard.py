@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -210,7 +210,7 @@ class CaptureGuard:
         if facts.source not in (None, self.source):
             raise other_source(self.source, facts.source or "without these tables")
         if self._unlogged_at is not None and facts.asked_at > self._unlogged_at:
-            raise row_logging_off(facts.unlogged_tables[0], high_watermark)
+            raise row_logging_off(facts.unlogged_tables, high_watermark)
         if self._unlogged_at is None:
             self._unlogged_at = facts.asked_at
 
@@ -285,16 +285,16 @@ def _what_delays(
     return begin, f"the transaction that began at {show(begin)} is still open"
 
 
-def row_logging_off(table: str, position: Position) -> DataLoss:
-    """Return the error for a table whose full row logging is off."""
+def row_logging_off(tables: Sequence[str], position: Position) -> DataLoss:
+    """Return the error for tables whose full row logging is off."""
     return DataLoss(
-        f"full row logging of {table} was switched off after {show(position.commit)}; changes"
-        " since then are not completely in the log.",
+        f"full row logging of {', '.join(tables)} was switched off after {show(position.commit)};"
+        " changes since then are not completely in the log.",
         f"To load the table again, {NEW_STREAM}. If informix-cdc release --receipt switched it"
         " off, nothing is lost: ALTER the table, run informix-cdc acquire with that receipt,"
         " and start the query with option schemaChange. Row logging is also off on a server"
         " that was set up anew, such as an emulator that was restarted.",
-        table=table,
+        tables=tuple(tables),
         position=position.commit,
         gap=Gap.ROW_LOGGING_OFF,
     )

@@ -164,14 +164,13 @@ class DataLossRecovery:
     def _states(self, previous: Spool, loss: DataLoss) -> Tables:
         """Return the states of the tables; with resync, those that may lack changes are to be read.
 
-        Switched-off row logging affects one table. For any other loss nobody knows which tables had
-        changes in the missing log.
+        These are the tables that a loss names. Otherwise nothing shows which tables had changes in
+        the missing log.
         """
         tables = previous.manifest.present_tables
         if self.options.on_data_loss != "resync":
             return tables
-        is_of_one = loss.gap is Gap.ROW_LOGGING_OFF
-        affected = [loss.table.partition(":")[2]] if is_of_one else [*tables]
+        affected = [name.partition(":")[2] for name in loss.tables] or [*tables]
         unread = {
             name: replace(tables[name], snapshot=SnapshotState(purpose=RESYNC))
             for name in affected

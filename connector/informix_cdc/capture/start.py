@@ -155,7 +155,7 @@ class CaptureStart:
         )
 
     def _record_loss(
-        self, loss: DataLoss, session: CaptureSession, catalog: Catalog, table: Table
+        self, loss: DataLoss, session: CaptureSession, catalog: Catalog, tables: Sequence[Table]
     ) -> None:
         """Refuse to continue, but deliver a planned batch first, whose rows were logged before.
 
@@ -164,7 +164,7 @@ class CaptureStart:
         """
         if self.options.fail_on_data_loss or self.expected_commit is None:
             raise loss
-        self._switch_on(session, catalog, [table])
+        self._switch_on(session, catalog, tables)
         self.loss = loss
 
     def close(self) -> None:
@@ -317,9 +317,11 @@ class CaptureStart:
         # one wrong answer does not end a stream permanently.
         present = [table for table in self.source.tables if not self._is_to_be_logged(table)]
         seen_off = catalog.without_row_logging(present)
-        for table in catalog.without_row_logging(seen_off):
-            require_complete(self.receipt, unqualified(str(table.name)))
-            self._record_loss(row_logging_off(str(table.name), position), session, catalog, table)
+        if unlogged := catalog.without_row_logging(seen_off):
+            names = [str(table.name) for table in unlogged]
+            for name in names:
+                require_complete(self.receipt, unqualified(name))
+            self._record_loss(row_logging_off(names, position), session, catalog, unlogged)
         self._log_late(session, catalog)
         place = _resumes_at(position, catalog)
         # Once a table has joined, everything that was open when the stream began has ended. The unseen

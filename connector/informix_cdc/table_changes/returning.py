@@ -113,7 +113,8 @@ def explains(receipt: Receipt | None, offset: StreamOffset, loss: ReportedLoss) 
     if receipt is None or (acquired := receipt.acquired) is None:
         return False
     delivered = receipt.delivered.get(offset.stream)
-    is_of_it = loss.gap is Gap.ROW_LOGGING_OFF and loss.table.partition(":")[2] in receipt.digests
+    names = {name.partition(":")[2] for name in loss.tables}
+    is_of_it = loss.gap is Gap.ROW_LOGGING_OFF and bool(names) and names <= receipt.digests.keys()
     is_of_stream = receipt.source == offset.source and delivered is not None
     return is_of_it and is_of_stream and (delivered or 0) <= offset.position.commit <= acquired.since
 

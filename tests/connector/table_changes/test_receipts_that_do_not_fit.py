@@ -107,13 +107,19 @@ def test_a_receipt_of_an_earlier_version_knows_no_ids() -> None:
     assert back(replace(RECEIPT, table_ids={}))
 
 
-LOSS = ReportedLoss(Gap.ROW_LOGGING_OFF, "it was off", f"stores:{NAME}")
+LOSS = ReportedLoss(Gap.ROW_LOGGING_OFF, "it was off", (f"stores:{NAME}",))
 EXPLAINED = {
     "between release and acquire": (RECEIPT, 120, LOSS, True),
     "acquire has not run": (replace(RECEIPT, acquired=None), 120, LOSS, False),
     "there is not a receipt": (None, 120, LOSS, False),
-    "of another table": (RECEIPT, 120, LOSS._replace(table="stores:informix.u"), False),
-    "an earlier version kept no table": (RECEIPT, 120, LOSS._replace(table=""), False),
+    "of another table": (RECEIPT, 120, LOSS._replace(tables=("stores:informix.u",)), False),
+    "of one table more": (
+        RECEIPT,
+        120,
+        LOSS._replace(tables=(*LOSS.tables, "stores:informix.u")),
+        False,
+    ),
+    "of unknown tables": (RECEIPT, 120, LOSS._replace(tables=()), False),
     "of another kind": (RECEIPT, 120, LOSS._replace(gap=Gap.LOG_GONE), False),
     "before release": (RECEIPT, 99, LOSS, False),
     "behind acquire": (RECEIPT, 201, LOSS, False),
