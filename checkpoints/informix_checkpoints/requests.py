@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from informix_capture_client.errors import BadOption
+from informix_capture_client.positions import RecordPlace
 from informix_checkpoints.json_values import mapping, number, text
 from informix_checkpoints.spool import make_folder, read_plain, replace_file
 
@@ -108,18 +109,20 @@ class Answer:
     """The answer to a request.
 
     Attributes:
-        commit: the stream has everything that was requested up to this commit.
+        place: the stream has everything that was requested up to this place.
         rows: number of rows read, by table.
         problems: why tables were not processed, by table; "" stands for all of them.
     """
 
-    commit: int = 0
+    place: RecordPlace = (0, 0)
     rows: Mapping[str, int] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Return the content of the file."""
-        return {"commit": self.commit, "rows": dict(self.rows), "problems": dict(self.problems)}
+        commit, chunk = self.place
+        about = {"rows": dict(self.rows), "problems": dict(self.problems)}
+        return {"commit": commit, "chunk": chunk, **about}
 
     @classmethod
     def from_json(cls, given: object) -> Answer:
@@ -131,7 +134,7 @@ class Answer:
         known = mapping(given, "an answer")
         rows, problems = mapping(known.get("rows"), "rows"), mapping(known.get("problems"), "problems")
         return cls(
-            number(known.get("commit")),
+            (number(known.get("commit")), number(known.get("chunk"))),
             {text(name): number(count) for name, count in rows.items()},
             {text(name): text(problem) for name, problem in problems.items()},
         )

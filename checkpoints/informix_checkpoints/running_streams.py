@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from informix_capture_client.errors import BadOption, ServerRefused
+from informix_capture_client.positions import RecordPlace
 from informix_checkpoints.offsets import StreamOffset, read_checkpoint
 from informix_checkpoints.readers import Readers
 from informix_checkpoints.requests import Answer, RequestFolder
@@ -89,12 +90,12 @@ class RunningStream:
         return sources[0].planned[1]
 
     @property
-    def committed(self) -> int:
-        """The commit up to which Spark has committed batches of the stream; 0 if there is none."""
+    def committed(self) -> RecordPlace:
+        """The place up to which Spark has committed batches of the stream; (0, 0) if there is none."""
         (source,) = read_checkpoint(self.checkpoint).sources
         done = source.committed[1] if source.committed else None
         is_same = done is not None and done.stream == self.captured.stream
-        return done.position.commit if done is not None and is_same else 0
+        return done.position.place if done is not None and is_same else (0, 0)
 
     @property
     def folder(self) -> Path:

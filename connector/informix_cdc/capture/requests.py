@@ -112,8 +112,8 @@ class Requests(Companion):
             running = [snapshot for snapshot in begun.values() if not snapshot.is_done]
             if not running:
                 rows = {name: snapshot.rows for name, snapshot in begun.items()}
-                commit = spool.manifest.reached.commit  # an idle stream has no later batch
-                self._finish(folder, request, Answer(commit, rows, problems))
+                place = spool.manifest.reached.place  # an idle stream has no later batch
+                self._finish(folder, request, Answer(place, rows, problems))
             return any(map(_may_be_cancelled, running)) and folder.is_cancelled(request.id)
         if request.kind == ALTER and folder.is_ready(request.id):
             return folder.is_altered(request.id) and not set(request.tables) <= known.keys()

@@ -132,7 +132,7 @@ def _answer(request: Request, stream: RunningStream, timeout_seconds: float | No
         def is_done() -> bool:
             with contextlib.suppress(BadOption, DataLoss):  # a data loss just replaces the stream
                 answer = stream.answer(request.id)
-                if answer is not None and (not answer.rows or stream.committed >= answer.commit):
+                if answer is not None and (not answer.rows or stream.committed >= answer.place):
                     answers.append(answer)
                     return True
                 rows = _rows_so_far(request, stream)

@@ -135,7 +135,7 @@ def test_a_damaged_place_holds_all_rows_back(
             well.commit(end)
         wait_until(lambda: {each.stream for each in running.process.readers} == {"", end["stream"]})
         wait_until(lambda: told(caplog, "reader_not_readable"))
-        assert running.process.state.spool_rows == 1
+        wait_until(lambda: running.process.state.spool_rows == 1)
         with shared_reader(tmp_path, "hurt") as made:
             rows, start = drained(made, start, end["commit"])
             assert numbers(rows) == [1]
@@ -154,7 +154,7 @@ def test_a_damaged_place_of_a_reader_that_is_gone_can_be_removed(
         _, end = drained(made, anchor_of(made), insert(server, 1))
         made.commit(end)
         wait_until(lambda: len(running.process.readers) == 2)
-        assert running.process.state.spool_rows == 1
+        wait_until(lambda: running.process.state.spool_rows == 1)
         assert Readers(tmp_path).remove("gone")
         wait_until(lambda: running.process.state.spool_rows == 0)
 

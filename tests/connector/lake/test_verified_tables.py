@@ -15,6 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from harness.lake.ledger import Key, Ledger, LedgerTable, Row, ledger
 from harness.lake.mirroring import MirrorRun, is_caught_up, until
 from harness.runs.examples import PROFILE
+from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.requests import REPAIR, RESYNC, VERIFY, Answer, Request, RequestFolder
 
 pytestmark = pytest.mark.slow
@@ -106,7 +107,7 @@ def answered(
     answer = folder.answer(request.id)
     assert answer is not None
     assert answer.problems == {}
-    until(step, lambda: run.batches[-1].commit >= answer.commit)
+    until(step, lambda: StreamOffset.from_json(run.start).position.place >= answer.place)
     return request, answer
 
 

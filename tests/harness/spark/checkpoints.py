@@ -45,6 +45,8 @@ def run_batches(checkpoint: Path, *offsets: Mapping[str, Any]) -> Path:
 
 def _write(folder: Path, number: int, text: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / str(number)).write_text(text)
+    draft = folder / f".{number}.tmp"  # as Spark does: a reader never sees half a file
+    draft.write_text(text)
+    draft.replace(folder / str(number))
     (folder / f".{number}.crc").write_bytes(b"crc\0\0\0\2\0\x9b\xa7\x1f\x08")
     (folder / f".{number + 1}.7c3c.tmp").touch()  # what a driver that died has left
