@@ -158,7 +158,8 @@ class Readers:
         """Return what is known of a reader that a run of a query has registered.
 
         Raises:
-            AccessRefused: another run has taken the name over, or the reader was removed.
+            AccessRefused: another run has taken the name over, the reader was removed, or its file is
+                damaged.
         """
         known = self._read(name)
         if known is None:
@@ -166,6 +167,11 @@ class Readers:
                 f"reader {name} of the capture {self.capture} was removed.",
                 "Start the query again to register it; if rows that it needs were removed meanwhile,"
                 " the query says so.",
+            )
+        if not known.run:  # every registered reader has one
+            raise AccessRefused(
+                f"the place of reader {name} of the capture {self.capture} cannot be read.",
+                "Start the query again, which writes it anew. Until then all rows are kept.",
             )
         if known.run != run:
             raise taken_over(name, self.capture)

@@ -46,10 +46,14 @@ _ERRORS: Mapping[str, type[InformixCdcError]] = {kind.code: kind for kind in _KI
 
 @dataclass(frozen=True, slots=True)
 class PreviousStream:
-    """A stream that lost data: where its rows end, and the stream that continues it."""
+    """A stream that lost data: where its rows end, and the stream that continues it.
+
+    `begins` is the place of the first rows of that stream; (0, 0) if it was left before it had any.
+    """
 
     end: RecordPlace
     following: str
+    begins: RecordPlace = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,9 @@ class PublishedCapture:
             "schema": _as_text(self.schema),
             "options": dict(self.options),
             "offset": self.offset.to_json() if self.offset else None,
-            "previous": {name: [*each.end, each.following] for name, each in self.previous.items()},
+            "previous": {
+                name: [*each.end, each.following, *each.begins] for name, each in self.previous.items()
+            },
             "bounds_restart": self.bounds_restart,
             "waits": self.waits,
             "answered": dict(self.answered),
@@ -155,10 +161,12 @@ class PublishedCapture:
 
 
 def _previous(given: object) -> PreviousStream:
-    if not isinstance(given, list) or len(given) != 3:
+    if not isinstance(given, list) or len(given) != 5:
         raise ValueError(f"{given!r} is not a stream")
-    commit, chunk, following = given
-    return PreviousStream((number(commit), number(chunk)), text(following))
+    commit, chunk, following, *begins = given
+    first_commit, first_chunk = map(number, begins)
+    end = (number(commit), number(chunk))
+    return PreviousStream(end, text(following), (first_commit, first_chunk))
 
 
 def _texts(given: object) -> list[str]:

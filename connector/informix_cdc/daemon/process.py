@@ -276,8 +276,9 @@ class CaptureProcess:
 
     def _report_left_behind(self, stream: str, place: RecordPlace) -> None:
         for each in self.readers:
-            known = (each.name, each.run)
-            if each.stream == stream and each.done < place and known not in self._left_behind:
+            known, is_earlier = (each.name, each.run), each.stream in self.publication.previous
+            is_behind = is_earlier or (each.stream == stream and each.done < place)
+            if is_behind and known not in self._left_behind:
                 self._left_behind.add(known)
                 READER_LEFT_BEHIND.log(
                     logger,

@@ -114,7 +114,7 @@ class Publication:
             news = replace(
                 self.rows,
                 offset=offset,
-                previous=self._previous(spool.stream),
+                previous=self._previous(spool),
                 bounds_restart=state.bounds_restart,
                 waits=state.waits_for_spark,
                 answered=answered(known),
@@ -143,13 +143,19 @@ class Publication:
             save_published(news, self.folder)
         self.published = news
 
-    def _previous(self, stream: str) -> dict[str, PreviousStream]:
-        """Return the streams before the current one, each with the one that follows it."""
+    def _previous(self, spool: Spool) -> dict[str, PreviousStream]:
+        """Return the streams before the current one, each with the one that follows it.
+
+        A stream is published before any of its rows are removed: its start is the first one then.
+        """
         known = list(self.state.previous_streams.items())
-        left = [each for each in known if each[0] != stream]  # it may be left at this moment
-        names = [*(name for name, _ in left), stream]
+        left = [each for each in known if each[0] != spool.stream]  # it may be left at this moment
+        names = [*(name for name, _ in left), spool.stream]
+        begins = {names[-2]: spool.manifest.start.place} if left else {}
+        begins |= {name: each.begins for name, each in self.previous.items()}
         return {
-            name: PreviousStream(end, after) for (name, end), after in zip(left, names[1:], strict=True)
+            name: PreviousStream(end, after, begins.get(name, (0, 0)))
+            for (name, end), after in zip(left, names[1:], strict=True)
         }
 
 

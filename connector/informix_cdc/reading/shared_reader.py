@@ -174,6 +174,8 @@ class SharedReader:
         view = _View(self, start, most_seconds)
         self.next.wait(view, start, limits, trigger)
         end = self.next.choose(view, start, limits, trigger)
+        if end is not None and (kept := self._removed_from_next(start, end)) is not None:
+            self._leave_out(start, kept, end.stream)
         return end if end is None or start.is_started else self._anchored(end)
 
     def ranges(
@@ -296,6 +298,13 @@ class SharedReader:
         begins = self._spool.manifest.start.place
         return begins if stream == start.stream and start.position.place < begins else None
 
+    def _removed_from_next(self, start: StreamOffset, end: StreamOffset) -> RecordPlace | None:
+        """Return where the next stream begins for a reader, if rows before that were removed."""
+        left = self.folder.published.previous.get(start.stream)
+        if left is None or end.stream != left.following or end.position.place <= left.begins:
+            return None
+        return end.position.place
+
     def _needed_stream(self, start: StreamOffset) -> str:
         """Return the stream of the rows above an offset."""
         left = self.folder.published.previous.get(start.stream)
@@ -352,6 +361,7 @@ class SharedReader:
             manifest = self._spool.manifest
             tables, left = manifest.tables_at(manifest.start), manifest.left_at(manifest.start)
             end = replace(start, position=manifest.start, tables=tables, left=left)
+        end = replace(end, cut=None).with_cut_of(start)
         self._update(stream=end.stream, taken=start.position, done=kept)
         return end
 

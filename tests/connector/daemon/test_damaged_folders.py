@@ -144,6 +144,18 @@ def test_a_damaged_place_holds_all_rows_back(
     assert told(caplog, "reader_not_readable")[0]["reader"] == "hurt"
 
 
+def test_a_running_reader_whose_place_is_damaged_is_not_called_another_query(
+    served: Served, tmp_path: Path
+) -> None:
+    with capturing(served[1].port, tmp_path), shared_reader(tmp_path, "hurt") as made:
+        start = anchor_of(made)
+        (tmp_path / "readers" / "hurt.json").write_bytes(b"{")
+        refused = failure_of(lambda: next_offset(made, start))
+    assert isinstance(refused, AccessRefused)
+    assert "cannot be read" in str(refused)
+    assert "Start the query again" in str(refused)
+
+
 def test_a_damaged_place_of_a_reader_that_is_gone_can_be_removed(
     served: Served, tmp_path: Path
 ) -> None:

@@ -123,6 +123,39 @@ def test_a_reader_that_was_away_for_two_losses_gets_all_three_streams(
             assert numbers(rows + more + drained(away, start, last)[0]) == [1, 2, 3]
 
 
+@pytest.mark.fault(
+    fault="a reader was away since before a loss; the first rows of the next stream were removed since",
+    outcome="the previous stream, then IFXCDC-0006; with onDataLoss=continue from the first stored row",
+)
+@pytest.mark.parametrize("goes_on", [False, True], ids=["fail", "continue"])
+def test_rows_that_were_removed_from_the_next_stream_are_missed(
+    served: Served, tmp_path: Path, caplog: pytest.LogCaptureFixture, goes_on: bool
+) -> None:
+    few = {"retentionBytes": "12000"}  # bytes of a few segments of one row
+    with capturing(served[1].port, tmp_path, few, **GOES_ON) as running:
+        with shared_reader(tmp_path, "away") as away:
+            start = anchor_of(away)
+        insert_stored(served, running, 1)
+        stream = lose(served, running)
+        last = [insert_stored(served, running, number) for number in range(2, 14)][-1]
+        wait_until(lambda: told(caplog, "reader_left_behind"))
+        policy = GOES_ON if goes_on else {}
+        with shared_reader(tmp_path, "away", **policy) as away:
+            end = next_offset(away, start)
+            assert numbers(rows_of(away, start, end)) == [1]
+            if not goes_on:
+                lost = failure_of(lambda: until_stream(away, end, stream))
+                assert isinstance(lost, DataLoss)
+                assert "reader away has not read" in str(lost)
+            else:
+                rows, begun = until_stream(away, end, stream)
+                assert rows == []
+                kept = numbers(drained(away, begun, last)[0])
+                assert kept == [*range(14 - len(kept), 14)]
+                assert 1 <= len(kept) < 12
+    assert [each["reader"] for each in told(caplog, "rows_removed")] == ["away"] * goes_on
+
+
 def test_a_planned_batch_of_the_previous_stream_comes_again_after_the_loss(
     served: Served, tmp_path: Path
 ) -> None:
