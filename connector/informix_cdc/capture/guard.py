@@ -30,6 +30,7 @@ from informix_cdc.table_changes import other_source
 
 # The end of a log that is before the last delivered commit may not be on disk yet.
 WITNESS_SECONDS = 60.0
+_MOST_NAMES = 5  # of tables in a message
 
 logger = logging.getLogger("informix_cdc.connector.capture_guard")  # a logger name, not a module
 
@@ -287,8 +288,11 @@ def _what_delays(
 
 def row_logging_off(tables: Sequence[str], position: Position) -> DataLoss:
     """Return the error for tables whose full row logging is off."""
+    shown = ", ".join(tables[:_MOST_NAMES])
+    if len(tables) > _MOST_NAMES:
+        shown += f" and {len(tables) - _MOST_NAMES} more tables"
     return DataLoss(
-        f"full row logging of {', '.join(tables)} was switched off after {show(position.commit)};"
+        f"full row logging of {shown} was switched off after {show(position.commit)};"
         " changes since then are not completely in the log.",
         f"To load the table again, {NEW_STREAM}. If informix-cdc release --receipt switched it"
         " off, nothing is lost: ALTER the table, run informix-cdc acquire with that receipt,"

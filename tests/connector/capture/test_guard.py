@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -26,7 +27,7 @@ from informix_capture_client.positions import Position, log_page, show
 from informix_capture_client.stream import Read, Silence, Starting
 from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.capture import Counters, Gauges, server_watch
-from informix_cdc.capture.guard import CaptureGuard
+from informix_cdc.capture.guard import CaptureGuard, row_logging_off
 from informix_cdc.capture.liveness import Liveness, LogFacts
 from informix_cdc.capture.state import CaptureState, SparkSide
 
@@ -201,3 +202,10 @@ def test_truncates_that_are_left_out_are_counted_over_a_reconnect(served: Served
         _, end = drained(made, end, insert(server, 3))
         shown = made.reportLatestOffset() or {}
     assert (shown["reconnects"], shown["ignoredTruncates"]) == (2, 2)
+
+
+def test_a_loss_of_many_tables_names_the_first_and_has_all() -> None:
+    names = [f"stores:informix.t{number}" for number in range(200)]
+    lost = row_logging_off(names, Position(1, 0))
+    assert "informix.t4 and 195 more tables was switched off" in lost.message
+    assert pickle.loads(pickle.dumps(lost)).tables == tuple(names)
