@@ -61,7 +61,7 @@ def test_rows_are_kept_for_the_slowest_reader(served: Served, at: SharedPlace) -
         at.reader("slow") as slow,
     ):
         start = behind = anchor_of(fast)
-        assert anchor_of(slow) == start
+        assert anchor_of(slow)["commit"] == start["commit"]  # the first may be settled by now
         for number in range(1, 6):
             rows, start = drained(fast, start, insert(server, number))
             assert numbers(rows) == [number]
