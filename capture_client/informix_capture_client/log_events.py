@@ -213,7 +213,7 @@ LOSS_NOT_NOTED = LogEvent(
     "loss_not_noted",
     _WARNING,
     ("stream", "reason"),
-    "A data loss was reported, but the file that records it for the next start cannot be written. Do"
+    "The file that records a data loss for the next start cannot be written. With onDataLoss=fail, do"
     " not start this query again.",
 )
 ROW_FORM_CHANGED = LogEvent(

@@ -42,8 +42,8 @@ class MaskKey:
     def derived(self, purpose: str) -> bytes:
         """Return a key of 32 bytes for another purpose, which does not reveal this one.
 
-        This is HKDF-Extract (RFC 5869, 2.2) with the purpose as salt. With the key first, whoever
-        writes the purpose into a hashed column would get the derived key as its delivered hash.
+        This is HKDF-Extract (RFC 5869, 2.2) with the purpose as salt. The arguments are not in the
+        order of `digest`, which would deliver the derived key as the hash of a text: the purpose.
         """
         return hmac.digest(f"informix-cdc: {purpose}".encode(), self._key, hashlib.sha256)
 

@@ -260,7 +260,7 @@ def _lines(estimate: Estimate) -> Iterator[tuple[str, str]]:
     rows, minutes = estimate.total(lambda table: table.size.rows), estimate.snapshot_minutes
     shown = "unknown" if minutes is None else f"about {minutes:,.1f} min for {rows:,.0f} rows"
     if empty := sum(not table.size.rows for table in estimate.tables):
-        shown += f"; {counted(empty, 'table')} empty or without UPDATE STATISTICS LOW"
+        shown += f"; {counted(empty, 'table')} without rows (if not empty, run UPDATE STATISTICS LOW)"
     yield "Initial snapshot", shown
     yield "Changes", f"{estimate.used_share:.1%} of what one stream stores on two cores"
     minutes = estimate.catch_up_minutes

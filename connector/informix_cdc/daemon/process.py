@@ -266,9 +266,9 @@ class CaptureProcess:
                 contextlib.suppress(BlockingIOError),
                 readers.unchanged() as self.readers,
             ):
-                place = self._removable(spool)
-                self._report_left_behind(spool.stream, place)
-                spool.trim(place)
+                if (place := self._removable(spool)) > spool.manifest.start.place:
+                    self._report_left_behind(spool.stream, place)
+                    spool.trim(place)
         self._remove_previous_streams()
 
     def _removable(self, spool: Spool) -> RecordPlace:

@@ -174,6 +174,7 @@ class SharedReader:
         view = _View(self, start, most_seconds)
         self.next.wait(view, start, limits, trigger)
         end = self.next.choose(view, start, limits, trigger)
+        # Only now: until the choice, the capture may remove rows of the next stream.
         if end is not None and (kept := self._removed_from_next(start, end)) is not None:
             self._leave_out(start, kept, end.stream)
         return end if end is None or start.is_started else self._anchored(end)

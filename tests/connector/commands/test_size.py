@@ -111,7 +111,7 @@ def test_the_text_names_each_figure() -> None:
         "Log growth by full row logging",
         "Log for an outage of 48 h",
         "Spool for an outage of 48 h",
-        "Initial snapshot unknown; 2 tables empty or without UPDATE STATISTICS LOW",
+        "Initial snapshot unknown; 2 tables without rows (if not empty, run UPDATE STATISTICS LOW)",
         "Catching up after 48 h",
         "Latency",
     ):

@@ -61,7 +61,7 @@ def test_rows_are_kept_for_the_slowest_reader(served: Served, at: SharedPlace) -
         at.reader("slow") as slow,
     ):
         start = behind = anchor_of(fast)
-        assert anchor_of(slow)["commit"] == start["commit"]  # the first may be settled by now
+        assert anchor_of(slow)["commit"] == start["commit"]  # `settling` may differ
         for number in range(1, 6):
             rows, start = drained(fast, start, insert(server, number))
             assert numbers(rows) == [number]
@@ -69,7 +69,7 @@ def test_rows_are_kept_for_the_slowest_reader(served: Served, at: SharedPlace) -
         spool = running.process.state.spool
         assert spool is not None
         wait_until(lambda: len(running.process.readers) == 2)
-        # readers see a manifest a moment before the object of the thread that writes it has it
+        # The capture replaces the file first, and then the manifest that it has in memory.
         wait_until(lambda: spool.manifest.row_count == 5)
         rows, behind = drained(slow, behind, start["commit"])
         slow.commit(behind)

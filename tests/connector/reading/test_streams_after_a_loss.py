@@ -124,7 +124,7 @@ def test_a_reader_that_was_away_for_two_losses_gets_all_three_streams(
 
 
 @pytest.mark.fault(
-    fault="a reader was away since before a loss; the first rows of the next stream were removed since",
+    fault="a reader is away during a loss, and until the first rows of the next stream are removed",
     outcome="the previous stream, then IFXCDC-0006; with onDataLoss=continue from the first stored row",
 )
 @pytest.mark.parametrize("goes_on", [False, True], ids=["fail", "continue"])
