@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE_ROOTS = ("connector", "capture_client", "checkpoints")
@@ -194,3 +197,72 @@ def test_each_public_class_is_defined_once() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(name_of(path))
     assert not {name: places for name, places in homes.items() if len(places) > 1}
+
+
+# Of statements that we send: a column's name without the alias of its table may be a built-in function
+# (docs/assumptions.md, row 111).
+_STATEMENT = re.compile(r"SELECT .* FROM \S|UPDATE \S+ .*SET |DELETE FROM \S", re.DOTALL)
+_PART_OF_ONE = re.compile(r" (WHERE|ORDER BY|AND) ")
+_TABLES = re.compile(r"\b(FROM|UPDATE|INTO|JOIN|,(?= sysmaster:))\s*[\w:.{}\"]+( t| s)?\b")
+_UNQUALIFIED = re.compile(r"""(?<![\w.:{"'])(?:"[^"]*"|[a-z_]\w*)(?![\w(.:])""")
+_SENT_FROM = (f"{CLIENT}", f"{CONNECTOR}snapshots/", f"{CONNECTOR}proving/", f"{CONNECTOR}server/")
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """Yield the texts of a module, with `{}` for what is put in; docstrings are none."""
+    tree = ast.parse(path.read_text())
+    within = {
+        id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (each.value if isinstance(each, ast.Constant) else "{}" for each in node.values)
+            yield "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in within:
+            yield node.value
+
+
+def unqualified_columns(statement: str) -> list[str]:
+    """Return the columns of a statement, or of a part of one, that have no alias before them."""
+    text = re.sub(r"'[^']*'|/\*.*?\*/|\{\+.*?\}", "", statement)
+    text = re.sub(r"SET \w+ =|SET \{\} =", "=", _TABLES.sub("", text))
+    return _UNQUALIFIED.findall(text)
+
+
+@pytest.mark.parametrize(
+    ("statement", "columns"),
+    [
+        ("SELECT t.a, MAX(t.b) FROM informix.x t WHERE t.c IN (?) ORDER BY t.d", []),
+        ("SELECT t.a, b FROM {} t", ["b"]),
+        ('SELECT t."a" FROM {} t WHERE "user" = ?', ['"user"']),
+        ("UPDATE {} t SET v = t.v WHERE t.id = 1", []),
+        ("UPDATE {} SET v = w WHERE id = 1", ["w", "id"]),
+        ("DELETE FROM {} t WHERE id = 1", ["id"]),
+        (" WHERE tabid > 99 AND t.kind = 'user'", ["tabid"]),
+    ],
+)
+def test_an_unqualified_column_is_found(statement: str, columns: list[str]) -> None:
+    assert unqualified_columns(statement) == columns
+
+
+def test_every_column_of_a_statement_that_we_send_has_the_alias_of_its_table() -> None:
+    sent = {
+        name_of(path): [
+            text for text in texts_of(path) if _STATEMENT.match(text) or _PART_OF_ONE.match(text)
+        ]
+        for path in MODULES
+        if name_of(path).startswith(_SENT_FROM)
+    }
+    assert sum(map(len, sent.values())) > 60
+    assert {
+        (name, text): found
+        for name, texts in sent.items()
+        for text in texts
+        if (found := unqualified_columns(text))
+    } == {}
+    # names that are put into a statement are delimited by `column_of`, but for targets of SET
+    delimiting = "informix_capture_client.sql_names.delimited"
+    assert {name_of(path) for path in MODULES if delimiting in imported_names(path)} == {
+        f"{CONNECTOR}snapshots/connection.py",
+        f"{CONNECTOR}proving/sql_text.py",
+    }

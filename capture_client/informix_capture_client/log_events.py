@@ -195,6 +195,13 @@ ROW_LOGGING_SWITCHED_ON = LogEvent(
     " If a flag of `remedy` needs shell quoting, it is omitted: add it, and the table that `table`"
     " names.",
 )
+HIDDEN_COLUMNS_OMITTED = LogEvent(
+    "hidden_columns_omitted",
+    _INFO,
+    ("table", "columns"),
+    "A table has shadow columns of the server, as of WITH VERCOLS, ERKEY or CRCOLS. Like SELECT *, the"
+    " stream does not have them. Logged once, when the table enters the stream.",
+)
 CONNECTION_LOST = LogEvent(
     "connection_lost",
     _WARNING,

@@ -11,7 +11,7 @@ written, and `""` in it is one quote.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -64,15 +64,53 @@ def quoted(name: str) -> str:
     return name if is_plain else delimited(name)
 
 
+ALIAS = "t"  # of the table that a statement reads; its columns are written with it
+# They are written without parentheses, so that an unqualified column of such a name is the function
+# (Guide to SQL: Syntax, "Constant Expressions").
+BUILT_IN_FUNCTIONS = frozenset(
+    ("user", "current_user", "current_role", "default_role", "today", "current", "sysdate", "sitename")
+) | {"dbservername"}
+_NAMES_IN_CONDITION = re.compile(
+    r"""'(?:[^']|'')*'|(?P<dot>\.\s*)?(?P<name>"(?:[^"]|"")+"|[^\W\d]\w*)"""
+)
+
+
 def delimited(name: str) -> str:
     """Return a name in double quotes for a statement, because it may be an SQL keyword.
 
-    Every connection is opened with DELIMIDENT.
+    Every connection is opened with DELIMIDENT. Write a column with `column_of`.
 
     >>> delimited("select")
     '"select"'
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+def column_of(name: str) -> str:
+    """Return a column in an expression: delimited, and qualified by the alias of its table.
+
+    Unqualified, a column named like a built-in function without parentheses is that function, also in
+    double quotes (measured by others on Informix 15.0.1.0.3; docs/assumptions.md, row 111).
+
+    >>> column_of("user")
+    't."user"'
+    """
+    return f"{ALIAS}.{delimited(name)}"
+
+
+def columns_read_as_functions(condition: str, columns: Iterable[str]) -> list[str]:
+    """Return the columns that a condition names unqualified and a server reads as built-in functions.
+
+    A column that it also names qualified is left out: there the function may be meant.
+
+    >>> columns_read_as_functions("user = 'x' AND t.today < TODAY", ["user", "today", "n"])
+    ['user']
+    """
+    found = [each for each in _NAMES_IN_CONDITION.finditer(condition) if each["name"]]
+    qualified = {unquoted(each["name"]).lower() for each in found if each["dot"]}
+    unqualified = {unquoted(each["name"]).lower() for each in found if not each["dot"]}
+    hidden = (unqualified & BUILT_IN_FUNCTIONS) - qualified
+    return [name for name in columns if name.lower() in hidden]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -95,6 +133,11 @@ class TableName:
     def in_statements(self) -> str:
         """Quoted owner and table: an ANSI database folds an unquoted owner to upper case."""
         return f"{delimited(self.owner)}.{delimited(self.table)}"
+
+    @property
+    def aliased(self) -> str:
+        """The table in a FROM clause or an UPDATE, with the alias that `column_of` writes."""
+        return f"{self.in_statements} {ALIAS}"
 
     @classmethod
     def parse(cls, text: str, database: str) -> TableName:

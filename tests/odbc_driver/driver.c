@@ -34,6 +34,7 @@ const Record *record_of(H handle, S number) {
  *   nts        the length of a text is SQL_NTS     negative   the length of a text is -77
  *   pad        numbers are padded with blanks      verbose    diagnostics fill their room, without NUL
  *   nofinish   SQLDisconnect does not return       endless    behind each piece of a text comes another
+ *   trim       blanks at the end of a VARCHAR, NVARCHAR or LVARCHAR are cut
  */
 int has_habit(S kind, H h, const char *habit) {
     const Connection *c = kind == HANDLE_DBC ? h : kind == HANDLE_STMT ? ((Statement *)h)->connection : NULL;

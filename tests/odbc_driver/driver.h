@@ -47,7 +47,8 @@ typedef struct {
 typedef struct { S way, c_type; void *value; L room; L *indicator; } Parameter;
 typedef struct {
     char name[129];
-    S type;                   /* as SQLDescribeCol shows it */
+    S type;                   /* as SQLDescribeColW shows it: how pyodbc is to fetch it */
+    S sql_type;               /* as SQLDescribeCol shows it: by HCL's ODBC manual, ids_odbc_083 and 086 */
     uint32_t size;
     uint8_t code;             /* as the server describes it: type, encoded length, extended type */
     uint32_t encoded, extended_id, name_at;

@@ -24,9 +24,10 @@ PUBLIC RC SQLDescribeCol(H h, US number, CH *name, S room, S *length, S *type, U
     if (!c) return ERR;
     set_text(name, room, c->name);
     set_length(length, strlen(c->name));
-    if (type) *type = c->type;
-    if (size) *size = c->size;
-    if (digits) *digits = 0;
+    int is_packed = c->code == 5 || c->code == 8;
+    if (type) *type = c->sql_type;
+    if (size) *size = is_packed ? c->encoded >> 8 & 255 : c->code == 13 || c->code == 16 ? c->encoded & 255 : c->size;
+    if (digits) *digits = is_packed ? c->encoded & 255 : 0;
     if (nullable) *nullable = 1;
     return OK;
 }
@@ -157,6 +158,13 @@ static RC give_bytes(Statement *s, US number, const Cell *c, H buffer, L room, L
     return give(s, number, bytes, c->length / 2, 1, 0, buffer, room, indicator);
 }
 
+static L shown_length(const Statement *s, US number, const Cell *c) {
+    L length = c->length;
+    int varies = s->column[number - 1].sql_type == TYPE_VARCHAR;
+    while (varies && has_habit(HANDLE_STMT, (H)s, "trim") && length && cell_text(s, c)[length - 1] == ' ') length--;
+    return length;
+}
+
 RC copy_cell(Statement *s, US number, const Cell *c, S c_type, H buffer, L room, L *indicator) {
     const char *text = cell_text(s, c);
     char number_text[64];
@@ -186,7 +194,7 @@ RC copy_cell(Statement *s, US number, const Cell *c, S c_type, H buffer, L room,
             int width = snprintf(number_text, sizeof number_text, "%-30.*s", c->length, text);
             return give(s, number, number_text, width, 1, 1, buffer, room, indicator);
         }
-        return give(s, number, text, c->length, 1, 1, buffer, room, indicator);
+        return give(s, number, text, shown_length(s, number, c), 1, 1, buffer, room, indicator);
     }
     if (indicator) *indicator = size;
     return OK;

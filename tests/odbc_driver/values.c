@@ -161,25 +161,51 @@ static int keep_descriptor(Statement *s, const Column *c, Cursor *tuple) {
     return PRINTED;
 }
 
-static const struct { Print print; S type; uint32_t size; } TYPES[] = {
-    [0] = {print_char, TYPE_VARCHAR, 0},        [1] = {print_smallint, TYPE_LONG, 10},
-    [2] = {print_integer, TYPE_LONG, 10},       [3] = {print_float, TYPE_VARCHAR, 24},
-    [4] = {print_smallfloat, TYPE_VARCHAR, 24}, [5] = {print_packed, TYPE_VARCHAR, 130},
-    [6] = {print_integer, TYPE_LONG, 10},       [7] = {print_date, TYPE_VARCHAR, 10},
-    [8] = {print_packed, TYPE_VARCHAR, 130},    [10] = {print_datetime, TYPE_VARCHAR, 25},
-    [CODE_BYTE] = {keep_descriptor, TYPE_LONGVARBINARY, INT32_MAX},
-    [CODE_TEXT] = {keep_descriptor, TYPE_LONGVARCHAR, INT32_MAX},
-    [13] = {print_varchar, TYPE_VARCHAR, 255},  [14] = {print_interval, TYPE_VARCHAR, 25},
-    [15] = {print_char, TYPE_VARCHAR, 0},       [16] = {print_varchar, TYPE_VARCHAR, 255},
-    [17] = {print_int8, TYPE_BIGINT, 19},       [18] = {print_int8, TYPE_BIGINT, 19},
-    [40] = {print_opaque, TYPE_VARCHAR, 0},     [41] = {print_opaque, TYPE_VARCHAR, 255},
-    [43] = {print_opaque, TYPE_VARCHAR, 0},     [45] = {print_opaque, TYPE_VARCHAR, 1},
-    [52] = {print_bigint, TYPE_BIGINT, 19},     [53] = {print_bigint, TYPE_BIGINT, 19},
+/* How a column is printed and fetched, and what HCL's ODBC manual describes it as (infxcli.h for the last four). */
+enum { REAL = 7, DECIMAL = 3, INFX_BIGINT = -114, INFX_BLOB = -102, INFX_CLOB = -103, INFX_FIXED = -100 };
+static const struct { Print print; S type; uint32_t size; S sql_type; } TYPES[] = {
+    [0] = {print_char, TYPE_VARCHAR, 0, TYPE_CHAR},
+    [1] = {print_smallint, TYPE_LONG, 10, TYPE_SHORT},
+    [2] = {print_integer, TYPE_LONG, 10, TYPE_LONG},
+    [3] = {print_float, TYPE_VARCHAR, 24, TYPE_DOUBLE},
+    [4] = {print_smallfloat, TYPE_VARCHAR, 24, REAL},
+    [5] = {print_packed, TYPE_VARCHAR, 130, DECIMAL},
+    [6] = {print_integer, TYPE_LONG, 10, TYPE_LONG},
+    [7] = {print_date, TYPE_VARCHAR, 10, TYPE_DATE},
+    [8] = {print_packed, TYPE_VARCHAR, 130, DECIMAL},
+    [10] = {print_datetime, TYPE_VARCHAR, 25, TYPE_TIMESTAMP},
+    [CODE_BYTE] = {keep_descriptor, TYPE_LONGVARBINARY, INT32_MAX, TYPE_LONGVARBINARY},
+    [CODE_TEXT] = {keep_descriptor, TYPE_LONGVARCHAR, INT32_MAX, TYPE_LONGVARCHAR},
+    [13] = {print_varchar, TYPE_VARCHAR, 255, TYPE_VARCHAR},
+    [14] = {print_interval, TYPE_VARCHAR, 25, 0},
+    [15] = {print_char, TYPE_VARCHAR, 0, TYPE_CHAR},
+    [16] = {print_varchar, TYPE_VARCHAR, 255, TYPE_VARCHAR},
+    [17] = {print_int8, TYPE_BIGINT, 19, TYPE_BIGINT},
+    [18] = {print_int8, TYPE_BIGINT, 19, TYPE_BIGINT},
+    [40] = {print_opaque, TYPE_VARCHAR, 0, TYPE_VARCHAR},
+    [41] = {print_opaque, TYPE_VARCHAR, 255, 0},
+    [43] = {print_opaque, TYPE_VARCHAR, 0, TYPE_VARCHAR},
+    [45] = {print_opaque, TYPE_VARCHAR, 1, TYPE_BIT},
+    [52] = {print_bigint, TYPE_BIGINT, 19, INFX_BIGINT},
+    [53] = {print_bigint, TYPE_BIGINT, 19, INFX_BIGINT},
 };
+
+static S sql_type_of(const Column *c) {
+    enum { INTERVAL = 14, FIXED = 41, YEAR_TO_MONTH = 107, DAY_TO_SECOND = 110, MONTH = 2 };
+    if (c->code == INTERVAL) return (c->encoded >> 4 & 15) <= MONTH ? YEAR_TO_MONTH : DAY_TO_SECOND;
+    if (c->code != FIXED) return TYPES[c->code].sql_type;
+    switch (c->extended_id) {
+    case 5: return TYPE_BIT;
+    case 10: return INFX_BLOB;
+    case 11: return INFX_CLOB;
+    default: return INFX_FIXED;
+    }
+}
 
 int know_type(Column *c) {
     if (c->code >= sizeof TYPES / sizeof *TYPES || !TYPES[c->code].print) return 0;
     c->type = TYPES[c->code].type;
+    c->sql_type = sql_type_of(c);
     c->size = TYPES[c->code].size ? TYPES[c->code].size : c->encoded;
     return 1;
 }

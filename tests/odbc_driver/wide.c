@@ -59,7 +59,12 @@ PUBLIC RC SQLDescribeColW(H h, US number, W *name, S room, S *length, S *type, U
                           S *nullable) {
     char text[129];
     RC code = SQLDescribeCol(h, number, (CH *)text, sizeof text, length, type, size, digits, nullable);
-    if (code == OK && name && room > 0) widened(name, text, (size_t)room);
+    if (code != OK) return code;
+    if (name && room > 0) widened(name, text, (size_t)room);
+    const Column *c = &((Statement *)h)->column[number - 1];
+    if (type) *type = c->type;
+    if (size) *size = c->size;
+    if (digits) *digits = 0;
     return code;
 }
 PUBLIC RC SQLGetInfoW(H h, US what, H value, S room, S *length) {

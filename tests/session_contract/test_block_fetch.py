@@ -43,8 +43,8 @@ def selected(
     rows_a_block: int = 3,
 ) -> pa.RecordBatch:
     """Return a table's rows as SELECT gives them in blocks."""
-    names = ", ".join(identifier(column.name) for column in columns)
-    statement = f"SELECT {names} FROM {table.name} ORDER BY id"
+    names = ", ".join(f"t.{identifier(column.name)}" for column in columns)
+    statement = f"SELECT {names} FROM {table.name} t ORDER BY t.id"
     with closing(server.connect(server.database)) as transport:
         reader = block_reader(transport, rules, table.name)
         batches = list(reader.blocks(statement, (), columns, rows_a_block))
@@ -68,7 +68,7 @@ def _problem(
 
 
 @pytest.mark.slow
-@pytest.mark.assumption(85)
+@pytest.mark.assumption(85, 113)
 def test_what_select_gives_in_blocks_is_what_the_log_gives_of_every_type(server: CaptureServer) -> None:
     tables = [server.create_table({"id": "integer", "v": case.type_text}) for case in TYPE_CASES]
     with server.session(*tables) as session, server.writer() as writer:
@@ -118,7 +118,7 @@ def test_columns_of_all_kinds_side_by_side_are_cut_out_of_their_row(
     assert selected(server, table, columns, DecodeRules()) == wanted
 
 
-@pytest.mark.assumption(86)
+@pytest.mark.assumption(86, 114)
 def test_long_answers_come_whole_with_the_blanks_at_the_end_of_their_texts(
     server: CaptureServer,
 ) -> None:

@@ -60,9 +60,11 @@ def test_each_change_is_one_statement() -> None:
     assert sql_text.create_table(TABLE) == "CREATE TABLE t7 (id integer, v date, w char(9))"
     row = {"id": "1", "w": None}
     assert sql_text.insert(TABLE, row) == "INSERT INTO t7 (id, w) VALUES (1, NULL)"
-    assert sql_text.update(TABLE, 4, {"w": "x"}) == "UPDATE t7 SET w = 'x' WHERE id = 4"
-    assert sql_text.delete(TABLE, 4) == "DELETE FROM t7 WHERE id = 4"
-    assert sql_text.select(TABLE) == "SELECT id, TO_CHAR(v, '%Y-%m-%d'), w FROM t7 ORDER BY id"
+    assert sql_text.update(TABLE, 4, {"w": "x"}) == "UPDATE t7 t SET w = 'x' WHERE t.id = 4"
+    assert sql_text.delete(TABLE, 4) == "DELETE FROM t7 t WHERE t.id = 4"
+    assert sql_text.select(TABLE) == (
+        "SELECT t.id, TO_CHAR(t.v, '%Y-%m-%d'), t.w FROM t7 t ORDER BY t.id"
+    )
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ _NAME_CHARACTERS = 128  # SQL Syntax, "Identifier"
 # Administrator's Reference, "System databases"; the servers' own
 _SYSTEM_DATABASES = {"sysmaster", "sysutils", "sysuser", "sysadmin", "sysha", "syscdr", "syscdcv1"}
 _RAW_TABLE = 0x10  # systables.flags
+_HIDDEN = 1  # syscolumns.colattr: SELECT * does not have it (SQL Reference, "SYSCOLUMNS")
 
 
 class OpenSample(NamedTuple):
@@ -180,7 +181,7 @@ class Catalog:
         """
         return _required(self.find_table(name))
 
-    def _found(self, one: _FoundName, columns: Mapping[int, tuple[Column, ...]]) -> FoundTable:
+    def _found(self, one: _FoundName, columns: Mapping[int, _Columns]) -> FoundTable:
         if not one.name.owner:
             return FoundTable(one.name, NO_OWNER, near=self._tables_like(one.name))
         if one.row is None:
@@ -188,12 +189,14 @@ class Catalog:
         if not one.has_rows:
             return FoundTable(one.name, one.kind)
         _, _, _, partition, created, *_ = one.row
+        own = columns.get(one.table_id, ())
         table = Table(
             one.name,
             one.table_id,
             integer(partition, statements.TABLE, "partnum"),
             (created or "").strip(),
-            columns.get(one.table_id, ()),
+            tuple(column for column, is_hidden in own if not is_hidden),
+            hidden=tuple(column.name for column, is_hidden in own if is_hidden),
         )
         return FoundTable(one.name, one.kind, table)
 
@@ -258,8 +261,8 @@ class Catalog:
         question = statements.IGNORES_CASE
         return bool(integer(self._one(question, self._database), question, "is_case_insens"))
 
-    def _columns(self, table_ids: Sequence[int]) -> dict[int, tuple[Column, ...]]:
-        """Return the columns of tables, by the tables' ids."""
+    def _columns(self, table_ids: Sequence[int]) -> dict[int, _Columns]:
+        """Return the columns of tables, by the tables' ids, and whether each is hidden."""
         rows = rows_by_number(self._transport, statements.COLUMNS, table_ids)
         return {table_id: tuple(map(_column, found)) for table_id, found in rows.items()}
 
@@ -354,13 +357,17 @@ def _required(found: FoundTable) -> Table:
     return found.table
 
 
-def _column(row: Row) -> Column:
+_Columns = tuple[tuple[Column, bool], ...]
+
+
+def _column(row: Row) -> tuple[Column, bool]:
     name, *numbers = row
-    named = zip(numbers, ("coltype", "collength", "extended_id"), strict=True)
-    kind, length, extended_id = (
+    named = zip(numbers, ("coltype", "collength", "extended_id", "colattr"), strict=True)
+    kind, length, extended_id, attributes = (
         integer(value, statements.COLUMNS, column, MOST_32_BITS) for value, column in named
     )
-    return Column((name or "").rstrip(), type_text(kind, length, extended_id))
+    column = Column((name or "").rstrip(), type_text(kind, length, extended_id))
+    return column, bool(attributes & _HIDDEN)
 
 
 def read_databases(transport: Transport) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ class Table:
     Attributes:
         reselected: TEXT and BYTE columns, which are delivered and not captured, by their places in
             `delivered`.
+        hidden: shadow columns of the server, such as those of WITH VERCOLS: neither captured nor
+            delivered.
     """
 
     name: TableName
@@ -28,6 +30,7 @@ class Table:
     created: str
     columns: tuple[Column, ...]
     reselected: tuple[tuple[int, Column], ...] = ()
+    hidden: tuple[str, ...] = ()
 
     @property
     def delivered(self) -> tuple[Column, ...]:

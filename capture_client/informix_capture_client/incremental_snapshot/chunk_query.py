@@ -3,10 +3,10 @@
 Rule: builds text only. Keys of read rows are passed as parameters, so that no value is written into a
 statement and every comparison is done by the server.
 
-    first      SELECT FIRST n ... ORDER BY k1, k2
-    behind     ... WHERE k1 >= ? AND (k1 > ? OR (k1 = ? AND k2 > ?)) ORDER BY k1, k2
-    a prefix   ... WHERE k1 >= ? ...       from the first row with it
-    a limit    ... AND k1 <= ? ...
+    first      SELECT FIRST n ... FROM table t ORDER BY t.k1, t.k2
+    behind     ... WHERE t.k1 >= ? AND (t.k1 > ? OR (t.k1 = ? AND t.k2 > ?)) ORDER BY t.k1, t.k2
+    a prefix   ... WHERE t.k1 >= ? ...       from the first row with it
+    a limit    ... AND t.k1 <= ? ...
 
 Informix cannot compare row values; the first term keeps the index range. The directive follows SELECT
 directly (Guide to SQL: Syntax, "Optimizer Directives"), in C comment style, because ODBC uses braces
@@ -22,10 +22,9 @@ from typing import TypeVar
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.incremental_snapshot.key_choice import SnapshotKey
-from informix_capture_client.sql_names import delimited
+from informix_capture_client.sql_names import ALIAS, column_of
 
 _Bound = TypeVar("_Bound")
-_ALIAS = "t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class ChunkQuery:
     def last_before(self) -> str:
         """Return the statement for the highest value of the first key column below a parameter."""
         name = self._key_names()[0]
-        return f"SELECT MAX({name}) FROM {self.table.name.in_statements} {_ALIAS} WHERE {name} < ?"
+        return f"SELECT MAX({name}) FROM {self.table.name.aliased} WHERE {name} < ?"
 
     def _conditions(self, columns: int) -> Iterator[str]:
         """Yield the conditions of a statement that starts at a key or at a prefix of one.
@@ -110,13 +109,13 @@ class ChunkQuery:
         conditions = " AND ".join(self._conditions(columns))
         where = f" WHERE {conditions}" if conditions else ""
         return (
-            f"SELECT /*+ AVOID_FULL({_ALIAS}) */ {rows} {_columns(self.table)}"
-            f" FROM {self.table.name.in_statements} {_ALIAS}{where}"
+            f"SELECT /*+ AVOID_FULL({ALIAS}) */ {rows} {_columns(self.table)}"
+            f" FROM {self.table.name.aliased}{where}"
             f" ORDER BY {', '.join(self._key_names())}"
         )
 
     def _key_names(self) -> list[str]:
-        return [delimited(name) for name in self.key.names]
+        return [column_of(name) for name in self.key.names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ class WholeTableQuery:
     def rows(self) -> str:
         """The statement for all rows."""
         where = f" WHERE ({self.condition})" if self.condition else ""
-        return f"SELECT {_columns(self.table)} FROM {self.table.name.in_statements}{where}"
+        return f"SELECT {_columns(self.table)} FROM {self.table.name.aliased}{where}"
 
     @property
     def no_rows(self) -> str:
@@ -145,4 +144,4 @@ class WholeTableQuery:
 
 
 def _columns(table: Table) -> str:
-    return ", ".join(delimited(column.name) for column in table.columns)
+    return ", ".join(column_of(column.name) for column in table.columns)

@@ -18,7 +18,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
 from informix_capture_client.locales import characters_of_two_forms
-from informix_capture_client.sql_names import delimited, quoted
+from informix_capture_client.sql_names import column_of, quoted
 from informix_capture_client.transport import Argument
 from informix_capture_client.values import Column, compile_type, is_large_object
 
@@ -91,15 +91,15 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
                 " content or handle, and simpleLobs to unsupported.",
                 option=option,
             )
-    where = " AND ".join(f"{delimited(column.name)} = ?" for column in key)
-    rest = f"FROM {table.name.in_statements} WHERE {where}"
+    where = " AND ".join(f"{column_of(column.name)} = ?" for column in key)
+    rest = f"FROM {table.name.aliased} WHERE {where}"
     is_asked = rules.lobs == "reselect"
     names = [each.name for each in table.columns if is_asked and is_large_object(each.type_text)]
     # LENGTH of a TEXT or BYTE is all its bytes (Guide to SQL: Syntax, "LENGTH Function")
-    of_values = {n: f"SELECT LENGTH({delimited(n)}), {delimited(n)} {rest}" for n in values}
+    of_values = {n: f"SELECT LENGTH({column_of(n)}), {column_of(n)} {rest}" for n in values}
     return Reselecting(
         tuple(column.name for column in key),
-        {**{name: f"SELECT {delimited(name)} {rest}" for name in names}, **of_values},
+        {**{name: f"SELECT {column_of(name)} {rest}" for name in names}, **of_values},
         frozenset(values),
         _ambiguous(rules),
     )
@@ -107,10 +107,10 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
 
 def any_object(table: Table, column: Column) -> ByKey:
     """Return the place of any object of a column."""
-    name, is_value = delimited(column.name), not is_large_object(column.type_text)
+    name, is_value = column_of(column.name), not is_large_object(column.type_text)
     wanted = f"LENGTH({name}), {name}" if is_value else name
     return ByKey(
-        f"SELECT FIRST 1 {wanted} FROM {table.name.in_statements} WHERE {name} IS NOT NULL",
+        f"SELECT FIRST 1 {wanted} FROM {table.name.aliased} WHERE {name} IS NOT NULL",
         (),
         is_value,
     )

@@ -7,7 +7,8 @@ differs is refused before a row is read: the table was altered between the two.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.transport import sqli
@@ -15,6 +16,23 @@ from informix_capture_client.transport.sqli import SqliType
 from informix_capture_client.values import Column
 
 Form = tuple[object, ...]
+
+
+class DescribedColumn(Protocol):
+    """A column as a server or driver describes it, by numbers of its own."""
+
+    @property
+    def type(self) -> int:
+        """The type's number."""
+        ...
+
+    @property
+    def length(self) -> int:
+        """Its length, size or qualifier."""
+        ...
+
+
+Described = TypeVar("Described", bound=DescribedColumn)
 
 _TYPE = re.compile(r"([a-z0-9_ ]+?)(?:\((\d+)(?:,(\d+))?\))?")
 _QUALIFIED = re.compile(r"(datetime|interval) (\w+)(?:\((\d)\))? to (\w+)(?:\((\d)\))?")
@@ -58,17 +76,38 @@ _DECIMALS = {"decimal": 255, "dec": 255, "numeric": 255, "money": 2}  # and the 
 def require_declared(
     described: Sequence[sqli.SqliColumn], columns: Sequence[Column], table: str
 ) -> None:
-    """Hold columns as a server describes them to what they are declared as.
+    """Check columns that a server describes over the native protocol; see `require_each`."""
+    require_each(
+        described,
+        columns,
+        table,
+        lambda found, column: described_form(found) == declared_form(column.type_text),
+    )
+
+
+def require_each(
+    described: Sequence[Described],
+    columns: Sequence[Column],
+    table: str,
+    is_as_declared: Callable[[Described, Column], bool],
+) -> None:
+    """Check that the columns of a result are the declared ones, before a row is read.
+
+    Args:
+        described: as a server or driver describes them.
+        columns: as the catalog or the capture declares them.
+        table: the table's name, for error texts.
+        is_as_declared: whether a description is that of a declaration.
 
     Raises:
-        ProtocolViolation: one is described as another.
+        ProtocolViolation: their number differs, or one is described as another type.
     """
     if len(described) != len(columns):
         raise ProtocolViolation(
             f"a query of {table} returned {len(described)} columns instead of {len(columns)}."
         )
     for found, column in zip(described, columns, strict=True):
-        if described_form(found) != declared_form(column.type_text):
+        if not is_as_declared(found, column):
             raise ProtocolViolation(
                 f"column {column.name} of table {table} has type {column.type_text}, but the"
                 f" server describes it as type {found.type} with length {found.length:#x}.",

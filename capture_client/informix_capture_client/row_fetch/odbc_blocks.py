@@ -20,13 +20,15 @@ import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.errors import BadOption, InformixCdcError, ServerRefused
+from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.records import Integers
 from informix_capture_client.row_fetch.base import BlockReader, FetchedBatch, RowTexts
+from informix_capture_client.row_fetch.declared import require_each
 from informix_capture_client.row_fetch.odbc_columns import (
     BoundColumn,
     CellBytes,
     bound_column,
+    is_as_declared,
     long_values,
 )
 from informix_capture_client.transport import Argument, OdbcTransport
@@ -78,7 +80,7 @@ class OdbcBlocks(BlockReader):
             with transport.door:
                 source.bind()
                 query.execute(transport.in_its_words(statement), arguments)
-                self._require_columns(query, columns)
+                require_each(query.described(), columns, self._table, is_as_declared)
             while rows := self._next(source):
                 yield self._batch(bound, source, rows), self._last(bound, source, rows)
         finally:
@@ -93,15 +95,6 @@ class OdbcBlocks(BlockReader):
         if not door.closed and not door.is_foreign:
             with suppress(InformixCdcError), door:
                 self._transport.close_query(query)
-
-    def _require_columns(self, query: odbc.OdbcQuery, columns: Sequence[Column]) -> None:
-        count = ctypes.c_short()
-        query.statement.call("SQLNumResultCols", ctypes.byref(count))
-        if count.value != len(columns):
-            raise ServerRefused(
-                f"A query of {self._table} returned {count.value} columns instead of {len(columns)}.",
-                "The row's layout is not the announced one: check whether the table was altered.",
-            )
 
     def _batch(self, bound: Sequence[BoundColumn], source: _Source, rows: int) -> pa.RecordBatch:
         arrays: list[pa.Array] = []

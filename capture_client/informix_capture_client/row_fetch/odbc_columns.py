@@ -43,6 +43,35 @@ CellBytes = NDArray[np.uint8]  # a row of bytes for each row of the block
 _Read = Callable[[CellBytes, Integers], pa.Array]  # the cells and their lengths, -1 of a NULL
 _ToText = Callable[[bytes, str], str]
 
+# SQL types that drivers describe columns as: first that of HCL's ODBC manual (ids_odbc_083 and 086),
+# then those of ODBC 2, of "Report Standard ODBC Types" and of other vendors' drivers.
+_DESCRIBED = {
+    "smallint": frozenset((odbc.SQL_SMALLINT,)),
+    "integer": frozenset((odbc.SQL_INTEGER,)),
+    "bigint": frozenset((odbc.SQL_INFX_BIGINT, odbc.SQL_BIGINT)),
+    "int8": frozenset((odbc.SQL_BIGINT, odbc.SQL_INFX_BIGINT)),
+    "smallfloat": frozenset((odbc.SQL_REAL,)),
+    "float": frozenset((odbc.SQL_DOUBLE, odbc.SQL_FLOAT)),
+    "decimal": frozenset((odbc.SQL_DECIMAL, odbc.SQL_NUMERIC, odbc.SQL_INFX_DECIMAL)),
+    "date": frozenset((odbc.SQL_DATE, odbc.SQL_DATE_2)),
+    "datetime": frozenset((odbc.SQL_TIMESTAMP, odbc.SQL_TIMESTAMP_2)),
+    "datetime of a date": frozenset(
+        (odbc.SQL_TIMESTAMP, odbc.SQL_TIMESTAMP_2, odbc.SQL_DATE, odbc.SQL_DATE_2)
+    ),
+    "datetime of a time": frozenset((odbc.SQL_TIMESTAMP, odbc.SQL_TIMESTAMP_2, *odbc.SQL_TIMES)),
+    "interval of months": frozenset(odbc.SQL_INTERVALS_OF_MONTHS),
+    "interval of seconds": frozenset(odbc.SQL_INTERVALS_OF_SECONDS),
+    "boolean": frozenset((odbc.SQL_BIT,)),
+    "char": frozenset((odbc.SQL_CHAR, odbc.SQL_WCHAR)),
+    "varchar": frozenset((odbc.SQL_VARCHAR, odbc.SQL_WVARCHAR)),
+    "lvarchar": frozenset(
+        (odbc.SQL_VARCHAR, odbc.SQL_WVARCHAR, *odbc.SQL_LONG_TEXTS, *odbc.SQL_INFX_OPAQUE)
+    ),
+    **dict.fromkeys(
+        ("blob", "clob"),
+        frozenset((*odbc.SQL_INFX_OPAQUE, *odbc.SQL_BINARIES, *odbc.SQL_LONG_TEXTS)),
+    ),
+}
 MOST_BOUND_BYTES = 2048  # of a value: of longer ones each is asked for by itself
 _PARTS = ("month", "day", "hour", "minute", "second")
 _TIMESTAMP = np.dtype([("year", "i2"), *((name, "u2") for name in _PARTS), ("nanosecond", "u4")])
@@ -86,6 +115,37 @@ def bound_column(column: Column, table: str, rules: DecodeRules) -> BoundColumn:
         room = _declared_size(column.type_text) + 1
     is_long = room > MOST_BOUND_BYTES + 1 and c_type == odbc.C_CHAR and isinstance(kind, VariableType)
     return BoundColumn(column.name, kind.arrow_type, c_type, room, read, text, is_long)
+
+
+def is_as_declared(described: odbc.OdbcColumn, column: Column) -> bool:
+    """Return whether a driver describes a column as its declaration.
+
+    Sizes are compared where a declaration has one: the bytes of CHAR and VARCHAR, precision and scale
+    of a DECIMAL.
+    """
+    form = declared_form(column.type_text)
+    if described.type not in _described_types(form):
+        return False
+    if form[0] == "char":
+        return described.length == form[1]
+    if form[0] == "varchar":
+        return described.length == _declared_size(column.type_text)
+    if form[0] == "decimal" and form[2] != _FLOATING:
+        return (described.length, described.scale) == form[1:]
+    return True
+
+
+def _described_types(form: Form) -> frozenset[int]:
+    name, *parts = map(str, form)
+    if name == "interval":
+        name = "interval of months" if parts[0] in ("year", "month") else "interval of seconds"
+    if name == "datetime" and parts[:2] == ["year", "day"]:
+        name = "datetime of a date"
+    if name == "datetime" and parts[0] == "hour":
+        name = "datetime of a time"
+    if form[0] == "decimal" and form[2] == _FLOATING:
+        return _DESCRIBED["decimal"] | _DESCRIBED["float"]
+    return _DESCRIBED[name]
 
 
 def _declared_size(type_text: str) -> int:

@@ -15,6 +15,7 @@ from informix_capture_client.transport.base import Argument, Row, Transport
 
 _SELECTED = re.compile(r"SELECT (.+?) FROM ")
 _BETWEEN_COLUMNS = re.compile(r", (?![^(]*\))")  # not within dbinfo('version', 'full')
+_ALIAS = re.compile(r"\bt\.")
 _SHOWN_CHARACTERS = 40
 _SHOWN_OF_STATEMENT = 200  # the rest may be a hundred question marks
 _REMEDY = "Check that host, port and server name an Informix server; if so, report its version."
@@ -42,13 +43,15 @@ def checked_rows(transport: Transport, statement: str, *arguments: Argument) -> 
 
 @cache
 def selected_columns(statement: str) -> tuple[str, ...]:
-    """Return the columns that a SELECT names; empty for `*` and for other statements.
+    """Return the columns that a SELECT names, without alias; empty for `*` and for other statements.
 
-    >>> selected_columns("SELECT uniqid, dbinfo('version', 'full') FROM t WHERE a = ?")
+    >>> selected_columns("SELECT t.uniqid, dbinfo('version', 'full') FROM logs t WHERE t.a = ?")
     ('uniqid', "dbinfo('version', 'full')")
     """
     found = _SELECTED.match(statement)
-    return () if found is None or found[1] == "*" else tuple(_BETWEEN_COLUMNS.split(found[1]))
+    if found is None or found[1] == "*":
+        return ()
+    return tuple(_BETWEEN_COLUMNS.split(_ALIAS.sub("", found[1])))
 
 
 def integer(value: str | None, statement: str, column: str, most: int = _MOST) -> int:

@@ -323,7 +323,8 @@ def _columns(_server: EmulatedServer, database: Database) -> Iterator[CatalogRow
             yield _column(tabid, number, column, kind, not_null=False)
     for table in database.tables.values():
         for number, each in enumerate(table.columns, 1):
-            yield _column(table.tabid, number, each.name, each.type, not_null=each.not_null)
+            row = _column(table.tabid, number, each.name, each.type, not_null=each.not_null)
+            yield row | {"colattr": table.attributes.get(each.name, 0)}
 
 
 def _column(tabid: int, number: int, name: str, kind: EmulatedType, *, not_null: bool) -> CatalogRow:

@@ -22,6 +22,7 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _QUALIFIED_NAME = re.compile(r'\s*(\w+):(?:"((?:[^"]|"")+)"|(\w+))\.(?:"((?:[^"]|"")+)"|(\w+))\s*')
 
 _LARGE_OBJECTS = (10, 11)  # sysxtdtypes.extended_id of BLOB and CLOB
+HIDDEN = 1  # syscolumns.colattr
 _COLLECTIONS = (19, 20, 21)  # syscolumns.coltype of SET, MULTISET and LIST
 
 EncodedRow = tuple[bytes, bytes]  # the size array of the variable columns, the payload
@@ -85,6 +86,7 @@ class EmulatedTable:
     ) -> None:
         self.name = name
         self.columns = tuple(columns)
+        self.attributes: dict[str, int] = {}  # syscolumns.colattr of shadow columns, by name
         self.tabid = tabid
         self.kind = kind
         self.created = ""
@@ -114,6 +116,10 @@ class EmulatedTable:
         if self.primary_key and not any(index.kind == "P" for index in self.indexes):
             return [Index(f"u{self.tabid}_1", self.primary_key, "P"), *self.indexes]
         return self.indexes
+
+    def is_hidden(self, column: str) -> bool:
+        """Whether a column belongs neither to `*` nor to an INSERT without a list of columns."""
+        return bool(self.attributes.get(column, 0) & HIDDEN)
 
     @property
     def captured_count(self) -> int:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from informix_capture_client.catalog import Catalog, Table, require_in_log, unqualified
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
-from informix_capture_client.log_events import ROW_LOGGING_SWITCHED_ON
+from informix_capture_client.log_events import HIDDEN_COLUMNS_OMITTED, ROW_LOGGING_SWITCHED_ON
 from informix_capture_client.positions import (
     UNKNOWN_END,
     LogEnd,
@@ -177,6 +177,9 @@ class CaptureStart:
         were_on = catalog.log_full_rows(tables)
         for table, was_on in zip(tables, were_on, strict=True):
             session.log_full_rows(str(table.name))
+            if table.hidden:
+                shown = ",".join(table.hidden)
+                HIDDEN_COLUMNS_OMITTED.log(logger, table=table.name, columns=shown)
             if not was_on:
                 (self.on_switched_on or partial(log_switch, self.options))(table)
 

@@ -490,6 +490,7 @@ def _captured(table: Table, kept: Sequence[Column]) -> Finding:
     found += f"; omitted: {left_out}" if left_out else ""
     masked = ", ".join(f"{quoted(each.name)} ({each.mask.kind})" for each in kept if each.mask)
     found += f"; masked: {masked}" if masked else ""
+    found += f"; hidden: {', '.join(map(quoted, table.hidden))}" if table.hidden else ""
     return ok(_COLUMNS, f"{found}.", table=str(table.name))
 
 

@@ -59,7 +59,7 @@ def an_error_of_sql(prover: Prover) -> None:
     """The first number is that of the statement."""
     with prover.connection() as transport:
         try:
-            transport.rows(f"SELECT a FROM {prover.owner}.ifxcdc_nowhere_at_all")
+            transport.rows(f"SELECT t.a FROM {prover.owner}.ifxcdc_nowhere_at_all t")
         except InformixCdcError as reason:
             answer = reason.answer
             expect_equal("the first number", -206, answer.native if answer else None)
@@ -185,7 +185,8 @@ def columns_of_an_index(prover: Prover) -> None:
     index = f"i_{table.name}"
     with prover.connection() as transport:
         transport.rows(f"CREATE UNIQUE INDEX {index} ON {table.name} (v DESC, id)")
-        asked = f"SELECT part1, part2, part3 FROM informix.sysindexes WHERE idxname = '{index}'"
+        parts = "SELECT t.part1, t.part2, t.part3 FROM informix.sysindexes t"
+        asked = f"{parts} WHERE t.idxname = '{index}'"
         ((first, second, third),) = transport.rows(prover.product.statement(asked))
     found = (abs(int(first or 0)), int(second or 0), int(third or 0))
     expect_equal("parts", (2, 1, 0), found)
@@ -224,7 +225,7 @@ def texts_that_are_null(prover: Prover) -> None:
         transport.rows(f"INSERT INTO {table.name} VALUES (1, NULL, NULL)")
         reader = object_reader(transport)
         for column in ("page", "picture"):
-            asked = f"SELECT LENGTH({column}), {column} FROM {table.name} WHERE id = ?"
+            asked = f"SELECT LENGTH(t.{column}), t.{column} FROM {table.name} t WHERE t.id = ?"
             opened = try_open(reader, ByKey(asked, (1,), is_value=True), 1 << 20)
             found = read_whole(reader, opened, 1 << 20, lambda: False)
             expect_equal(f"the {column}", NULL, found.status)

@@ -38,7 +38,7 @@ def require_objects(prover: Prover) -> None:
         found = _content(reader, locator)
         is_whole = found.status == READ and found.size == len(found.data or b"") > 0
         expect(is_whole, "an object that is read whole", f"status {found.status}", 100, 101, 102)
-        by_key = ByKey(f"SELECT content FROM {table.name} WHERE id = ?", (1,))
+        by_key = ByKey(f"SELECT t.content FROM {table.name} t WHERE t.id = ?", (1,))
         expect(_content(reader, by_key) == found, "the same object by SELECT", "another one", 105)
         opened = try_open(reader, locator, _MOST)
         with prover.writer() as writer:

@@ -35,7 +35,7 @@ def _beside(prover: Prover, lock_mode: str) -> Iterator[tuple[ContractTable, Tra
 
 
 def _by_key(table: ContractTable) -> str:
-    return f"SELECT {{+ AVOID_FULL({table.name})}} id, v FROM {table.name} WHERE id > 0 ORDER BY id"
+    return f"SELECT {{+ AVOID_FULL(t)}} t.id, t.v FROM {table.name} t WHERE t.id > 0 ORDER BY t.id"
 
 
 def _require_locked(what: str, transport: Transport, statement: str) -> None:
@@ -49,12 +49,12 @@ def _require_locked(what: str, transport: Transport, statement: str) -> None:
 
 
 def _session_id(transport: Transport) -> str | None:
-    ((number,),) = transport.rows("SELECT DBINFO('sessionid') FROM systables WHERE tabid = 1")
+    ((number,),) = transport.rows("SELECT DBINFO('sessionid') FROM systables t WHERE t.tabid = 1")
     return number
 
 
 def _locks(table: ContractTable) -> str:
-    return f"SELECT owner FROM sysmaster:syslocks WHERE tabname = '{table.name}'"
+    return f"SELECT t.owner FROM sysmaster:syslocks t WHERE t.tabname = '{table.name}'"
 
 
 @proof(82, does="reads rows that another session is changing, with LAST COMMITTED", reads=False)
@@ -62,9 +62,9 @@ def rows_that_others_change(prover: Prover) -> None:
     """They are read as they were committed, and not locked."""
     with _beside(prover, "ROW") as (table, reader, writer):
         writer.rows("BEGIN WORK")
-        writer.rows(f"UPDATE {table.name} SET v = 1 WHERE id = 1")
-        writer.rows(f"DELETE FROM {table.name} WHERE id = 2")
-        writer.rows(f"UPDATE {table.name} SET id = 9 WHERE id = 3")
+        writer.rows(f"UPDATE {table.name} t SET v = 1 WHERE t.id = 1")
+        writer.rows(f"DELETE FROM {table.name} t WHERE t.id = 2")
+        writer.rows(f"UPDATE {table.name} t SET id = 9 WHERE t.id = 3")
         writer.rows(f"INSERT INTO {table.name} VALUES (5, 0)")
         before = [("1", "0"), ("2", "0"), ("3", "0"), ("4", "0")]
         expect_equal("rows before COMMIT", before, reader.rows(_by_key(table)))
@@ -85,7 +85,7 @@ def pages_that_others_change(prover: Prover) -> None:
     """The wait times out."""
     with _beside(prover, "PAGE") as (table, reader, writer):
         writer.rows("BEGIN WORK")
-        writer.rows(f"UPDATE {table.name} SET v = 1 WHERE id = 1")
+        writer.rows(f"UPDATE {table.name} t SET v = 1 WHERE t.id = 1")
         _require_locked("a SELECT of a locked page", reader, _by_key(table))
         writer.rows("COMMIT WORK")
         expect_equal("rows", 4, len(reader.rows(_by_key(table))))
@@ -101,7 +101,7 @@ def holders_of_locks(prover: Prover) -> None:
     with _beside(prover, "ROW") as (table, reader, writer):
         number = _session_id(writer)
         writer.rows("BEGIN WORK")
-        writer.rows(f"UPDATE {table.name} SET v = 1 WHERE id = 1")
+        writer.rows(f"UPDATE {table.name} t SET v = 1 WHERE t.id = 1")
         locks = f"{_locks(table)} AND type = 'X'"
         expect(set(reader.rows(locks)) == {(number,)}, "syslocks names the session", "it does not", 84)
         expect((number,) in reader.rows(holders), "systrans leads to the session", "it does not", 84)
@@ -133,13 +133,16 @@ def locks_of_transactions(prover: Prover) -> None:
 @proof(108, does="reads a row that is being changed, without LAST COMMITTED", reads=False)
 def committed_rows_alone(prover: Prover) -> None:
     """The wait times out, and LAST COMMITTED can be set again."""
-    for change, key in (("UPDATE {} SET v = 1 WHERE id = 1", 1), ("INSERT INTO {} VALUES (7, 0)", 7)):
+    for change, key in (
+        ("UPDATE {} t SET v = 1 WHERE t.id = 1", 1),
+        ("INSERT INTO {} VALUES (7, 0)", 7),
+    ):
         with _beside(prover, "ROW") as (table, reader, writer):
             reader.rows(statements.NO_IMPLICIT_LAST_COMMITTED)
             reader.rows(statements.COMMITTED_READ)
             writer.rows("BEGIN WORK")
             writer.rows(change.format(table.name))
-            asked = f"SELECT v FROM {table.name} WHERE id = "
+            asked = f"SELECT t.v FROM {table.name} t WHERE t.id = "
             _require_locked("a SELECT of a changed row", reader, f"{asked}{key}")
             expect_equal("another row", [("0",)], reader.rows(f"{asked}2"))
             reader.rows(statements.LAST_COMMITTED)
@@ -158,7 +161,7 @@ def locked_tables(prover: Prover) -> None:
         writer.rows("COMMIT WORK")
         expect_equal("rows", 4, len(reader.rows(_by_key(table))))
         writer.rows("BEGIN WORK")
-        writer.rows(f"UPDATE {table.name} SET v = 1 WHERE id = 1")
+        writer.rows(f"UPDATE {table.name} t SET v = 1 WHERE t.id = 1")
         reader.rows("BEGIN WORK")
         share = f"LOCK TABLE {table.name} IN SHARE MODE"
         _require_locked("LOCK TABLE of a changed table", reader, share)
@@ -173,7 +176,7 @@ def a_select_of_no_rows(prover: Prover) -> None:
     with _beside(prover, "PAGE") as (table, reader, writer):
         writer.rows("BEGIN WORK")
         writer.rows(f"UPDATE {table.name} SET v = 1")
-        found = reader.rows(f"SELECT id, v FROM {table.name} WHERE 1 = 0")
+        found = reader.rows(f"SELECT t.id, t.v FROM {table.name} t WHERE 1 = 0")
         expect_equal("rows", 0, len(found))
         own = _session_id(reader)
         expect((own,) not in reader.rows(_locks(table)), "no lock of the reader", "one")

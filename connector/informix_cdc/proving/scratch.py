@@ -34,8 +34,8 @@ _ATTEMPTS = 10  # a server may refuse for some seconds after a session; here the
 _PLAIN_NAME = re.compile("[a-z_][a-z0-9_]{0,127}")
 _OF_THE_SERVER = {"sysmaster", "sysutils", "sysuser", "sysadmin", "syscdr", "sysha", "syscdcv1"}
 _OBJECTS = (  # tables, views, synonyms, external tables, sequences
-    "SELECT tabname FROM informix.systables"
-    " WHERE tabid > 99 AND tabtype IN ('T', 'V', 'S', 'P', 'E', 'Q')"
+    "SELECT t.tabname FROM informix.systables t"
+    " WHERE t.tabid > 99 AND t.tabtype IN ('T', 'V', 'S', 'P', 'E', 'Q')"
 )
 
 

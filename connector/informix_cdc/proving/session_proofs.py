@@ -201,7 +201,7 @@ def a_large_transaction(prover: Prover) -> None:
             writer.run(f"INSERT INTO ifxcdc_many VALUES ({number}, '{'x' * 20}')")
         writer.begin()
         for place in range(0, _ROWS_OF_A_LARGE_TRANSACTION, _ROWS_AT_ONCE):
-            writer.run(f"INSERT INTO {table.name} SELECT id + {place}, b FROM ifxcdc_many")
+            writer.run(f"INSERT INTO {table.name} SELECT t.id + {place}, t.b FROM ifxcdc_many t")
         writer.commit()
         reader.until_ended()
         current = catalog.current_position()
@@ -369,7 +369,7 @@ def an_update_that_changes_nothing(prover: Prover) -> None:
         writer.insert(table, id="1", b="x")
         reader.until_ended()
         before = len(reader.of(Commit))
-        writer.run(f"UPDATE {table.name} SET b = b WHERE id = 1")
+        writer.run(f"UPDATE {table.name} t SET b = t.b WHERE t.id = 1")
         reader.until(lambda _: len(reader.of(Commit)) > before)
 
 

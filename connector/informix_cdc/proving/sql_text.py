@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
+from informix_capture_client.sql_names import BUILT_IN_FUNCTIONS, delimited
+
 KEY = "id"
 
 Values = Mapping[str, str | None]
@@ -97,7 +99,8 @@ def _family(type_text: str) -> _Family:
 
 def identifier(name: str) -> str:
     """Return a name as SQL wants it; a delimited one needs DELIMIDENT in the environment."""
-    return name if re.fullmatch("[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
+    is_plain = re.fullmatch("[a-z_][a-z0-9_]*", name) and name not in BUILT_IN_FUNCTIONS
+    return name if is_plain else delimited(name)
 
 
 def literal(type_text: str, text: str | None) -> str:
@@ -134,18 +137,19 @@ def update(table: ContractTable, key: int, values: Values) -> str:
     changes = ", ".join(
         f"{identifier(name)} = {literal(kinds[name], text)}" for name, text in values.items()
     )
-    return f"UPDATE {table.name} SET {changes} WHERE {KEY} = {key}"
+    return f"UPDATE {table.name} t SET {changes} WHERE t.{KEY} = {key}"
 
 
 def delete(table: ContractTable, key: int) -> str:
     """Return the DELETE of the row with a key."""
-    return f"DELETE FROM {table.name} WHERE {KEY} = {key}"
+    return f"DELETE FROM {table.name} t WHERE t.{KEY} = {key}"
 
 
 def select(table: ContractTable) -> str:
     """Return the SELECT of all rows in the order of their keys, each value as Informix prints it."""
-    printed = ", ".join(_family(kind).printed.format(identifier(name)) for name, kind in table.columns)
-    return f"SELECT {printed} FROM {table.name} ORDER BY {KEY}"
+    columns = ((f"t.{identifier(name)}", kind) for name, kind in table.columns)
+    printed = ", ".join(_family(kind).printed.format(name) for name, kind in columns)
+    return f"SELECT {printed} FROM {table.name} t ORDER BY t.{KEY}"
 
 
 _SHOWN_CHARACTERS = {"year": 4, "month": 7, "day": 10, "hour": 13, "minute": 16, "second": 19}

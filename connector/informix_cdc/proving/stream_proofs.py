@@ -70,6 +70,65 @@ def a_snapshot_of_every_type(prover: Prover) -> None:
         raise Deviation("the values of SELECT", "; ".join(differing))
 
 
+_FUNCTIONS = ("user", "today", "current", "sitename", "dbservername", "current_user")
+
+
+@proof(
+    111,
+    does="reads a table whose key columns are named user, today, current and so on by a snapshot",
+    needs=(61,),
+)
+def columns_named_like_functions(prover: Prover) -> None:
+    """Each row has the values that were written, and each chunk begins behind the last.
+
+    Row n differs from row n + 1 in key column n only, so that each column must be compared as a column.
+    """
+    columns = dict.fromkeys(_FUNCTIONS, "varchar(20,0) not null")
+    table = prover.create_table({"id": "integer", **columns}, "LOCK MODE ROW")
+    written = [
+        {"id": str(row), **{name: "a" if place < row else "b" for place, name in enumerate(_FUNCTIONS)}}
+        for row in range(len(_FUNCTIONS) + 1)
+    ]
+    key = ", ".join(sql_text.identifier(name) for name in _FUNCTIONS)
+    with prover.writer() as writer:
+        writer.run(f"CREATE UNIQUE INDEX i_{table.name} ON {table.name} ({key})")
+        writer.insert_all(table, written)
+    settings = {**_snapshot_of([table], *_FUNCTIONS), "snapshot_chunk_rows": 1}
+    with prover.spool() as folder, prover.stream([table], folder, settings) as stream:
+        stream.begin()
+        stream.until(lambda _: stream.snapshots_are_done)
+        rows = _existing(stream.rows)
+    found = sorted(({**row.row, "id": str(row.row["id"])} for row in rows), key=lambda row: row["id"])
+    expect_equal("rows", len(written), len(found))
+    pairs = [*zip(written, found, strict=True)]
+    names = [name for name in _FUNCTIONS if any(row[name] != read[name] for row, read in pairs)]
+    expect(not names, "the values of the columns", f"other values of {', '.join(names)}")
+
+
+@proof(
+    114,
+    does="compares texts that end with blanks in a snapshot over ODBC with what was written",
+    transport="odbc",
+    needs=(61,),
+)
+def blanks_at_the_end_over_odbc(prover: Prover) -> None:
+    """The driver must not cut them."""
+    kinds = ("varchar(20,0)", "nvarchar(20,0)", "lvarchar(200)", "lvarchar(4000)")
+    columns = {f"c{place}": kind for place, kind in enumerate(kinds)}
+    table = prover.create_table({"id": "integer not null", **columns}, "LOCK MODE ROW")
+    with prover.writer() as writer:
+        writer.run(f"CREATE UNIQUE INDEX i_{table.name} ON {table.name} (id)")
+        writer.insert(table, id="1", **dict.fromkeys(columns, "x  "))
+    with (
+        prover.spool() as folder,
+        prover.stream([table], folder, _snapshot_of([table], "id")) as stream,
+    ):
+        rows = stream.until(lambda rows: bool(_existing(rows)))
+    (row,) = _existing(rows)
+    cut = [kind for name, kind in columns.items() if row.row[name] != "x  "]
+    expect(not cut, "all blanks", f"cut: {', '.join(cut)}")
+
+
 def _snapshot_of(tables: Iterable[ContractTable], *key: str) -> dict[str, object]:
     """Return the options of a stream that begins with the existing rows, read by a key."""
     names = [f"{table.owner}.{table.name}" for table in tables]

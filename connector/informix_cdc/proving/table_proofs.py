@@ -5,6 +5,7 @@ Rule: see `outcomes.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from informix_capture_client.catalog import read_row_logged
@@ -125,6 +126,32 @@ def altering_a_captured_table(prover: Prover) -> None:
         reader.until_ended()
         is_same = reader.decoded(altered) == prover.printed(altered)
     expect(is_same, "the row that SELECT prints, with its new column", "another row")
+
+
+@proof(112, does="captures a table WITH VERCOLS without its shadow columns, and tries to name them")
+def shadow_columns(prover: Prover) -> None:
+    """The catalog marks them as hidden, and a capture does without them."""
+    shadows = ("ifx_insert_checksum", "ifx_row_version")
+    with needed("CREATE TABLE WITH VERCOLS is refused"):
+        table = prover.create_table({"id": "integer", "b": "varchar(20,0)"}, "WITH VERCOLS")
+    with prover.catalog() as catalog:
+        found = prover.described(catalog, table)
+    expect_equal("columns", table.column_names, tuple(column.name for column in found.columns))
+    expect_equal("hidden columns", shadows, found.hidden)
+    with prover.reading(table) as (reader, writer):
+        writer.insert(table, id="1", b="x")
+        reader.until_ended()
+        expect_equal("values of a row", 2, len(reader.decoded(table)[0]))
+    prover.note(f"a capture that names them: {_naming(prover, table, shadows)}")
+
+
+def _naming(prover: Prover, table: ContractTable, shadows: Sequence[str]) -> str:
+    try:
+        with prover.open_session() as session:
+            prover.start(session, table, *table.column_names, *shadows)
+    except InformixCdcError as reason:
+        return error_text(reason)
+    return "accepted"
 
 
 def _note_refusal(prover: Prover, alter: str) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.choices import DecodeRules
+from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_cdc.proving.outcomes import Deviation, error_text, expect, needed
 from informix_cdc.proving.proofs import proof
 from informix_cdc.proving.prover import Prover
@@ -70,6 +71,27 @@ def values_of_less_certain_types(prover: Prover) -> None:
     for case in [case for case in TYPE_CASES if case.assumption == 18]:
         made.append(_made(prover, (case,)))
     _require_same(prover, made)
+
+
+@proof(
+    113, does="asks the driver how it describes a column of every type", transport="odbc", reads=False
+)
+def descriptions_by_a_driver(prover: Prover) -> None:
+    """Each description is that of the declared type."""
+    from informix_capture_client.row_fetch import block_reader
+
+    rules = DecodeRules(codec=prover.codec)
+    refused = []
+    with prover.catalog() as catalog, prover.connection() as transport:
+        for wide in wide_tables(prover):
+            columns = prover.described(catalog, wide.table).columns[1:]
+            for column, case in zip(columns, wide.cases, strict=True):
+                asked = f"SELECT t.{column.name} FROM {wide.table.name} t WHERE 1 = 0"
+                try:
+                    list(block_reader(transport, rules).blocks(asked, (), [column], 1))
+                except ProtocolViolation:
+                    refused.append(case.type_text)
+    expect(not refused, "the declared types", f"others for {', '.join(refused)}")
 
 
 def _require_same(prover: Prover, made: Sequence[WideTable]) -> None:

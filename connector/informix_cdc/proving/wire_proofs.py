@@ -162,7 +162,7 @@ def the_word_of_an_error(prover: Prover) -> None:
     """The error has the name of the table once."""
     with prover.connection() as transport:
         try:
-            transport.rows("SELECT a FROM ifxcdc_no_such_table")
+            transport.rows("SELECT t.a FROM ifxcdc_no_such_table t")
         except InformixCdcError as reason:
             expect(-206 in natives_of(reason), "SQL error -206", error_text(reason))
             expect_equal("names in the message", 1, reason.message.count("ifxcdc_no_such_table"))
@@ -177,7 +177,7 @@ def a_long_result(prover: Prover) -> None:
         transport.rows("CREATE TEMP TABLE many (n INTEGER, filler CHAR(100)) WITH NO LOG")
         for number in range(200):
             transport.rows("INSERT INTO many VALUES (?, 'x')", number)
-        found = _numbers(transport, "SELECT n FROM many ORDER BY n")
+        found = _numbers(transport, "SELECT t.n FROM many t ORDER BY t.n")
     expect(found == [*range(200)], "200 rows in order", f"{len(found)} rows")
 
 
@@ -191,7 +191,7 @@ def a_long_row(prover: Prover) -> None:
     with prover.connection() as transport:
         transport.rows("CREATE TEMP TABLE wide (a CHAR(9000), b INTEGER) WITH NO LOG")
         transport.rows("INSERT INTO wide VALUES (?, 7)", "y" * 9000)
-        ((text, number),) = transport.rows("SELECT a, b FROM wide")
+        ((text, number),) = transport.rows("SELECT t.a, t.b FROM wide t")
     is_whole = (text, number) == ("y" * 9000, "7")
     expect(is_whole, "the whole row", f"{len(text or '')} characters")
 
@@ -202,6 +202,6 @@ def the_most_negative_decimal(prover: Prover) -> None:
     with prover.connection() as transport:
         transport.rows("CREATE TEMP TABLE low (d DECIMAL(16), n DECIMAL(16)) WITH NO LOG")
         transport.rows("INSERT INTO low VALUES (-1E124, NULL)")
-        ((lowest, null),) = transport.rows("SELECT d, n FROM low")
+        ((lowest, null),) = transport.rows("SELECT t.d, t.n FROM low t")
     is_sound = null is None and lowest is not None and Decimal(lowest) == Decimal("-1E+124")
     expect(is_sound, "-1E+124 and NULL", "other values")

@@ -24,7 +24,7 @@ from informix_capture_client.incremental_snapshot import Barrier, Bounds, ChunkQ
 from informix_capture_client.positions import page_after
 from informix_capture_client.row_fetch import block_reader, key_argument
 from informix_capture_client.shapes import table_schema
-from informix_capture_client.sql_names import delimited
+from informix_capture_client.sql_names import column_of, delimited
 from informix_capture_client.statements import (
     BEGIN_WORK,
     COMMIT_WORK,
@@ -303,8 +303,8 @@ class SnapshotConnection:
         heartbeat = self._source.heartbeat
         if self._options.snapshot_marker != HEARTBEAT_MARKER or heartbeat is None:
             return MAKE_MARKER, DROP_MARKER
-        column = delimited(heartbeat.columns[0].name)
-        return (f"UPDATE {heartbeat.name.in_statements} SET {column} = {column}",)
+        name = heartbeat.columns[0].name
+        return (f"UPDATE {heartbeat.name.aliased} SET {delimited(name)} = {column_of(name)}",)
 
 
 def _arguments(query: ChunkQuery, after: Bounds | None, limit: Bounds) -> list[Argument]:

@@ -21,7 +21,7 @@ from informix_capture_client.incremental_snapshot import (
 )
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.shapes import table_schema
-from informix_capture_client.sql_names import TableName
+from informix_capture_client.sql_names import TableName, column_of, columns_read_as_functions
 from informix_cdc.options import SourceOptions, matching
 from informix_cdc.server import SourceTables, is_locked, open_catalog
 from informix_checkpoints.table_states import SnapshotState, Tables, TableState
@@ -203,6 +203,13 @@ def _require_readable(catalog: Catalog, table: Table, condition: str) -> None:
         AccessRefused: the user may not read it.
         BadOption: the server refuses the condition.
     """
+    for column in columns_read_as_functions(condition, [column.name for column in table.columns]):
+        raise BadOption(
+            f"the condition of option snapshotWhere for {table.name} has {column}, which the server"
+            " reads as its built-in function, not as the column.",
+            f"Write {column_of(column)} for the column.",
+            option="snapshotWhere",
+        )
     try:
         catalog.require_readable(WholeTableQuery(table, condition).no_rows)
     except ServerRefused as reason:

@@ -106,7 +106,11 @@ class ManyTables(ScriptedTransport):
                 (f"t{n}", "other ", "1", "1", "", "V", "0"),
                 (f"t{n}", "ann   ", str(n), str(1000 + n) if n % 3 else "0", "d", "T ", "0"),
             ],
-            statements.COLUMNS: [(str(n), f"a{n} ", "2", "4", "0"), (str(n), "b", "2", "4", "0")],
+            statements.COLUMNS: [
+                (str(n), f"a{n} ", "2", "4", "0", "0"),
+                (str(n), "shadow", "2", "4", "0", "5"),
+                (str(n), "b", "2", "4", "0", None),
+            ],
             statements.FRAGMENTS: [(str(n), str(1000 + n)), (str(n), str(5000 + n))],
             statements.PARTITION_FLAGS: [(str(n), LOGGED if n % 7 else PLAIN)],
         }

@@ -58,7 +58,9 @@ def test_a_text_in_place_of_a_number_is_named_with_statement_and_column() -> Non
 
 
 def test_a_row_of_another_width_is_named_with_statement_and_both_widths() -> None:
-    with pytest.raises(ProtocolViolation, match=r"3 columns for .SELECT uniqid, used .* instead of 2"):
+    with pytest.raises(
+        ProtocolViolation, match=r"3 columns for .SELECT t.uniqid, t.used .* instead of 2"
+    ):
         ask("current position", [[("15", "1", "2")]])
 
 
@@ -69,6 +71,7 @@ def test_numbers_are_read_with_blanks_and_null_as_0() -> None:
 
 def test_columns_are_those_that_a_statement_selects() -> None:
     assert selected_columns(statements.SERVER_VERSION) == ("dbinfo('version', 'full')",)
+    assert selected_columns(statements.CURRENT_LOG) == ("uniqid", "used")
     assert len(selected_columns(statements.UNIQUE_INDEXES)) == 18
     assert selected_columns(statements.SESSION_TABLES) == ()
     assert selected_columns(statements.ERROR_TEXT) == ()

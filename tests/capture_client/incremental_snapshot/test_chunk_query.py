@@ -34,28 +34,28 @@ def condition(*names: str) -> str:
 
 def test_the_first_chunk_is_of_the_first_rows_in_the_order_of_the_key() -> None:
     assert query("k2", "k1").first(500) == (
-        'SELECT /*+ AVOID_FULL(t) */ FIRST 500 "k1", "k2", "k3", "v" FROM "ann"."orders" t'
-        ' ORDER BY "k2", "k1"'
+        'SELECT /*+ AVOID_FULL(t) */ FIRST 500 t."k1", t."k2", t."k3", t."v" FROM "ann"."orders" t'
+        ' ORDER BY t."k2", t."k1"'
     )
 
 
 def test_the_next_chunk_is_of_the_rows_behind_the_key_that_was_read_last() -> None:
     assert query("k1").behind(500) == (
-        'SELECT /*+ AVOID_FULL(t) */ FIRST 500 "k1", "k2", "k3", "v" FROM "ann"."orders" t'
-        ' WHERE "k1" > ? ORDER BY "k1"'
+        'SELECT /*+ AVOID_FULL(t) */ FIRST 500 t."k1", t."k2", t."k3", t."v" FROM "ann"."orders" t'
+        ' WHERE t."k1" > ? ORDER BY t."k1"'
     )
 
 
 CONDITIONS = {
-    ("k1",): ('"k1" > ?', "A"),
-    ("k1", "k2"): ('"k1" >= ? AND ("k1" > ? OR ("k1" = ? AND "k2" > ?))', "AAAB"),
+    ("k1",): ('t."k1" > ?', "A"),
+    ("k1", "k2"): ('t."k1" >= ? AND (t."k1" > ? OR (t."k1" = ? AND t."k2" > ?))', "AAAB"),
     ("k1", "k2", "k3"): (
-        '"k1" >= ? AND ("k1" > ? OR ("k1" = ? AND ("k2" > ? OR ("k2" = ? AND "k3" > ?))))',
+        't."k1" >= ? AND (t."k1" > ? OR (t."k1" = ? AND (t."k2" > ? OR (t."k2" = ? AND t."k3" > ?))))',
         "AAABBC",
     ),
     ("k1", "k2", "k3", "v"): (
-        '"k1" >= ? AND ("k1" > ? OR ("k1" = ? AND ("k2" > ? OR ("k2" = ? AND ("k3" > ? OR'
-        ' ("k3" = ? AND "v" > ?))))))',
+        't."k1" >= ? AND (t."k1" > ? OR (t."k1" = ? AND (t."k2" > ? OR (t."k2" = ? AND (t."k3" > ? OR'
+        ' (t."k3" = ? AND t."v" > ?))))))',
         "AAABBCCD",
     ),
 }
@@ -80,9 +80,9 @@ def test_a_prefix_and_a_limit_of_the_first_column_are_inclusive() -> None:
     made = replace(query("k1", "k2", "k3"), is_limited=True)
     found = [made.behind(9, columns).partition(" WHERE ")[2] for columns in (0, 1, 2)]
     assert [text.partition(" ORDER BY ")[0] for text in found] == [
-        '"k1" <= ?',
-        '"k1" >= ? AND "k1" <= ?',
-        '"k1" >= ? AND ("k1" > ? OR ("k1" = ? AND "k2" >= ?)) AND "k1" <= ?',
+        't."k1" <= ?',
+        't."k1" >= ? AND t."k1" <= ?',
+        't."k1" >= ? AND (t."k1" > ? OR (t."k1" = ? AND t."k2" >= ?)) AND t."k1" <= ?',
     ]
     assert made.arguments(["A", "B"], ["Z"]) == ["A", "A", "A", "B", "Z"]
 
@@ -90,7 +90,7 @@ def test_a_prefix_and_a_limit_of_the_first_column_are_inclusive() -> None:
 def test_a_condition_is_in_parentheses_before_the_key() -> None:
     limited = replace(query("k1"), condition="k2 > 7 OR v = 'x'")
     assert " WHERE (k2 > 7 OR v = 'x') ORDER BY" in limited.first(5)
-    assert """ WHERE (k2 > 7 OR v = 'x') AND "k1" > ? ORDER BY""" in limited.behind(5)
+    assert """ WHERE (k2 > 7 OR v = 'x') AND t."k1" > ? ORDER BY""" in limited.behind(5)
     whole = WholeTableQuery(limited.table, limited.condition)
     assert whole.rows.endswith(" WHERE (k2 > 7 OR v = 'x')")
     assert whole.no_rows.endswith(" WHERE (k2 > 7 OR v = 'x') AND 1 = 0")
@@ -100,8 +100,8 @@ def test_names_that_are_not_plain_are_delimited_and_the_owner_always() -> None:
     """An ANSI database reads an owner without quotes in upper case."""
     odd = query("Ship Date", columns='"Ship Date" date, "a""b" integer', table="Big", owner='o"x')
     assert odd.behind(1) == (
-        'SELECT /*+ AVOID_FULL(t) */ FIRST 1 "Ship Date", "a""b" FROM "o""x"."Big" t'
-        ' WHERE "Ship Date" > ? ORDER BY "Ship Date"'
+        'SELECT /*+ AVOID_FULL(t) */ FIRST 1 t."Ship Date", t."a""b" FROM "o""x"."Big" t'
+        ' WHERE t."Ship Date" > ? ORDER BY t."Ship Date"'
     )
 
 
@@ -112,7 +112,7 @@ def test_the_places_of_the_key_are_those_in_a_row() -> None:
 def test_a_table_without_a_key_is_locked_and_read_whole() -> None:
     whole = WholeTableQuery(make_table("orders", COLUMNS, "ann"))
     assert whole.lock == 'LOCK TABLE "ann"."orders" IN SHARE MODE'
-    assert whole.rows == 'SELECT "k1", "k2", "k3", "v" FROM "ann"."orders"'
+    assert whole.rows == 'SELECT t."k1", t."k2", t."k3", t."v" FROM "ann"."orders" t'
 
 
 KEYS = [("k1", "k2"), ("k3", "k2"), ("k3", "k1", "k2"), ("k2", "k3", "k1")]

@@ -28,7 +28,7 @@ FILES = Table(
 
 def test_a_row_is_selected_by_all_columns_of_its_key() -> None:
     again = reselecting(FILES, KEY, DecodeRules(lobs="reselect"))
-    statement = 'SELECT "b" FROM "informix"."files" WHERE "a" = ? AND "Day" = ? AND "n" = ?'
+    statement = 'SELECT t."b" FROM "informix"."files" t WHERE t."a" = ? AND t."Day" = ? AND t."n" = ?'
     assert again.statements == {"b": statement}
     day = datetime.date(2024, 2, 29)
     values = [pa.array(["x"]), pa.array([day]), pa.array([Decimal("1.50")])]

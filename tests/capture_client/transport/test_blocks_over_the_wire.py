@@ -118,7 +118,11 @@ class Answers:
 
 
 def rows(*values: int | bytes) -> bytes:
-    data = [struct.pack(">i", v) if isinstance(v, int) else bytes([len(v)]) + v for v in values]
+    data = (struct.pack(">i", v) if isinstance(v, int) else bytes([len(v)]) + v for v in values)
+    return packed(*data)
+
+
+def packed(*data: bytes) -> bytes:
     return b"".join(struct.pack(">HHI", 14, 0, len(d)) + d + bytes(len(d) & 1) for d in data)
 
 
@@ -278,10 +282,35 @@ def test_one_long_text_among_short_ones_does_not_make_room_for_all(
 def test_a_row_that_a_driver_cannot_deliver_ends_the_block(
     transport: Transport, answers: Answers
 ) -> None:
-    answers.fetches, answers.column = [rows(b"2024-01-01", b"no date", b"2024-01-03")], (13, 10)
-    why = "Invalid character value" if isinstance(transport, OdbcTransport) else "has type date"
+    # base 100, and an exponent before it: the second is in the year 12024
+    days = ((0xC7, 20, 24, 1, 1), (0xC8, 1, 20, 24, 1), (0xC7, 20, 24, 1, 3))
+    answers.fetches, answers.column = [packed(*map(bytes, days))], (10, 0x0804)
+    why = "Invalid character value" if isinstance(transport, OdbcTransport) else "row 1 of a block"
     with pytest.raises(InformixCdcError, match=why):
-        list(blocks(transport, (Column("v", "date"),), most=3))
+        list(blocks(transport, (Column("v", "datetime year to day"),), most=3))
+
+
+@pytest.mark.parametrize(
+    ("declared", "described"),
+    [
+        ("date", (13, 10)),
+        ("varchar(20,0)", (0, 32)),
+        ("char(32)", (0, 20)),
+        ("integer", (1, 2)),
+        ("bigint", (2, 4)),
+        ("decimal(12,2)", (5, 0x0C03)),
+        ("decimal(12,2)", (5, 0x0D02)),
+        ("interval year to month", (14, 0x084A)),
+        ("datetime hour to minute", (7, 4)),
+    ],
+)
+def test_a_column_that_is_described_as_another_type_is_refused(
+    transport: Transport, answers: Answers, declared: str, described: tuple[int, int]
+) -> None:
+    """As that of a table that was just altered, or a built-in function that hides a column."""
+    answers.fetches, answers.column = [], described
+    with pytest.raises(ProtocolViolation, match=r"column v of table t has type .* altered"):
+        list(blocks(transport, (Column("v", declared),)))
 
 
 def test_a_column_too_many_is_refused(transport: Transport, answers: Answers) -> None:

@@ -107,7 +107,7 @@ def test_an_error_is_passed_on_and_told(
 def test_statements_are_told_in_the_words_that_the_server_was_sent() -> None:
     transport, events = recording(Inner(), replace(SETTINGS, dialect=GBASE_8S))
     transport.rows(statements.SERVER_NAME)
-    assert events[-1]["text"] == "SELECT DBSERVERNAME FROM gbasedbt.systables WHERE tabid = 1"
+    assert events[-1]["text"] == "SELECT DBSERVERNAME FROM gbasedbt.systables t WHERE t.tabid = 1"
 
 
 def test_who_connected_from_where_is_not_told() -> None:

@@ -101,7 +101,7 @@ def test_parameters_are_numbers_in_blanks_and_nothing_else() -> None:
 def test_a_name_in_systables_is_of_the_kind_that_its_type_says(row: Row, kind: str) -> None:
     tables: dict[str, list[Row]] = {
         statements.TABLE: [row],
-        statements.COLUMNS: [("100", "id", "2", "4", "0")],
+        statements.COLUMNS: [("100", "id", "2", "4", "0", "0")],
         statements.PRIMARY_KEY: [],
         statements.PARTITION_FLAGS: [],
         statements.PARTITION_VERSIONS: [],

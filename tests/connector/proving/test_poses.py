@@ -195,6 +195,25 @@ def test_a_driver_holds_what_depends_on_it() -> None:
     assert outcomes[0].proof.assumptions == (1, 2, 11, 12, 14)
 
 
+@pytest.mark.parametrize(("habit", "contradicted"), [("", ()), ("trim", (114,))])
+def test_a_driver_that_cuts_blanks_is_found(habit: str, contradicted: tuple[int, ...]) -> None:
+    proofs = named(
+        "blanks at the end over odbc",
+        "columns named like functions",
+        "a snapshot of every type",
+        "descriptions by a driver",
+    )
+    with served() as (server, options):
+        driver, words = str(build_drivers().narrow), f"HABIT={habit}" if habit else ""
+        over_odbc = replace(options, transport="odbc", driver=driver, connection_string=words)
+        outcomes = outcomes_of(over_odbc, proofs)
+        assert left_on(server) == []
+    assert tuple(number for each in outcomes for number in each.contradicted) == contradicted
+    deviated = [each.found for each in outcomes if each.result is not ProofResult.HELD]
+    cut = "cut: varchar(20,0), nvarchar(20,0), lvarchar(200), lvarchar(4000)"
+    assert deviated == ([cut] if contradicted else [])
+
+
 def test_a_read_that_does_not_return_is_found(
     activated: list[Callable[[int], object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

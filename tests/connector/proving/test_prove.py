@@ -25,7 +25,7 @@ from informix_emulator import EmulatedServer
 from lab.live.assumptions_page import assumptions
 
 Place = tuple[EmulatedServer, SourceOptions]
-OF_ODBC, OF_GBASE = {1, 2, 11, 14}, {31, 37}
+OF_ODBC, OF_GBASE = {1, 2, 11, 14, 113, 114}, {31, 37}
 CONSTANTS = {"größer", "for ever", "kept", "in the buffer", "123456789", "2024-"}
 
 

@@ -61,6 +61,22 @@ def test_a_condition_that_the_server_refuses_is_named(tmp_path: Path) -> None:
     assert "refuses the condition of option snapshotWhere for stores:informix.lines" in str(error)
 
 
+def test_a_condition_on_a_column_that_is_hidden_by_a_function_is_refused(tmp_path: Path) -> None:
+    """The server would compare its login with the login of each row."""
+    table = 'CREATE TABLE informix.lines (id INTEGER NOT NULL, "user" VARCHAR(20), PRIMARY KEY (id))'
+    options = {"table": "informix.lines", "initialSnapshot": "all", "spoolPath": str(tmp_path)}
+    with serving_tables(table) as (server, listening, _):
+        rows = [{"id": n, "user": "josh" if n else "ann"} for n in range(3)]
+        load_rows(server, f"{DATABASE}:informix.lines", rows)
+        with reader(listening.port, **options, snapshotWhere="informix.lines: user = 'ann'") as made:
+            error = failure_of(lambda: anchor_of(made))
+        assert 'Write t."user" for the column' in str(error)
+        right = "informix.lines: t.user = 'ann'"
+        with reader(listening.port, **options, shape="json", snapshotWhere=right) as made:
+            found, _ = until_snapshots_are_done(made, anchor_of(made))
+    assert [row["after"] for row in found] == ['{"id":0,"user":"ann"}']
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [

@@ -119,6 +119,40 @@ def test_the_first_rows_behind_a_key_are_read_in_its_order(
     assert other.rows(asked) == [("3", "0"), ("4", "0")]
 
 
+@pytest.mark.assumption(111)
+def test_a_qualified_name_is_the_column_and_a_built_in_function_without_it(
+    server: CaptureServer, other: Transport
+) -> None:
+    names = ("user", "today", "current", "sitename", "dbservername", "current_user")
+    table = server.create_table({"id": "integer", **dict.fromkeys(names, "varchar(20,0)")})
+    with server.writer() as writer:
+        writer.insert(table, id="1", **{name: f"of {name}" for name in names})
+    for name in names:
+        qualified, plain = f't."{name}"', f'"{name}"'
+        asked = f"SELECT {qualified} FROM {table.name} t WHERE {qualified} = 'of {name}'"
+        assert other.rows(f"{asked} ORDER BY {qualified}") == [(f"of {name}",)]
+        other.rows(f"UPDATE {table.name} t SET {plain} = {qualified}")
+        assert other.rows(asked) == [(f"of {name}",)]
+        ((function,),) = other.rows(f"SELECT {plain} FROM {table.name} t")
+        assert function != f"of {name}"
+
+
+@pytest.mark.assumption(112)
+def test_shadow_columns_are_hidden_in_the_catalog_and_a_capture_does_without_them(
+    server: CaptureServer,
+) -> None:
+    table = server.create_table({"id": "integer"}, "WITH VERCOLS")
+    with server.catalog() as catalog:
+        found = server.described(catalog, table)
+    assert [column.name for column in found.columns] == ["id"]
+    assert found.hidden == ("ifx_insert_checksum", "ifx_row_version")
+    with server.session(table) as session, server.writer() as writer:
+        reader = Reader(session)
+        writer.insert(table, id="1")
+        reader.until_ended()
+        assert reader.decoded(table) == [(1,)]
+
+
 @pytest.mark.assumption(97)
 def test_a_transaction_that_is_not_listed_any_more_holds_no_lock(
     server: CaptureServer, other: Transport

@@ -15,7 +15,7 @@ import ctypes
 import datetime
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, c_char_p, c_int, c_short, c_size_t, c_ssize_t, c_ushort, c_void_p
-from typing import Any
+from typing import Any, NamedTuple
 
 from informix_capture_client.errors import BadOption, ProtocolViolation
 from informix_capture_client.transport.base import (
@@ -35,6 +35,15 @@ PARAM_INPUT, PARAM_OUTPUT = 1, 4
 C_CHAR, C_LONG, C_BINARY, C_SBIGINT = 1, 4, -2, -25
 C_DOUBLE, C_BIT, C_DATE, C_TIMESTAMP = 8, -7, 91, 93
 SQL_CHAR, SQL_INTEGER, SQL_VARCHAR, SQL_BIGINT, SQL_DATE = 1, 4, 12, -5, 91
+SQL_NUMERIC, SQL_DECIMAL, SQL_SMALLINT, SQL_FLOAT, SQL_REAL, SQL_DOUBLE = 2, 3, 5, 6, 7, 8
+SQL_BIT, SQL_WCHAR, SQL_WVARCHAR, SQL_TIMESTAMP = -7, -8, -9, 93
+SQL_DATE_2, SQL_TIMESTAMP_2, SQL_TIMES = 9, 11, (92, 10)  # `_2`: in ODBC 2
+SQL_LONG_TEXTS, SQL_BINARIES = (-1, -10), (-2, -3, -4)
+# YEAR, MONTH, YEAR TO MONTH; then those of days, hours, minutes and seconds; of ODBC 3 and of ODBC 2
+SQL_INTERVALS_OF_MONTHS = (101, 102, 107, -80, -81, -82)
+SQL_INTERVALS_OF_SECONDS = (*range(103, 107), *range(108, 114), *range(-92, -82))
+# infxcli.h; the last five: SQL_INFX_UDT_FIXED, _VARYING, _BLOB, _CLOB, _LVARCHAR
+SQL_INFX_DECIMAL, SQL_INFX_BIGINT, SQL_INFX_OPAQUE = -113, -114, (-100, -101, -102, -103, -104)
 ATTR_ODBC_VERSION, ODBC_3 = 200, 3
 ATTR_AUTOCOMMIT, AUTOCOMMIT_ON = 102, 1
 ATTR_LOGIN_TIMEOUT = 103
@@ -78,6 +87,17 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
         c_void_p,
     ),
     "SQLNumResultCols": (c_void_p, POINTER(c_short)),
+    "SQLDescribeCol": (
+        c_void_p,
+        c_ushort,
+        c_char_p,
+        c_short,
+        POINTER(c_short),
+        POINTER(c_short),
+        POINTER(c_size_t),
+        POINTER(c_short),
+        POINTER(c_short),
+    ),
     "SQLSetStmtAttr": (c_void_p, c_int, c_void_p, c_int),
     "SQLBindCol": (c_void_p, c_ushort, c_short, c_void_p, c_ssize_t, c_void_p),
     "SQLFetch": (c_void_p,),
@@ -190,6 +210,14 @@ class _Date(ctypes.Structure):
     _fields_ = (("year", ctypes.c_int16), ("month", ctypes.c_uint16), ("day", ctypes.c_uint16))
 
 
+class OdbcColumn(NamedTuple):
+    """A column of a result as the driver describes it: SQL type, size in bytes or digits, scale."""
+
+    type: int
+    length: int
+    scale: int
+
+
 class OdbcQuery:
     """A statement: bind, execute, fetch. Keeps bound buffers alive until it is closed."""
 
@@ -217,6 +245,19 @@ class OdbcQuery:
     def keep(self, buffer: object) -> None:
         """Keep buffers that the driver may write to alive until the statement is freed."""
         self._bound.append(buffer)
+
+    def described(self) -> list[OdbcColumn]:
+        """Return the columns of the result, after `execute`."""
+        count = c_short()
+        self.statement.call("SQLNumResultCols", ctypes.byref(count))
+        return [self._described(place) for place in range(1, count.value + 1)]
+
+    def _described(self, place: int) -> OdbcColumn:
+        name_bytes, kind, scale, nullable, size = c_short(), c_short(), c_short(), c_short(), c_size_t()
+        shorts = (ctypes.byref(kind), ctypes.byref(size), ctypes.byref(scale), ctypes.byref(nullable))
+        self.statement.call("SQLDescribeCol", place, None, 0, ctypes.byref(name_bytes), *shorts)
+        # a driver that stores 4 bytes of the size leaves the other four
+        return OdbcColumn(kind.value, size.value & 0xFFFFFFFF, scale.value)
 
     def close(self) -> None:
         """Free the statement, then its bound buffers."""

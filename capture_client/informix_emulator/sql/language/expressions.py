@@ -217,9 +217,11 @@ class Expressions(TypeReader):
             names.append(self.tokens.name())
         if self.tokens.sees("("):
             return self.nested.function(".".join(names))
-        found = self.scope.find(names[-1], names[-2] if len(names) > 1 else "")
-        if found is None and len(names) == 1:
-            found = self.nested.word_function(names[0])
+        # Unqualified, a built-in function hides a column of its name, whether the name is delimited
+        # (measured by others on Informix 15.0.1.0.3) or not (Guide to SQL: Syntax, "Using the names of
+        # built-in functions as column names"). Only a qualified name is the column.
+        found = self.nested.word_function(names[0]) if len(names) == 1 else None
+        found = found or self.scope.find(names[-1], names[-2] if len(names) > 1 else "")
         if found is None:
             if len(names) > 1 and not self.scope.has_source(names[-2]):
                 raise sql_error(-522, names[-2])

@@ -94,7 +94,8 @@ class ChangeStatements:
 
     def _places(self, storage: Storage) -> list[int]:
         if not self.tokens.sees("(") or self.tokens.sees("(", "select"):
-            return list(range(len(storage.columns)))
+            shown = enumerate(storage.columns)
+            return [place for place, column in shown if not storage.table.is_hidden(column.name)]
         self.tokens.expect("(")
         places = [storage.place_of(self.tokens.name())]
         while self.tokens.accept(","):

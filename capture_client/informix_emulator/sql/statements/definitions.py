@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ...answers import StatementOutcome, StatementType
 from ...server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
 from ...sql_errors import SqlError, sql_error
 from ...system_tables.constraints import key_of
 from ...tables.definition import LITERAL, Default, Definition, Reference
-from ...tables.tables import EmulatedTable, EmulatedTableName, Index, make_table
-from ..language.families import Family, family_of
+from ...tables.tables import HIDDEN, EmulatedTable, EmulatedTableName, Index, make_table
+from ..language.families import Family, family_of, named_type
 from ..language.tokens import StatementTokens
 from ..language.values import load
 from ..reading import SessionView
@@ -32,11 +32,25 @@ RunStatement = Callable[[Work], None]
 TABLE_OPTIONS = ("in", "extent", "next", "lock", "with")
 
 
+# Shadow columns: names, types and syscolumns.colattr (Guide to SQL: Syntax, "Using the WITH VERCOLS
+# Option", "Using the WITH ERKEY Keywords", "Using the WITH CRCOLS Option"; SQL Reference, "SYSCOLUMNS")
+_SHADOW_COLUMNS = {
+    "vercols": (("ifx_insert_checksum", "integer", 4), ("ifx_row_version", "integer", 2)),
+    "erkey": (
+        ("ifx_erkey_1", "integer", 16),
+        ("ifx_erkey_2", "integer", 32),
+        ("ifx_erkey_3", "smallint", 64),
+    ),
+    "crcols": (("cdrserver", "integer", 0), ("cdrtime", "integer", 0)),
+}
+
+
 @dataclass(slots=True)
 class TableOptions:
     """What is said of a table behind its columns."""
 
     has_log: bool = True
+    shadows: list[tuple[str, str, int]] = field(default_factory=list)
     lock_mode: str | None = None
 
     @property
@@ -79,6 +93,7 @@ class Definitions:
         options = self.options()
         if kind == "temp":
             return self.plan(lambda work: self._make_temporary(work, name, text, options.has_log))
+        text.columns += [ColumnText(shadow, named_type(kind)) for shadow, kind, _ in options.shadows]
         database = self.reading.finder.database(self.reading.database, database)
         full = EmulatedTableName(database, owner or self.reading.user, name)
 
@@ -88,6 +103,7 @@ class Definitions:
                     return
                 raise sql_error(-310, f"{full.owner}.{name}")
             table = self._make(work, full, text, kind)
+            table.attributes = {shadow: HIDDEN | what for shadow, _, what in options.shadows}
             table.locks_pages = table.locks_pages if options.lock_mode is None else options.locks_pages
 
         return self.plan(run)
@@ -107,8 +123,11 @@ class Definitions:
                 if not options.lock_mode:
                     raise sql_error(-201)
             elif word == "with":
-                tokens.expect("no", "log")
-                options.has_log = False
+                if shadow := tokens.one_of(*_SHADOW_COLUMNS):
+                    options.shadows += _SHADOW_COLUMNS[shadow]
+                else:
+                    tokens.expect("no", "log")
+                    options.has_log = False
             else:
                 tokens.expect("size")
                 tokens.whole_number()

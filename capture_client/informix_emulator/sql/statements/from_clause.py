@@ -170,24 +170,23 @@ class FromClause(Calls):
     def source_of(self, table: SourceTable, name: str = "") -> str:
         """Let the columns of a table be known by their names; returns SQLite's name of the source."""
         alias = self._new_name()
-        columns = [
-            ScopeColumn(
+        found = {
+            column.name: Expression(
+                f"{alias}.c{n}",
+                column.type,
                 column.name,
-                Expression(
-                    f"{alias}.c{n}",
-                    column.type,
-                    column.name,
-                    not_null=column.not_null,
-                    columns=frozenset({f"{alias}.{column.name}"}),
-                ),
+                not_null=column.not_null,
+                columns=frozenset({f"{alias}.{column.name}"}),
             )
             for n, column in enumerate(table.columns)
-        ]
+        }
         hidden = {}
         if not isinstance(table, Catalogue):
+            hidden = {name: each for name, each in found.items() if table.table.is_hidden(name)}
             hidden["rowid"] = Expression(
                 f"{alias}.rid", INTEGER, "rowid", columns=frozenset({f"{alias}.rowid"})
             )
+        columns = [ScopeColumn(name, each) for name, each in found.items() if name not in hidden]
         self.scope.sources.append(Source(frozenset({name}), columns, hidden))
         return alias
 
