@@ -10,13 +10,18 @@ import org.apache.spark.sql.Row;
  *
  * <p>In real-time mode a change can come twice. So each row of the target has the version of its last
  * change, deleted rows too, and a change that is not newer does nothing.
+ *
+ * <p>UPDATE orders SET order_num = order_num + 1 gives an order the number that another one still has.
+ * So each row counts the orders that have its number: 2 in between, and 1 at the end of the transaction.
+ * The count needs the orders that are there before: load them before their numbers change.
  */
 public final class UpsertOrders extends ForeachWriter<Row> {
   private static final String NEWER =
-      "UPDATE orders SET city = ?, is_deleted = ?, version = ?, ordinal = ?"
+      "UPDATE orders SET city = CASE WHEN ? > 0 THEN ? ELSE city END,"
+          + " orders = CASE WHEN orders + ? < 0 THEN 0 ELSE orders + ? END, version = ?, ordinal = ?"
           + " WHERE order_num = ? AND (version < ? OR version = ? AND ordinal < ?)";
   private static final String NEW =
-      "INSERT INTO orders (city, is_deleted, version, ordinal, order_num) VALUES (?, ?, ?, ?, ?)";
+      "INSERT INTO orders (city, orders, version, ordinal, order_num) VALUES (?, ?, ?, ?, ?)";
   private static final String DUPLICATE_KEY = "23505";
 
   private final String url;
@@ -43,29 +48,27 @@ public final class UpsertOrders extends ForeachWriter<Row> {
   @Override
   public void process(Row change) {
     String kind = change.getAs("_change_type");
-    if (kind.equals("update_preimage")) {
-      return;
-    }
+    int more = kind.equals("delete") || kind.equals("update_preimage") ? -1 : 1;
+    String city = change.getAs("city");
+    int order = change.getAs("order_num");
     long version = change.getAs("_commit_version");
     int ordinal = change.getAs("_change_ordinal");
     try {
-      for (PreparedStatement each : new PreparedStatement[] {update, insert}) {
-        each.setString(1, change.getAs("city"));
-        each.setBoolean(2, kind.equals("delete"));
-        each.setLong(3, version);
-        each.setInt(4, ordinal);
-        each.setInt(5, change.getAs("order_num"));
-      }
-      update.setLong(6, version);
-      update.setLong(7, version);
-      update.setInt(8, ordinal);
+      set(update, more, city, more, more, version, ordinal, order, version, version, ordinal);
       if (update.executeUpdate() == 0) {
+        set(insert, city, Math.max(more, 0), version, ordinal, order);
         insert.executeUpdate();
       }
     } catch (SQLException reason) {
       if (!DUPLICATE_KEY.equals(reason.getSQLState())) { // the target has a newer change
         throw new IllegalStateException(reason);
       }
+    }
+  }
+
+  private static void set(PreparedStatement statement, Object... values) throws SQLException {
+    for (int place = 0; place < values.length; place++) {
+      statement.setObject(place + 1, values[place]);
     }
   }
 

@@ -1,8 +1,9 @@
 """The flows of `auto_cdc.py`. A declarative pipeline of your own needs only this file.
 
-An update that changes the key deletes the old key (preimage) and inserts the new one (postimage). Two
-AUTO CDC flows maintain SCD 1 and SCD 2 tables. Two views compute the same for any table format,
-completely in each run. With truncate=emit, the views end all rows at a TRUNCATE. Spark's AUTO CDC has
+`changes` has the net effect of each transaction on each key (net_changes, which Spark allows only
+outside of a query function): a preimage is left only where its key is gone. Two AUTO CDC flows maintain
+SCD 1 and SCD 2 tables. Two views compute the same for any table format, completely in each run. With
+truncate=emit, the views end all rows at a TRUNCATE. Spark's AUTO CDC has
 no parameter for this: keep the default for those flows, and when a TRUNCATE fails the query, do a full
 refresh of all tables. Spark 4.2.0 has SCD type 1 only.
 """
@@ -13,7 +14,11 @@ import os
 from pyspark import pipelines
 from pyspark.sql import DataFrame, SparkSession
 
+from informix_cdc import net_changes
+
 spark = SparkSession.active()
+source = spark.readStream.format("informix-cdc").options(**json.loads(os.environ["SOURCE"]))
+net = net_changes(source.load(), "order_num")
 GONE = "_change_type IN ('delete', 'update_preimage')"
 EMPTIED = "_change_type = 'truncate'"
 NEXT_EMPTIED = "array_min(filter(emptied, at -> at > begin))"
@@ -23,8 +28,8 @@ END = f"lead({SEQUENCE}) OVER (PARTITION BY order_num ORDER BY {SEQUENCE}) AS en
 
 @pipelines.table
 def changes() -> DataFrame:
-    """Existing rows and every committed change, each once."""
-    return spark.readStream.format("informix-cdc").options(**json.loads(os.environ["SOURCE"])).load()
+    """Existing rows and the net effect of every committed transaction, each once."""
+    return net
 
 
 @pipelines.materialized_view

@@ -9,12 +9,12 @@ import os
 import sys
 import tempfile
 
-from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import DataFrame, SparkSession
 
+from informix_cdc import net_changes
 from informix_cdc.testing import emulated_source
 
 AT = ["_commit_version", "_change_ordinal"]
-LAST = f"max_by(struct(*), struct({', '.join(AT)})) AS last"
 ORDERS, folder = "stores:informix.orders", tempfile.mkdtemp()
 present: dict[int, str] = {}  # stands for a reader's table, which would support MERGE
 
@@ -28,8 +28,7 @@ def bronze() -> None:
 
 def merge(batch: DataFrame, _number: int) -> None:
     """Apply a batch to the reader's table; an insert may have an existing key."""
-    last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
-    for row in last.orderBy(*AT).collect():
+    for row in net_changes(batch, "order_num").orderBy(*AT).collect():
         if row._change_type == "truncate":
             present.clear()
         present.pop(row.order_num, None)

@@ -12,23 +12,21 @@ import tempfile
 from functools import partial
 
 from delta import DeltaTable, configure_spark_with_delta_pip
-from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import DataFrame, SparkSession
 
+from informix_cdc import net_changes
 from informix_cdc.testing import emulated_source
 
-AT = "struct(_commit_version, _change_ordinal)"
-LAST, EMPTIED = f"max_by(struct(*), {AT}) AS last", "_change_type = 'truncate'"
+EMPTIED = "_change_type = 'truncate'"
 ORDERS, WRITE = "stores:informix.orders", "spark.databricks.delta.write"
 
 
 def merge(checkpoint: str, batch: DataFrame, number: int) -> None:
     """Merge batch `number` of a checkpoint into the table, once."""
-    last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
-    emptied = last.where(EMPTIED).select("_commit_version", "_change_ordinal").first()
-    if emptied:  # drop the batch's changes before the TRUNCATE; the table's rows go below
-        last = last.where(f"{AT} > struct({emptied[0]}L, {emptied[1]})")
+    net = net_changes(batch, "order_num").persist()
+    emptied, rows = not net.where(EMPTIED).isEmpty(), net.where(f"NOT {EMPTIED}")
     table = DeltaTable.forName(batch.sparkSession, "orders").alias("old")
-    merged = table.merge(last.alias("new"), "old.order_num = new.order_num").withSchemaEvolution()
+    merged = table.merge(rows.alias("new"), "old.order_num = new.order_num").withSchemaEvolution()
     values = {name: f"new.{name}" for name in batch.columns if not name.startswith("_")}
     gone = "new._change_type IN ('delete', 'update_preimage')"  # preimage: the key was changed
     merged = merged.whenMatchedDelete(gone).whenMatchedUpdate(set=values)
@@ -39,6 +37,7 @@ def merge(checkpoint: str, batch: DataFrame, number: int) -> None:
     batch.sparkSession.conf.set(f"{WRITE}.txnAppId", checkpoint)
     batch.sparkSession.conf.set(f"{WRITE}.txnVersion", str(number))
     merged.execute()
+    net.unpersist()
     for name in "txnAppId", "txnVersion":
         batch.sparkSession.conf.unset(f"{WRITE}.{name}")
 

@@ -1,7 +1,7 @@
 """Keep a Parquet table equal to the Informix table: `python examples/upsert.py`. Needs Java 17.
 
 Existing rows are inserted first; an insert may have a key that exists. Batch N creates version N:
-version N-1 with the last change of each key. A rename publishes it atomically, and Spark may run N
+version N-1 with the net change of each key. A rename publishes it atomically, and Spark may run N
 again. Use one folder per checkpoint; versions below N-1 may be deleted. For your own server, set the
 options host, port, server, database, table, initialSnapshot, truncate and spoolPath, and
 INFORMIX_CDC_PASSWORD in the environment.
@@ -13,29 +13,27 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import DataFrame, SparkSession
 
+from informix_cdc import net_changes
 from informix_cdc.testing import emulated_source
 
-AT = "struct(_commit_version, _change_ordinal)"
-LAST, EMPTIED = f"max_by(struct(*), {AT}) AS last", "_change_type = 'truncate'"
 ORDERS = "stores:informix.orders"
 
 
 def merge(folder: Path, batch: DataFrame, number: int) -> None:
-    """Create version `number`, once. If a key changed, the old key's last change is a preimage."""
+    """Create version `number`, once."""
     draft, before, version = (folder / name for name in (".draft", f"v{number - 1}", f"v{number}"))
     if not version.exists():
-        last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
-        emptied = last.where(EMPTIED).select("_commit_version", "_change_ordinal").first()
-        if emptied:  # drop what was before the TRUNCATE, here and in version N-1
-            last = last.where(f"{AT} > struct({emptied[0]}L, {emptied[1]})")
-        table = last.where("_change_type IN ('insert', 'update_postimage')")
+        net = net_changes(batch, "order_num").persist()
+        table = net.where("_change_type IN ('insert', 'update_postimage')")
         table = table.select([name for name in batch.columns if not name.startswith("_")])
+        emptied = not net.where("_change_type = 'truncate'").isEmpty()
         if number and not emptied:  # fails if version N-1 is missing, as it should
-            kept = batch.sparkSession.read.parquet(str(before)).join(last, "order_num", "left_anti")
+            kept = batch.sparkSession.read.parquet(str(before)).join(net, "order_num", "left_anti")
             table = table.unionByName(kept, allowMissingColumns=True)  # after an ALTER
         table.write.mode("overwrite").parquet(str(draft))
+        net.unpersist()
         draft.rename(version)
 
 

@@ -3,6 +3,7 @@
     InformixCdcDataSource   the data source of format("informix-cdc"); registered automatically
     ProgressListener        a StreamingQueryListener that logs and displays a stream's figures
     lake                    mirror() keeps Delta or Iceberg tables equal; as_of() reads them at a commit
+    net_changes             the net effect of changes on each key, for a sink that you write yourself
     db2                     decodes three Db2 formats from a binary column, without Informix
     testing                 an embedded server and the options to reach it, for your own tests
     InformixCdcError        the base class of all errors; its subclasses are named for the next step
@@ -30,6 +31,7 @@ from informix_cdc.version import __version__
 
 if TYPE_CHECKING:
     from informix_cdc import db2, lake, testing
+    from informix_cdc.lake import net_changes
     from informix_cdc.monitoring import ProgressListener
     from informix_cdc.spark import InformixCdcDataSource
 
@@ -47,6 +49,7 @@ __all__ = [
     "__version__",
     "db2",
     "lake",
+    "net_changes",
     "testing",
 ]
 
@@ -56,6 +59,7 @@ __getattr__ = lazy_names(
     {
         "InformixCdcDataSource": "spark",
         "ProgressListener": "monitoring",
+        "net_changes": "lake",
         "testing": "",
         "db2": "",
         "lake": "",

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from harness.runs.patience import patiently
 from harness.servers.kept_orders import KeptOrders, kept_orders
+from informix_cdc import BadOption, net_changes
 from upsert import merge
 
 pytestmark = pytest.mark.spark
@@ -84,3 +85,54 @@ def test_a_truncate_empties_the_target_of_all_that_came_before_it(
             found = spark.read.parquet(str(target / f"v{batches[-1]}")).collect()
             assert {row["order_num"]: row.asDict() for row in found} == orders.present
             assert len(found) == len(orders.present)
+
+
+# k, city; UPDATE orders SET order_num = order_num + 1, in the order of the log
+CITIES = {1: "Basel", 2: "Bern", 3: "Zug"}
+ROW = "_change_type string, _commit_version bigint, _change_ordinal int, order_num int, city string"
+SHIFT = [
+    (kind, 20, 2 * number + place, number + place, city)
+    for number, city in CITIES.items()
+    for place, kind in enumerate(("update_preimage", "update_postimage"))
+]
+INSERTS = [("insert", 10, number, number, city) for number, city in CITIES.items()]
+MOVED = {number + 1: city for number, city in CITIES.items()}
+
+
+def test_keys_that_move_to_the_next_row_leave_one_row_each(spark: SparkSession, tmp_path: Path) -> None:
+    for number, changes in enumerate((INSERTS, SHIFT)):
+        merge(tmp_path, spark.createDataFrame(changes, ROW), number)
+    found = spark.read.parquet(str(tmp_path / "v1")).collect()
+    assert {row.order_num: row.city for row in found} == MOVED
+    assert len(found) == len(MOVED)
+
+
+def test_net_changes_of_a_batch_and_of_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    truncate = ("truncate", 15, 0, None, None)
+    changes = spark.createDataFrame([*INSERTS, truncate, *SHIFT], ROW)
+    kinds = {row.order_num: row._change_type for row in net_changes(changes, ["order_num"]).collect()}
+    assert kinds == {None: "truncate", 1: "update_preimage", **dict.fromkeys(MOVED, "update_postimage")}
+
+    changes.write.parquet(str(tmp_path / "changes"))
+    stream = net_changes(spark.readStream.schema(ROW).parquet(str(tmp_path / "changes")), "order_num")
+    place = {"path": str(tmp_path / "net"), "checkpointLocation": str(tmp_path / "checkpoint")}
+    writer = stream.writeStream.format("parquet").options(**place).trigger(availableNow=True)
+    assert writer.start().awaitTermination(patiently(60))
+    found = spark.read.parquet(place["path"]).orderBy("_commit_version", "_change_ordinal").collect()
+    assert [(row._commit_version, row.order_num, row.city) for row in found] == [
+        *((10, number, city) for number, city in CITIES.items()),
+        (15, None, None),
+        (20, 1, "Basel"),
+        *((20, number, city) for number, city in MOVED.items()),
+    ]
+
+
+def test_net_changes_of_a_frame_without_the_key_or_with_key_intervals_are_refused(
+    spark: SparkSession,
+) -> None:
+    changes = spark.createDataFrame(INSERTS, ROW)
+    with pytest.raises(BadOption, match="needs the columns number, which the frame does not have"):
+        net_changes(changes, "number")
+    intervals = spark.createDataFrame([("range_start", 10, 0, 1, None)], ROW)
+    with pytest.raises(Exception, match="rows that are not changes: range_start"):
+        net_changes(intervals, "order_num").collect()

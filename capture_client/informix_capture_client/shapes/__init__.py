@@ -10,9 +10,11 @@ from informix_capture_client.shapes.as_rows import ChangeRow, changes_in, struct
 from informix_capture_client.shapes.change_columns import ChunkRows, KeyObserver, RangeKind
 from informix_capture_client.shapes.content_columns import ObjectContents
 from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.shapes.metadata import METADATA
 from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 
 __all__ = [
+    "METADATA",
     "ChangeEncoder",
     "ChangeRow",
     "ChunkRows",

@@ -3,6 +3,7 @@
     mirror          starts a query that keeps N lake tables in sync with N Informix tables
     verify          compares them with Informix, while the mirror runs
     as_of           reads all of them as they were at one commit of Informix
+    net_changes     the net effect of changes on each key, for sinks of your own
     target_tables, definitions     the schema of such tables, for sinks that you write yourself
 
 Rule: definitions are derived only from catalog and options, without Spark. Code that writes Delta
@@ -19,6 +20,7 @@ from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_ta
 
 if TYPE_CHECKING:
     from informix_cdc.lake.mirroring import Mirror, MirroredBatch, delivered_rows, mirror, start_mirror
+    from informix_cdc.lake.net_effect import net_changes
     from informix_cdc.lake.places import Lake
     from informix_cdc.lake.plan import (
         MirrorPlan,
@@ -52,6 +54,7 @@ __all__ = [
     "definitions",
     "delivered_rows",
     "mirror",
+    "net_changes",
     "plan_mirror",
     "start_mirror",
     "start_session",
@@ -66,6 +69,7 @@ _HOMES = {
     "tables_as_of": ("TablesAsOf", "as_of"),
     "mirroring": ("Mirror", "MirroredBatch", "delivered_rows", "mirror", "start_mirror"),
     "plan": ("MirrorPlan", "checked_settings", "plan_mirror", "stream_options"),
+    "net_effect": ("net_changes",),
     "places": ("Lake",),
     "sessions": ("start_session", "submitted_session"),
     "settings": ("MirrorSettings",),

@@ -5,6 +5,7 @@ Rule: Arrow in, Arrow out, whole columns at a time; changes are in the order of 
     final_images   the last image of each key, for a table of current rows
     states         every state of a key between two commits, for a history
     all_changes    every change, unmodified
+    net_places     the net effect of each commit on each key, which the others are made of
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from informix_capture_client.errors import DataLoss
+from informix_capture_client.shapes import METADATA
 from informix_cdc.server import TableDefinition
 from informix_checkpoints.spool import DEFINITION
 
 KIND, COMMIT, TIME, ORDINAL = "_change_type", "_commit_version", "_commit_timestamp", "_change_ordinal"
 TRUNCATE = "truncate"
+_GONE = ("delete", "update_preimage")  # the image is that of a row that is no longer there
 SNAPSHOT, DELETED_AT = "_snapshot", "_deleted_at"
 FROM, TO = "_valid_from", "_valid_to"
 FROM_TIME, TO_TIME = "_valid_from_timestamp", "_valid_to_timestamp"
@@ -140,12 +143,11 @@ class TableChanges:
 
     def is_kind(self, *kinds: str) -> np.ndarray:
         """Return for each change whether it is of one of these kinds."""
-        found = pc.is_in(self.about.column(KIND), value_set=pa.array(kinds))
-        return np.asarray(found.to_numpy())
+        return _is_kind(self.about, *kinds)
 
     def is_gone(self) -> np.ndarray:
         """Return for each change whether its row is no longer in the table."""
-        return self.is_kind("delete", "update_preimage")
+        return self.is_kind(*_GONE)
 
 
 def in_lake_types(rows: pa.Table) -> pa.Table:
@@ -163,7 +165,7 @@ def final_images(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     A changed key counts as a deleted row and another one. Column GONE marks deleted rows, with their
     image before. Column AT has the commit time.
     """
-    places = _net_changes(changes, key, np.flatnonzero(changes.is_kind(TRUNCATE)))
+    places = _net_places_of(changes, key, np.flatnonzero(changes.is_kind(TRUNCATE)))
     places = places[places > changes.last_truncate]
     rows = changes.rows.take(pa.array(places))
     last = np.sort(_groups([rows.column(name) for name in key]).column("last").to_numpy())
@@ -179,7 +181,7 @@ def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     of their key in the target.
     """
     truncates = np.flatnonzero(changes.is_kind(TRUNCATE))
-    places = _net_changes(changes, key, truncates)
+    places = _net_places_of(changes, key, truncates)
     group = numbers_of([changes.rows.column(name).take(pa.array(places)) for name in key])
     order = np.lexsort((places, group))
     places, group = places[order], group[order]
@@ -201,18 +203,34 @@ def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     )
 
 
-def _net_changes(changes: TableChanges, key: Sequence[str], truncates: np.ndarray) -> np.ndarray:
+def _net_places_of(changes: TableChanges, key: Sequence[str], truncates: np.ndarray) -> np.ndarray:
+    return net_places(changes.rows, changes.about.column(COMMIT), changes.is_gone(), key, truncates)
+
+
+def net_places(
+    rows: pa.Table,
+    commits: pa.ChunkedArray,
+    gone: np.ndarray,
+    key: Sequence[str],
+    truncates: np.ndarray,
+) -> np.ndarray:
     """Return the index of the net effect of each commit on each key, before and after a TRUNCATE in it.
+
+    Args:
+        rows: the images of changes, in the order of the stream.
+        commits: the commit sequence number of each change.
+        gone: for each change whether its image is that of a row that is no longer there.
+        key: the columns that identify a row.
+        truncates: the indexes of TRUNCATEs, which have no image.
 
     That is the last change of the key, with one exception. `UPDATE t SET id = id + 1` gives a row a key
     that another row still has, and changes that row afterwards: key 2 gets row 1, and then loses row 2.
     Informix checks constraints at the end of the statement or the transaction. So a deleted row cancels
     an equal image; the remaining image counts, or none if nothing remains.
     """
-    segment = pa.chunked_array([pa.array(np.searchsorted(truncates, np.arange(len(changes))))])
-    columns = [changes.rows.column(name) for name in key]
-    columns += [changes.about.column(COMMIT), segment]
-    gone = changes.is_gone()
+    segment = pa.chunked_array([pa.array(np.searchsorted(truncates, np.arange(len(rows))))])
+    columns = [rows.column(name) for name in key]
+    columns += [commits, segment]
     groups = _groups(columns, gone)
     last, count = groups.column("last").to_numpy(), groups.column("count").to_numpy()
     is_doubtful = gone[last] & (groups.column("gone").to_numpy() < count)
@@ -222,8 +240,8 @@ def _net_changes(changes: TableChanges, key: Sequence[str], truncates: np.ndarra
     numbers = numbers_of(columns)
     doubtful = np.flatnonzero(np.isin(numbers, numbers[last[is_doubtful]]))
     # Contents of large objects are not compared: images before a change have none.
-    compared = [f.name for f in changes.rows.schema if not pa.types.is_struct(f.type)]
-    images = changes.rows.select(compared).take(pa.array(doubtful))
+    compared = [f.name for f in rows.schema if not pa.types.is_struct(f.type)]
+    images = rows.select(compared).take(pa.array(doubtful))
     values = list(zip(*(map(repr, column.to_pylist()) for column in images.columns), strict=True))
     added: defaultdict[int, list[_Image]] = defaultdict(list)
     removed: defaultdict[int, list[_Image]] = defaultdict(list)
@@ -293,13 +311,35 @@ def all_changes(changes: TableChanges) -> pa.Table:
     return rows
 
 
+def net_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return the net effect of each commit on each key, and the TRUNCATEs, in the order of the stream.
+
+    Args:
+        rows: changes with their metadata, in any order.
+        key: the columns that identify a row.
+    """
+    order = rows.sort_by([(COMMIT, "ascending"), (ORDINAL, "ascending")]).combine_chunks()
+    truncates, gone = np.flatnonzero(_is_kind(order, TRUNCATE)), _is_kind(order, *_GONE)
+    images = order.drop_columns([name for name in METADATA.names if name in order.column_names])
+    places = net_places(images, order.column(COMMIT), gone, key, truncates)
+    return order.take(pa.array(np.sort(np.concatenate([truncates, places]))))
+
+
+def net_rows_of_keys(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return the net effect of all changes on each key after the last TRUNCATE, and that TRUNCATE."""
+    order = net_rows(rows, key)
+    truncates = np.flatnonzero(_is_kind(order, TRUNCATE))
+    order = order.slice(int(truncates[-1]) if len(truncates) else 0)
+    last = np.sort(_groups([order.column(name) for name in key]).column("last").to_numpy())
+    return order.take(pa.array(last))
+
+
+def _is_kind(rows: pa.Table, *kinds: str) -> np.ndarray:
+    return np.asarray(pc.is_in(rows.column(KIND), value_set=pa.array(kinds)).to_numpy())
+
+
 def last_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return the rows that a table has after all changes of a target that keeps changes."""
-    order = rows.sort_by([(COMMIT, "ascending"), (ORDINAL, "ascending")])
-    kinds = np.asarray(order.column(KIND).to_pylist())
-    emptied = np.flatnonzero(kinds == TRUNCATE)
-    order = order.slice(int(emptied[-1]) + 1 if len(emptied) else 0)
-    last = np.sort(_groups([order.column(name) for name in key]).column("last").to_numpy())
-    order = order.take(pa.array(last))
+    order = net_rows_of_keys(rows, key)
     is_there = pc.is_in(order.column(KIND), value_set=pa.array(["insert", "update_postimage"]))
     return order.filter(is_there).drop_columns(ADDED["changes"].names)

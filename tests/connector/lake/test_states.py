@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,16 @@ from hypothesis import strategies as st
 
 from harness.lake.rows_of_batches import Change, batch_row
 from harness.runs.examples import examples
-from informix_cdc.lake.table_changes import GONE, IS_STATE, TableChanges, final_images, states
+from informix_cdc.lake.table_changes import (
+    GONE,
+    IS_STATE,
+    TableChanges,
+    all_changes,
+    final_images,
+    net_rows,
+    net_rows_of_keys,
+    states,
+)
 
 COLUMNS = {"a": pa.int32(), "b": pa.string(), "v": pa.int32()}
 KEY = ("a", "b")
@@ -159,3 +169,38 @@ def test_states_and_last_images_are_those_that_one_change_after_the_other_makes(
         else:
             found[key] = image["v"]
     assert found == held
+
+
+def upserted(there: dict[Key, int | None], rows: pa.Table) -> dict[Key, Any]:
+    """Return what a sink has that applies rows one after the other, and keeps one for each key."""
+    found = dict(there)
+    for each in rows.to_pylist():
+        key = (each["a"], each["b"])
+        if each["_change_type"] == "truncate":
+            found.clear()
+        elif each["_change_type"] in ("delete", "update_preimage"):
+            found.pop(key, None)
+        else:
+            found[key] = each["v"]
+    return found
+
+
+@given(drawn=histories(), order=st.randoms())
+@examples(400)
+def test_a_sink_with_one_row_a_key_is_right_by_net_changes_of_commits_and_of_keys(
+    drawn: tuple[dict[Key, int | None], list[Change]], order: Random
+) -> None:
+    there, drawn_changes = drawn
+    if not drawn_changes:
+        return
+    given_row = batch_row("informix.t", COLUMNS, drawn_changes, key=KEY)
+    rows = all_changes(TableChanges.of([given_row["arrow"]]))
+    places = [*range(len(rows))]
+    order.shuffle(places)  # as after a shuffle of Spark
+    _, held = one_by_one(there, drawn_changes)
+    of_commits, of_keys = (made(rows.take(places), KEY) for made in (net_rows, net_rows_of_keys))
+    assert upserted(there, of_commits) == held
+    assert upserted(there, of_keys) == held
+    keys = [(each["a"], each["b"]) for each in of_keys.to_pylist()]
+    assert len(keys) == len(set(keys))
+    assert of_keys.schema == of_commits.schema == rows.schema
