@@ -38,10 +38,7 @@ with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory()
     spark_jars, jar = Path(pyspark.__file__).parent / "jars", f"{folder}/writer.jar"
     subprocess.run(["javac", "-cp", f"{spark_jars}/*", "-d", folder, str(WRITER)], check=True)
     subprocess.run(["jar", "--create", "--file", jar, "-C", folder, "."], check=True)
-    settings = {
-        "spark.jars": f"{jar_path()},{jar}",
-        "spark.log.level": "OFF",
-    }  # as it stops with an error
+    settings = {"spark.jars": f"{jar_path()},{jar}", "spark.log.level": "OFF"}
     spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
     statement = spark._jvm.java.sql.DriverManager.getConnection(TARGET).createStatement()
     statement.execute(f"CREATE TABLE orders ({COLUMNS})")
@@ -65,7 +62,6 @@ with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory()
         for number in range(1, 101):
             row = {"order_num": number, "city": "Bern"}
             shop.update(ORDERS, row, {**row, "order_num": number + 1})
-    with server.transaction() as shop:
         shop.delete(ORDERS, {"order_num": 101, "city": "Bern"})
     while present_orders() != 99:
         time.sleep(0.002)

@@ -23,7 +23,8 @@ class Dialect:
         routine_prefix: the prefix of `cdc_` functions: their database and owner.
         capture_database: where a capture connects; empty: to the captured database itself.
         home: the environment variable that names an installation, of a server or of a client kit.
-        libraries: file names of its ODBC driver below `lib/cli`, the thread-safe one.
+        libraries: file names of its ODBC driver below `lib/cli` or `lib`, the thread-safe one; patterns
+            of names that have a version in them come last.
         descriptor_bytes: of a TEXT or BYTE, as its value is asked for over the wire.
     """
 
@@ -61,7 +62,8 @@ INFORMIX = Dialect(
     routine_prefix="syscdcv1:informix.",
     capture_database="",
     home="INFORMIXDIR",
-    libraries=("libthcli.so", "iclit09b.so"),  # the same driver under two names
+    # the same driver under two names, and that of HCL's client 15 on NuGet, lib/libthcli15a.so
+    libraries=("libthcli.so", "iclit09b.so", "libthcli*.so"),
     descriptor_bytes=56,  # as IBM's JDBC driver 4.50.11 sends it
 )
 GBASE_8S = Dialect(

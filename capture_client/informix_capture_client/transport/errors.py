@@ -138,7 +138,8 @@ _NO_LOCALE = Verdict(
     "Database {database} on {server} cannot be opened with DB_LOCALE={db_locale} and"
     " CLIENT_LOCALE={client_locale}",
     "Set options dbLocale and clientLocale to locales that are installed in the gls folders of both"
-    " driver and server, such as en_us.utf8.",
+    " driver and server, such as en_us.utf8. An ODBC driver also fails so if it does not find its own"
+    " message files: set {home} to its installation before the process starts.",
 )
 _BAD_STRING = Verdict(
     AccessRefused,

@@ -45,6 +45,13 @@ def test_the_driver_is_found_under_its_other_name(kit: Path) -> None:
     assert find_driver("", {"INFORMIXDIR": str(kit)}) == str(other)
 
 
+def test_the_driver_of_hcls_client_15_is_found_in_lib(kit: Path) -> None:
+    driver = (kit / "lib/cli/libthcli.so").rename(kit / "lib/libthcli15a.so")
+    assert find_driver("", {"INFORMIXDIR": str(kit)}) == str(driver)
+    (kit / "msg").mkdir()
+    assert installation_of(str(driver)) == kit
+
+
 def test_a_named_driver_goes_before_informixdir(kit: Path, tmp_path: Path) -> None:
     named = tmp_path / "mine.so"
     named.touch()
@@ -58,8 +65,8 @@ def test_a_name_without_a_folder_is_left_to_the_loader() -> None:
 def test_a_missing_driver_names_the_places_searched(tmp_path: Path) -> None:
     with pytest.raises(AccessRefused) as caught:
         find_driver("", {"INFORMIXDIR": str(tmp_path)})
-    assert str(tmp_path / "lib/cli/libthcli.so") in str(caught.value)
-    assert str(tmp_path / "lib/cli/iclit09b.so") in str(caught.value)
+    searched = f"libthcli.so, iclit09b.so, libthcli*.so in {tmp_path}/lib/cli and {tmp_path}/lib"
+    assert searched in str(caught.value)
 
 
 def test_without_informixdir_the_error_says_so() -> None:
@@ -149,12 +156,14 @@ def test_a_library_that_is_nowhere_is_named(kit: Path) -> None:
     assert "LD_LIBRARY_PATH" in caught.value.remedy
 
 
-def test_a_library_that_opening_does_not_help_is_tried_once(kit: Path) -> None:
-    (kit / "lib/libgls.so").touch()
+def test_a_library_that_opening_does_not_help_is_tried_by_path_and_by_name(kit: Path) -> None:
+    (kit / "lib/libgls.so").write_bytes(elf(62))
     loader = Loader({"libthcli.so": ["libgls.so"]}, has_soname=False)
     with pytest.raises(BadOption, match=r"libgls\.so"):
         load_library(_driver(kit), {}, loader)
-    assert len(loader.opened) == 1
+    first, second = loader.opened
+    assert first == str(kit / "lib/libgls.so")
+    assert second != first
 
 
 def test_a_circle_of_needs_ends(kit: Path) -> None:
@@ -239,6 +248,31 @@ def test_the_split_driver_is_opened_after_what_it_needs(drivers: Drivers) -> Non
     done = _in_a_fresh_process(code, drivers.split)
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout) == drivers.split.parents[2]
+
+
+def test_libraries_with_another_soname_than_their_file_are_found(tmp_path: Path) -> None:
+    """As those of HCL's client 15: opening them by their path does not help the loader."""
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    sources = {
+        "libgls.so": ("int gls(void) { return 40; }", ["-Wl,-soname,libgls-15.so.1"]),
+        "libgen.so": ("int gls(void); int gen(void) { return gls() + 1; }", ["-lgls"]),
+        "libthcli15a.so": ("int gen(void); int SQLAllocHandle(void) { return gen() + 1; }", ["-lgen"]),
+    }
+    for name, (source, words) in sources.items():
+        (tmp_path / "source.c").write_text(source)
+        made = ["cc", "-shared", "-fPIC", "-o", str(lib / name), str(tmp_path / "source.c")]
+        subprocess.run([*made, f"-L{lib}", f"-Wl,-rpath-link,{lib}", *words], check=True)
+    # what needs it asks for the name of its file, which a linker does not write
+    needing = (lib / "libgen.so").read_bytes()
+    assert needing.count(b"libgls-15.so.1\0") == 1
+    (lib / "libgen.so").write_bytes(needing.replace(b"libgls-15.so.1", b"libgls.so".ljust(14, b"\0")))
+    code = (
+        "import sys; from informix_capture_client.transport.odbc.library import load_library;"
+        "print(load_library(sys.argv[1]).SQLAllocHandle())"
+    )
+    done = _in_a_fresh_process(code, lib / "libthcli15a.so")
+    assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
 
 
 def test_importing_the_transport_loads_no_driver() -> None:

@@ -7,6 +7,7 @@ run by us with that image: no registry is at hand. `make containers` starts one 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shlex
 import warnings
@@ -19,6 +20,7 @@ from informix_capture_client.errors import InformixCdcError
 IMAGE = "icr.io/informix/informix-developer-database:15.0.1.0.3"
 READY = r"SCHAPI: Started \d+ dbWorker threads"
 START_SECONDS = 600
+LICENCE_VARIABLE = "LICENSE"  # of the image, as in docker/.env: whoever runs the tests accepts it
 PASSWORD = "in4mix"  # the image's documented login of user informix
 _PORT, _DRDA_PORT = 9088, 9089
 # As Debezium's images run it, without a locale; whether it is there is judged by who comes next.
@@ -52,7 +54,8 @@ def docker_container(image: str) -> Any:
     from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
     ready = LogMessageWaitStrategy(re.compile(READY)).with_startup_timeout(START_SECONDS)
-    container = DockerContainer(image).with_env("LICENSE", "accept").with_env("SIZE", "small")
+    container = DockerContainer(image).with_env("LICENSE", os.environ[LICENCE_VARIABLE])
+    container = container.with_env("SIZE", "small")
     return (
         container.with_exposed_ports(_PORT, _DRDA_PORT).with_kwargs(privileged=True).waiting_for(ready)
     )

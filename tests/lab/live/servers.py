@@ -29,7 +29,7 @@ from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.odbc.library import find_driver
 from informix_capture_client.transport.odbc.transport import OdbcTransport
 from informix_cdc.server.connections import DatabaseLocales
-from lab.live.container import IMAGE, PASSWORD, informix_container
+from lab.live.container import IMAGE, LICENCE_VARIABLE, PASSWORD, informix_container
 from lab.live.independent import place_of
 from lab.live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, named_server
 
@@ -84,6 +84,11 @@ def missing(
         return f"no {dialect.product} ODBC driver: set {DRIVER_VARIABLE} or {dialect.home}"
     if named is None and not has_docker():
         return f"no Docker engine runs here, and {DSN_VARIABLE} names no server"
+    if named is None and environment.get(LICENCE_VARIABLE) != "accept":
+        return (
+            "the developer edition of Informix needs its licence: read it (docker/README.md), and set"
+            f" {LICENCE_VARIABLE}=accept"
+        )
     return ""
 
 

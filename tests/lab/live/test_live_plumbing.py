@@ -83,7 +83,8 @@ def test_no_printed_form_of_a_named_server_has_the_password() -> None:
     [
         ({}, True, "no Informix ODBC driver"),
         ({DRIVER_VARIABLE: "/opt/lib.so"}, False, "no Docker engine runs here"),
-        ({"INFORMIXDIR": "/opt/informix"}, True, ""),
+        ({"INFORMIXDIR": "/opt/informix"}, True, "the developer edition of Informix needs its licence"),
+        ({"INFORMIXDIR": "/opt/informix", "LICENSE": "accept"}, True, ""),
         ({DSN_VARIABLE: DSN}, True, "no Informix ODBC driver"),
         ({DSN_VARIABLE: DSN, "INFORMIXDIR": "/opt/informix"}, False, ""),
         ({DSN_VARIABLE: f"{DSN};DRIVER=/opt/lib.so"}, False, ""),
@@ -269,8 +270,12 @@ def test_a_container_that_fails_is_one_line_and_is_stopped() -> None:
 
 
 def test_the_container_is_asked_for_as_its_image_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With testcontainers itself, but for the engine."""
+    """With testcontainers itself, but for the engine; nobody's licence is accepted by the code."""
     monkeypatch.setattr("testcontainers.core.container.DockerClient", lambda **_options: None)
+    monkeypatch.delenv("LICENSE", raising=False)
+    with pytest.raises(KeyError, match="LICENSE"):
+        docker_container("an/image:1")
+    monkeypatch.setenv("LICENSE", "accept")
     container = docker_container("an/image:1")
     assert container.image == "an/image:1"
     assert container.env == {"LICENSE": "accept", "SIZE": "small"}

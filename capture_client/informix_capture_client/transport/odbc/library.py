@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +20,10 @@ from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.odbc import api as odbc
 from informix_capture_client.transport.odbc.elf_header import build_of, build_of_this_python
+from informix_capture_client.transport.odbc.named_library import named_library
 
 _MAX_INFO_BYTES = 512
+_HEAD_BYTES = 64  # of an ELF file: its header
 _CLIENT_LOCALE = "en_us.utf8"  # the default, in which texts come without a driver too
 # glibc's words, the only C library the driver is built for
 _MISSING = re.compile(r"^(?P<name>[^\s/:]+): cannot open shared object file")
@@ -86,11 +90,13 @@ def find_driver(named: str, environment: Mapping[str, str], dialect: Dialect = I
             raise BadOption(f"The ODBC driver {named} does not exist.", "Correct option driver.")
         return named
     home = environment.get(dialect.home, "")
-    places = [Path(home, "lib", "cli", name) for name in dialect.libraries] if home else []
-    for place in places:
-        if place.is_file():
-            return str(place)
-    searched = ", ".join(map(str, places)) or f"{dialect.home} is not set"
+    folders = [Path(home, "lib", "cli"), Path(home, "lib")] if home else []
+    for folder in folders:
+        for name in dialect.libraries:
+            if found := [each for each in sorted(folder.glob(name)) if each.is_file()]:
+                return str(found[0])
+    names = ", ".join(dialect.libraries)
+    searched = f"{names} in {' and '.join(map(str, folders))}" if home else f"{dialect.home} is not set"
     raise AccessRefused(
         f"No {dialect.product} ODBC driver was found ({searched}).",
         f"Install the {dialect.product} Client SDK and set {dialect.home},"
@@ -99,10 +105,17 @@ def find_driver(named: str, environment: Mapping[str, str], dialect: Dialect = I
 
 
 def installation_of(driver: str) -> Path | None:
-    """Return the client kit's folder of a driver: `<dir>/lib/cli/x.so` gives `<dir>`."""
+    """Return the client kit's folder of a driver.
+
+    `<dir>/lib/cli/x.so` gives `<dir>`, and so does `<dir>/lib/libthcli15a.so`, unless that is the
+    system's own folder of libraries.
+    """
     for path in (Path(driver).absolute(), Path(driver).resolve()):
         if path.parts[-3:-1] == ("lib", "cli"):
             return path.parents[2]
+        home = path.parents[1]
+        if path.parts[-2] == "lib" and (home / "msg").is_dir():
+            return home
     return None
 
 
@@ -167,7 +180,9 @@ class _Preloader:
     the load fail, take the missing library's name from the loader's message, open that one by its full
     path, and try again: a library that is already open is found by its SONAME. Unlike reading DT_NEEDED
     this needs no ELF parser, follows dependencies of dependencies and opens nothing that the loader
-    finds itself. Each name is tried once, so it terminates.
+    finds itself. If the loader still misses the name, the file has another SONAME (libifgls.so of HCL's
+    client 15): then a library of that name is opened, which needs the file by its path. Each name is
+    tried twice, so it terminates.
 
     Dependencies are opened with RTLD_GLOBAL, for libraries that use another one's symbols without
     naming it. The driver itself is not, because its functions could then replace a driver manager's.
@@ -180,7 +195,7 @@ class _Preloader:
         self._dialect = dialect
         self._folders = folders
         self._dlopen = dlopen
-        self._tried: set[str] = set()
+        self._tried: Counter[str] = Counter()
 
     def open(self) -> ctypes.CDLL:
         """Return the driver, loaded."""
@@ -198,7 +213,26 @@ class _Preloader:
         match = _MISSING.match(reason)
         name = match["name"] if match else ""
         path = next((each / name for each in self._folders if (each / name).is_file()), None)
-        if not name or path is None or name in self._tried:
+        if not name or path is None or self._tried[name] == len(_WAYS):
             raise _not_loadable(self._driver, self._dialect, reason) from None
-        self._tried.add(name)
+        open_by_way = _WAYS[self._tried[name]]
+        self._tried[name] += 1
+        open_by_way(self, name, path)
+
+    def _open_by_path(self, _name: str, path: Path) -> None:
         self._open(str(path), ctypes.RTLD_GLOBAL)
+
+    def _open_by_name(self, name: str, path: Path) -> None:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+        try:
+            library = named_library(name, str(path.absolute()), head)
+        except ValueError as reason:
+            raise _not_loadable(self._driver, self._dialect, str(reason)) from None
+        with tempfile.NamedTemporaryFile(prefix="informix-cdc-", suffix=".so") as made:
+            made.write(library)
+            made.flush()
+            self._open(made.name, ctypes.RTLD_GLOBAL)  # once it is mapped, the file is not needed
+
+
+_WAYS = (_Preloader._open_by_path, _Preloader._open_by_name)
