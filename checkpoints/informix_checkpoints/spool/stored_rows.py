@@ -14,10 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from informix_checkpoints.spool.arrow_pieces import arrow_pieces
-from informix_checkpoints.spool.delivered_tables import DeliveredTables, without_codes
+from informix_checkpoints.spool.delivered_tables import (
+    DeliveredTables,
+    without_codes,
+    without_idle_bitmap,
+)
 from informix_checkpoints.spool.groups import (
     Int64Array,
     changes_in,
@@ -43,15 +46,25 @@ def in_row_form(batch: pa.RecordBatch, schema: pa.Schema | None = None) -> pa.Re
         return DeliveredTables(_required(schema)).whole(batch)
     names = json.loads(batch.schema.metadata[_DELIVERED])
     *rows, runs = batch.columns
-    shared = pc.run_end_decode(runs)
     columns = dict(zip(batch.schema.names, map(without_codes, rows), strict=False))
-    columns |= zip(shared.type.names, shared.flatten(), strict=True)
+    columns |= _expanded(runs)
     if schema is None or schema.names == names:
         return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
     # The table has other columns by now: those that came later are NULL, those that went are left out.
     late = {field.name: pa.nulls(batch.num_rows, field.type) for field in schema}
     found = {**late, **columns}
     return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
+
+
+def _expanded(runs: pa.RunEndEncodedArray) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the fields of runs of structs, one value for each row.
+
+    PyArrow's `run_end_decode` has no structs before 26.
+    """
+    rows = np.arange(runs.offset, runs.offset + len(runs))
+    places = pa.array(np.searchsorted(runs.run_ends.to_numpy(), rows, side="right"))
+    for field, values in zip(runs.values.type, runs.values.flatten(), strict=True):
+        yield field.name, without_idle_bitmap(values.take(places))
 
 
 def delivered(

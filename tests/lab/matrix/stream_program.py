@@ -139,6 +139,7 @@ def main() -> None:
     facts: dict[str, object] = {
         "python": platform.python_version(),
         "pyspark": pyspark.__version__,
+        "java": spark._jvm.java.lang.System.getProperty("java.version"),
         "pyarrow": pyarrow.__version__,
     }
     with listening_stores() as (server, listening), tempfile.TemporaryDirectory() as folder:
