@@ -12,38 +12,65 @@ import functools
 
 from informix_capture_client.errors import BadOption
 
-# Numbers and names as the table of code sets in the JDBC driver's guide has them ("Unicode to Database
-# Code Set"); those marked * are CCSIDs, on which the registry file says that the numbers are based.
-# A name that is not here is looked up as Python's own, a number never is.
-_CODE_SETS: dict[str, tuple[str, ...]] = {
-    "ascii": ("364", "ascii"),
-    "utf-8": ("57372", "utf8"),
-    "iso8859-1": ("819", "8859-1"),
-    "iso8859-2": ("912", "8859-2"),
-    "iso8859-3": ("57346", "8859-3"),
-    "iso8859-4": ("57347", "8859-4"),
-    "iso8859-5": ("915", "8859-5"),
-    "iso8859-6": ("1089", "8859-6"),
-    "iso8859-7": ("813", "8859-7"),
-    "iso8859-8": ("916", "8859-8"),
-    "iso8859-9": ("920", "8859-9"),
-    "iso8859-13": ("8859-13", "921"),  # *
-    "iso8859-15": ("8859-15", "923"),  # *
-    **{f"cp{number}": (f"{number}",) for number in range(1250, 1259)},  # 1258 is a CCSID's namesake
-    **{f"cp{number}": (f"{number}",) for number in (437, 850, 852, 857, 858, 860, 863, 865, 866)},  # *
+# Names and numbers of Informix's registry of code sets (gls/cm3/registry). Its table is published in
+# liaosnet/GBase8s_Docs, 091_CodeSet.md, and in part in HCL's ids_ils_06 and in the JDBC driver's guide
+# ("Unicode to Database Code Set"). Those marked * are CCSIDs without a name there. A name that is not
+# here is looked up as Python's own, a number never is. No codec of Python reads Mazovia, CSK, MIK,
+# CCDC, EUC-TW and Shift-Big-5.
+CODE_SETS: dict[str, tuple[str, ...]] = {
+    "ascii": ("ascii", "364"),
+    "utf-8": ("utf8", "57372"),
+    "iso8859-1": ("8859-1", "819", "latin-1", "c", "posix"),
+    "iso8859-2": ("8859-2", "912", "latin-2"),
+    "iso8859-3": ("8859-3", "57346", "latin-3"),
+    "iso8859-4": ("8859-4", "57347", "latin-4"),
+    "iso8859-5": ("8859-5", "915", "latin-cyrillic", "cyrillic-8bit"),
+    "iso8859-6": ("8859-6", "1089", "latin-arabic", "iso-ir-127", "asmo-708"),
+    "iso8859-7": ("8859-7", "813", "latin-greek"),
+    "iso8859-8": ("8859-8", "916", "latin-hebrew"),
+    "iso8859-9": ("8859-9", "920", "latin-5"),
+    "iso8859-13": ("8859-13", "57390", "921", "latin-baltic"),  # 921: *
+    "iso8859-15": ("8859-15", "57391", "923", "latin-9"),  # 923: *
+    "iso8859-16": ("8859-16", "1173", "latin-10"),
+    "cp437": ("cp437", "437", "unitedstates"),
+    "cp737": ("greek", "737"),
+    "cp775": ("baltic", "775"),
+    "cp850": ("pc-latin-1", "850"),
+    "cp852": ("pc-latin-2", "852"),
+    "cp856": ("pc-data-hebrew", "856", "pc-hebrew-saa"),
+    "cp857": ("pc857", "857", "ccsid857"),
+    "cp858": ("pc-latin-1-we", "858"),
+    **{f"cp{number}": (f"cp{number}", f"{number}") for number in (860, 863, 865)},  # *
+    "cp866": ("pc866", "866", "pc-cyrillic", "cis-1"),
+    "cp874": ("thai620", "57373", "thai"),  # reads all of TIS 620
     "cp932": (
-        "932",
         "sjis-s",
-        "57350",
+        "932",
+        "pc-sjis",
+        "ccsid932",
         "sjis",
-    ),  # Shift JIS as it is used, with NEC's and IBM's additions
-    "euc_jp": ("57351", "ujis"),
-    "big5": ("57352", "big5"),
-    "cp949": ("57356", "ksc", "ks5601", "cp949"),
-    "gbk": ("57357", "gb", "gb2312-80", "cp936", "gbk"),  # GBK reads all of GB 2312
-    "gb18030": ("5488", "gb18030", "gb18030-2000"),
+        "57350",
+        "shift-jis",
+    ),  # with NEC's and IBM's
+    "cp949": ("ksc", "57356", "ks5601", "cp949", "cp_949", "949"),
+    "cp1250": ("cp1250", "1250", "east-europe"),
+    "cp1251": ("cp1251", "1251", "pc-slavic"),
+    "cp1252": ("cp1252", "1252", "west-europe"),
+    "cp1253": ("cp1253", "1253", "pc-greek"),
+    "cp1254": ("cp1254", "1254", "pc-turkish", "pc-latin5"),
+    "cp1255": ("cp1255", "1255", "pc-hebrew"),
+    "cp1256": ("cp1256", "1256", "pc-arabic"),
+    "cp1257": ("cp1257", "1257", "pc-baltic"),
+    "cp1258": ("cp1258", "1258"),
+    "koi8-r": ("koi-8", "57382"),  # the same Russian letters (RFC 1489)
+    "hp-roman8": ("roman8", "57385"),
+    "euc_jp": ("ujis", "57351", "eucjp", "5050"),
+    "big5": ("big5", "57352", "big-5"),
+    "big5hkscs": ("big5hkscs", "1375", "big5-hkscs", "big-5hkscs", "big-5-hkscs"),
+    "gbk": ("gb", "57357", "gb2312-80", "guobiao2312", "cp936", "gbk"),  # GBK reads all of GB 2312
+    "gb18030": ("gb18030-2000", "5488", "gb18030", "gb18030-2005", "5493", "gb18030-2022", "5510"),
 }
-_CODECS = {name: codec for codec, names in _CODE_SETS.items() for name in names}
+_CODECS = {name: codec for codec, names in CODE_SETS.items() for name in names}
 
 # What must mean itself: ASCII, and what other kinds of encodings take for a sign of theirs.
 _PLAIN = (bytes(range(128)), b"\x1b$B0!\x1b(B", b"xn--mnchen-3ya")
@@ -63,9 +90,10 @@ def codec_of(locale: str) -> str:
     if _is_code_set(candidate):
         return codecs.lookup(candidate).name
     raise BadOption(
-        f"the code set of locale {locale!r} is unknown.",
-        "Set option dbLocale to the database's locale with the name of a code set, such as"
-        " en_us.8859-1.",
+        f"the code set of locale {locale!r} is not supported.",
+        "A database of this code set cannot be captured. If option dbLocale names it, remove the"
+        " option, or name the database's locale. Supported, also by number (docs/types.md#code-sets):"
+        f" {', '.join(names[0] for names in CODE_SETS.values())}.",
         locale=locale,
     )
 

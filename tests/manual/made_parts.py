@@ -5,6 +5,7 @@ the declaration, so that every machine makes the same page.
 
     <!-- make docs: options host port -->    these options, in this order
     <!-- make docs: types -->                what each Informix type becomes
+    <!-- make docs: codesets -->             the code sets that are supported
     <!-- make docs: events -->               what is logged
     <!-- make docs: metrics -->              the figures of a stream
     <!-- make docs: command tail -->         what a command does, and its flags
@@ -25,6 +26,7 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
+from informix_capture_client.locales import CODE_SETS
 from informix_capture_client.log_events import EVENTS
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.monitoring.figures import ABOUT, FIGURES
@@ -92,6 +94,13 @@ def _types(_: list[str]) -> Iterator[str]:
     return table_lines(spark_name)
 
 
+def _code_sets(_: list[str]) -> Iterator[str]:
+    yield "| name | number and other names |"
+    yield "|---|---|"
+    for name, *others in CODE_SETS.values():
+        yield f"| `{name}` | {', '.join(f'`{other}`' for other in others)} |"
+
+
 def _events(_: list[str]) -> Iterator[str]:
     yield "| event | level | keys | meaning |"
     yield "|---|---|---|---|"
@@ -155,6 +164,7 @@ def _example(names: list[str]) -> Iterator[str]:
 PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "options": _options,
     "types": _types,
+    "codesets": _code_sets,
     "events": _events,
     "metrics": _metrics,
     "command": _command,

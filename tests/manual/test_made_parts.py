@@ -48,7 +48,9 @@ def test_two_parts_without_words_on_one_page_are_two() -> None:
     ] * 2
 
 
-@pytest.mark.parametrize(("mark", "says"), [("options hots", "hots"), ("news", "types, events")])
+@pytest.mark.parametrize(
+    ("mark", "says"), [("options hots", "hots"), ("news", "types, codesets, events")]
+)
 def test_a_mark_that_names_nothing_is_refused(mark: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         with_made_parts(OLD.format(mark))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import codecs
 import time
+from itertools import chain
 
 import pyarrow as pa
 import pytest
@@ -11,7 +13,7 @@ from harness.capture.decoding import encode_rows
 from informix_capture_client.catalog.type_spelling import type_text
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption, ProtocolViolation, UnsupportedColumn
-from informix_capture_client.locales import codec_of
+from informix_capture_client.locales import CODE_SETS, codec_of
 from informix_capture_client.values.column_list import Column, parse_columns
 from informix_capture_client.values.column_types import capturable, compile_type, is_large_object
 from informix_capture_client.values.table_decoder import TableDecoder
@@ -360,6 +362,17 @@ LOCALES = [
     ("zh_cn.57357", "gbk"),
     ("en_us.ascii", "ascii"),
     ("en_us.364", "ascii"),
+    ("en_us.PC-Latin-1", "cp850"),
+    ("cs_cz.pc-latin-2", "cp852"),
+    ("ru_ru.KOI-8", "koi8-r"),
+    ("ru_ru.57382", "koi8-r"),
+    ("th_th.thai620", "cp874"),
+    ("th_th.57373", "cp874"),
+    ("lt_lt.57390", "iso8859-13"),
+    ("fr_fr.57391", "iso8859-15"),
+    ("zh_cn.5510", "gb18030"),
+    ("zh_hk.big5-HKSCS", "big5hkscs"),
+    ("ja_jp.5050", "euc_jp"),
 ]
 
 
@@ -372,8 +385,17 @@ def test_a_locale_names_its_code_set(locale: str, codec: str) -> None:
     "locale",
     ["", "en_us", "en_us.", "en_us.99999", "en_us.nonsense", "en_us.hex", "en_us.utf-16",
      "en_us.unicode_escape", "en_us.raw_unicode_escape", "en_us.iso2022_jp", "en_us.idna",
-     "en_us.utf-7", "en_us.a\0b", "en_us.cp037", "en_us.37", "en_us.866a"],
+     "en_us.utf-7", "en_us.a\0b", "en_us.cp037", "en_us.37", "en_us.866a", "pl_pl.mazovia",
+     "pl_pl.57384", "zh_tw.euctw", "en_us.unicode", "en_us.57360"],  # 57360: shift1, a test code set
 )  # fmt: skip
 def test_an_unknown_code_set_is_refused_never_guessed(locale: str) -> None:
-    with pytest.raises(BadOption, match="code set"):
+    with pytest.raises(BadOption, match=r"is not supported\. .*#code-sets\): ascii, utf8, 8859-1, "):
         codec_of(locale)
+
+
+@pytest.mark.parametrize(("codec", "names"), CODE_SETS.items())
+def test_every_name_and_number_of_a_code_set_is_known_and_reads_ascii(
+    codec: str, names: tuple[str, ...]
+) -> None:
+    assert {codec_of(f"en_us.{name}") for name in names} == {codecs.lookup(codec).name}
+    assert sum(len(each) for each in CODE_SETS.values()) == len({*chain(*CODE_SETS.values())})

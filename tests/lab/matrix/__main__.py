@@ -60,8 +60,8 @@ class Combination:
 
 _ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 _DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
-# The oldest and the newest PySpark, and each Python with at least one of them. Java 21 is the only one of some
-# platforms (docs/platforms.md).
+# The oldest and the newest PySpark, and each Python with at least one of them. Some platforms have only
+# Java 21 (docs/managed-spark.md).
 COMBINATIONS = [
     Combination("3.11", "4.0.0", is_lowest=True),
     Combination("3.11", "4.0.1", delta="4.0.1"),
