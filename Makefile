@@ -110,7 +110,7 @@ witnesses: $(VENV)/.installed ## let IBM's, Debezium's, Spark's and GBASE's clie
 	$(BIN)/pytest tests/lab/witnesses --run-witnesses -q -rs
 
 matrix: $(VENV)/.installed ## one stream on the oldest and newest PySpark and Python, and a Delta MERGE
-	@echo "Five environments with a Spark each in .matrix/: some 5 GB, and minutes when they are made ..."
+	@echo "Six environments with a Spark each in .matrix/: some 5 GB, and minutes when they are made ..."
 	cd tests && $(abspath $(BIN))/python -m lab.matrix
 
 rivals: $(VENV)/.installed ## Debezium's connector and ours on one emulated server (Java 17, Maven): an hour

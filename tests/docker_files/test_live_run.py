@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -62,7 +63,7 @@ def live(tmp_path: Path) -> Live:
         (commands / name).write_text(text)
         (commands / name).chmod(0o755)
     own = {"STATE": str(tmp_path), "KIT": str(kit), "LIVE_FOLDER": str(tmp_path / "live")}
-    own["PATH"] = f"{commands}:{ROOT / '.venv/bin'}:{os.environ['PATH']}"
+    own["PATH"] = f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
 
     def step(*words: str, **environment: str) -> CompletedProcess[str]:
         return run("bash", SCRIPT, *words, **{"LICENSE": "accept", **own, **environment})
@@ -116,7 +117,7 @@ def test_a_server_that_does_not_come_up_ends_the_run(
 def test_a_kit_has_a_driver_that_is_found_and_loads(live: Live, tmp_path: Path, source: str) -> None:
     taken = live("kit", source)
     assert taken.returncode == 0, taken.stderr
-    found = run("bash", "-c", f"{ROOT}/.venv/bin/python docker/client/check_driver.py",
+    found = run("bash", "-c", f"{sys.executable} docker/client/check_driver.py",
                 INFORMIXDIR=str(tmp_path / "live" / "kit"))  # fmt: skip
     assert re.search(r"libthcli\w*\.so loads", found.stdout), found.stderr
 

@@ -324,7 +324,9 @@ def _columns(_server: EmulatedServer, database: Database) -> Iterator[CatalogRow
     for table in database.tables.values():
         for number, each in enumerate(table.columns, 1):
             row = _column(table.tabid, number, each.name, each.type, not_null=each.not_null)
-            yield row | {"colattr": table.attributes.get(each.name, 0)}
+            if each.name in table.attributes:
+                row["colattr"] = table.attributes[each.name]
+            yield row
 
 
 def _column(tabid: int, number: int, name: str, kind: EmulatedType, *, not_null: bool) -> CatalogRow:
