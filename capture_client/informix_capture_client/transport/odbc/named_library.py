@@ -16,7 +16,16 @@ import struct
 _HEADER_BYTES, _PROGRAM_BYTES, _ENTRY_BYTES, _SYMBOL_BYTES = 64, 56, 16, 24
 _SHARED, _LOAD, _DYNAMIC, _STACK = 3, 1, 2, 0x6474E551
 _WRITE_READ, _PAGE_BYTES = 6, 65_536  # the largest page of a machine that a driver exists for
-_NEEDED, _HASH, _STRINGS, _SYMBOLS, _STRINGS_SIZE, _SYMBOL_SIZE, _SONAME = 1, 4, 5, 6, 10, 11, 14
+_END, _NEEDED, _HASH, _STRINGS, _SYMBOLS, _STRINGS_SIZE, _SYMBOL_SIZE, _SONAME = (
+    0,
+    1,
+    4,
+    5,
+    6,
+    10,
+    11,
+    14,
+)
 _FLAGS_AT, _MACHINE_AT, _BITS_64 = 48, 18, 2
 
 
@@ -40,16 +49,16 @@ def named_library(name: str, path: str, head: bytes) -> bytes:
     hash_at = symbols_at + _SYMBOL_BYTES
     strings_at = hash_at + 16
     size = strings_at + len(strings)
-    entries = (
-        (_SONAME, 1),
-        (_NEEDED, 2 + len(name.encode())),
-        (_HASH, hash_at),
-        (_STRINGS, strings_at),
-        (_SYMBOLS, symbols_at),
-        (_STRINGS_SIZE, len(strings)),
-        (_SYMBOL_SIZE, _SYMBOL_BYTES),
-        (0, 0),
-    )
+    entries = {
+        _SONAME: 1,
+        _NEEDED: 2 + len(name.encode()),
+        _HASH: hash_at,
+        _STRINGS: strings_at,
+        _SYMBOLS: symbols_at,
+        _STRINGS_SIZE: len(strings),
+        _SYMBOL_SIZE: _SYMBOL_BYTES,
+        _END: 0,
+    }
     programs = (
         (_LOAD, 0, size, _PAGE_BYTES),
         (_DYNAMIC, dynamic_at, len(entries) * _ENTRY_BYTES, 8),
@@ -61,17 +70,10 @@ def named_library(name: str, path: str, head: bytes) -> bytes:
     header = struct.pack(
         f"{order}HHIQQQIHHHHHH", _SHARED, machine, 1, 0, _HEADER_BYTES, 0, flags, *counts
     )
-    return b"".join(
-        (
-            head[:16],
-            header,
-            *(
-                struct.pack(f"{order}IIQQQQQQ", kind, _WRITE_READ, at, at, at, length, length, align)
-                for kind, at, length, align in programs
-            ),
-            *(struct.pack(f"{order}QQ", *entry) for entry in entries),
-            bytes(_SYMBOL_BYTES),
-            struct.pack(f"{order}4I", 1, 1, 0, 0),  # one bucket for the one symbol, which is none
-            strings,
-        )
-    )
+    lines = [
+        struct.pack(f"{order}IIQQQQQQ", kind, _WRITE_READ, at, at, at, length, length, align)
+        for kind, at, length, align in programs
+    ]
+    lines += [struct.pack(f"{order}QQ", *entry) for entry in entries.items()]
+    table = struct.pack(f"{order}4I", 1, 1, 0, 0)  # one bucket for the one symbol, which is none
+    return head[:16] + header + b"".join(lines) + bytes(_SYMBOL_BYTES) + table + strings
