@@ -1,4 +1,7 @@
-"""What a run says at its end: time and processor, the tests that take longest, unstable ones.
+"""What a run says at its end: unstable tests, the most expensive files, time and processor.
+
+A large run compares the processor's seconds with a budget. Above it, the files that grew since the run
+that `times.tsv` keeps are named; it does not fail for that, because other programs count too.
 
 Rule: a test that fails, and passes when it is run once more (`--reruns`, in .ci/run), is unstable. More
 than three of them fail the run: that is no chance any more. A test that fails and is then skipped, or
@@ -18,13 +21,16 @@ from harness.runs.times import (
     TestTime,
     busy_and_all_seconds,
     processor_seconds,
+    table_of_files,
     table_of_folders,
     table_of_tests,
 )
-from harness.runs.workers import KEPT_TIMES, PROCESSES, SPARK, scope_of, times_to_keep
+from harness.runs.workers import KEPT_TIMES, PROCESSES, SPARK, grown_files, scope_of, times_to_keep
 
 MOST_UNSTABLE = 3
+BUDGET_CORE_SECONDS = 700
 _LARGE_RUN = 1000  # tests; a run of a few is not about times
+_SHOWN = 10
 _KEY = "seconds"
 _begun = pytest.StashKey[tuple[float, float]]()
 _called = pytest.StashKey[float]()
@@ -44,6 +50,7 @@ class Reporting:
         self.unstable: list[str] = []
         self.unproven: list[str] = []
         self._outcomes = defaultdict[str, set[str]](set)  # of tests that are run once more, by name
+        self._first_failures: dict[str, str] = {}  # texts of the same tests
         self._began_at, self._busy_before = time.time(), busy_and_all_seconds()
 
     @pytest.hookimpl(tryfirst=True)
@@ -65,6 +72,8 @@ class Reporting:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid
+        if report.outcome == "rerun":
+            self._first_failures.setdefault(name, report.longreprtext)
         if getattr(report, "rerun", 0):  # how often it was run before, by pytest-rerunfailures
             outcomes = self._outcomes[name]
             outcomes.add(report.outcome)
@@ -83,6 +92,9 @@ class Reporting:
         in_full = config.getoption("--times")
         if in_full or len(self.times) > _LARGE_RUN:
             self._write_times(terminalreporter, in_full=in_full)
+        for name in [*self.unproven, *self.unstable]:
+            terminalreporter.section(f"first failure of {name}", sep="_")
+            terminalreporter.write_line(self._first_failures.get(name, "no text"))
         for name in self.unproven:
             terminalreporter.write_line(f"failed: {name}, which was skipped when run once more")
         for name in self.unstable:
@@ -92,15 +104,19 @@ class Reporting:
 
     def _write_times(self, out: pytest.TerminalReporter, *, in_full: bool) -> None:
         out.section("times")
-        if in_full:
-            out.write_line("\n".join(table_of_folders(self.times)))
-            KEPT_TIMES.write_text(times_to_keep(self.times))
-        most = 200 if in_full else 10
-        out.write_line("\n".join(table_of_tests(self.times, least_seconds=1.0, most=most)))
         wall, (busy, there) = time.time() - self._began_at, busy_and_all_seconds()
         busy, there = busy - self._busy_before[0], there - self._busy_before[1]
-        share = f"; {busy:.0f} s of the processor, {busy / there:.0%} of it all" if there else ""
-        out.write_line(f"{wall:.0f} s{share}")
+        lines = table_of_files(self.times, _SHOWN)
+        if in_full:
+            lines += table_of_folders(self.times) + table_of_tests(self.times, 1.0, most=200)
+        elif busy > BUDGET_CORE_SECONDS:
+            lines += grown_files(self.times, _SHOWN)
+        share = f"; {busy / there:.0%} of the processor" if there else ""
+        lines += [f"{wall:.0f} s{share}"]
+        lines += [f"core-seconds: budget {BUDGET_CORE_SECONDS}, used {busy:.0f}"] if there else []
+        out.write_line("\n".join(lines))
+        if in_full:
+            KEPT_TIMES.write_text(times_to_keep(self.times))
 
 
 def _computed(item: pytest.Item) -> float:

@@ -1,4 +1,4 @@
-"""What a run with `--reruns` reports of tests that fail and pass, fail twice, or are skipped then."""
+"""What a run reports: tests that fail and pass, fail twice, or are skipped then; and its times."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from harness.runs import workers
+from harness.runs.times import TestTime as Taken
+from harness.runs.times import table_of_files
 
 _TESTS = Path(__file__).resolve().parents[2]
 CONFTEST = """
@@ -53,6 +57,21 @@ CASES = {
 }
 
 
+def run_given(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_given.py").write_text(text)
+    options = ("-q", "--reruns=1", "-p", "no:xdist", "-p", "no:cacheprovider")
+    environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "test_given.py"],
+        cwd=tmp_path,
+        env={**environment, "PYTHONPATH": str(_TESTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("count", "first", "then", "teardowns", "exit_code", "last_line"), CASES.values(), ids=CASES
 )
@@ -65,19 +84,46 @@ def test_what_has_not_passed_fails_the_run(
     last_line: str,
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "conftest.py").write_text(CONFTEST)
     text = TESTS.format(count=count, first=first, then=then, teardowns_that_fail=teardowns)
-    (tmp_path / "test_given.py").write_text(text)
-    options = ("-q", "--reruns=1", "-p", "no:xdist", "-p", "no:cacheprovider")
-    environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "test_given.py"],
-        cwd=tmp_path,
-        env={**environment, "PYTHONPATH": str(_TESTS)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_given(tmp_path, text)
     assert done.returncode == exit_code, done.stdout
     told = [line for line in done.stdout.splitlines() if line.startswith(("unstable: ", "failed: "))]
     assert [line.startswith(last_line) for line in told[-1:]] == [True] * bool(last_line), done.stdout
+
+
+def test_the_first_failure_s_text_is_printed(tmp_path: Path) -> None:
+    done = run_given(tmp_path, TESTS.format(
+        count=1, first="assert False, 'the first time'", then=SOUND, teardowns_that_fail=0
+    ))  # fmt: skip
+    assert "AssertionError: the first time" in done.stdout
+
+
+def test_what_grew_since_the_kept_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"tests/a.py": (9.0, 4.0), "tests/a.py::test_long": (9.0, 3.0), "tests/b.py": (2.0, 2.0)}
+    monkeypatch.setattr(workers, "kept_times", lambda: kept)
+    now = [
+        Taken("tests/a.py::test_long", 1.0, 11.0, 1.0),
+        Taken("tests/b.py::test_other", 1.0, 2.5, 1.0),
+        Taken("tests/new.py::test_new", 1.0, 1.5, 1.0),
+    ]
+    grown = [line.split() for line in workers.grown_files(now, most=10)]
+    assert [(line[0], line[-1]) for line in grown] == [("+4.0", "tests/a.py"), ("+1.5", "tests/new.py")]
+
+
+def test_the_files_that_compute_most_come_first() -> None:
+    times = [Taken(f"tests/{name}.py::test", 1.0, computed, 1.0) for name, computed in
+             (("small", 1.0), ("large", 3.0), ("small", 1.5))]  # fmt: skip
+    _, first, *others = table_of_files(times, most=1)
+    assert (first.split()[0], first.split()[-1], others) == ("3.0", "tests/large.py", [])
+
+
+def test_times_are_read_as_they_were_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "KEPT_TIMES", tmp_path / "times.tsv")
+    times = [
+        Taken("tests/a.py::test_long", 5.0, 4.0, 5.0),
+        Taken("tests/a.py::test", 1.0, 0.5, 0.1),
+    ]
+    workers.KEPT_TIMES.write_text(workers.times_to_keep(times))
+    assert workers.kept_times.__wrapped__() == {
+        "tests/a.py::test_long": (5.0, 4.0), "tests/a.py": (1.0, 0.5)
+    }  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,23 +67,36 @@ def busy_and_all_seconds() -> tuple[float, float]:
 
 def folder_of(name: str) -> str:
     """Return the folder by which times are added up: tests/connector/capture, tests/faults."""
-    file = name.partition("::")[0]
+    file = file_of(name)
     return "/".join(file.split("/")[:3]) if file.count("/") > 2 else file.rpartition("/")[0]
 
 
+def file_of(name: str) -> str:
+    return name.partition("::")[0]
+
+
 def table_of_folders(times: Iterable[TestTime]) -> list[str]:
-    """Return lines: wall, computed and waited seconds and tests of each folder, the longest first."""
-    folders = defaultdict[str, list[TestTime]](list)
+    """Return lines: computed, wall and waited seconds and tests of each folder, the dearest first."""
+    return _table("folder", times, folder_of)
+
+
+def table_of_files(times: Iterable[TestTime], most: int) -> list[str]:
+    """Return the same lines of the files that compute most."""
+    return _table("file", times, file_of)[: most + 1]
+
+
+def _table(what: str, times: Iterable[TestTime], place_of: Callable[[str], str]) -> list[str]:
+    places = defaultdict[str, list[TestTime]](list)
     for each in times:
-        folders[folder_of(each.name)].append(each)
-    columns = ("wall", "computed", "waited")
+        places[place_of(each.name)].append(each)
+    columns = ("computed", "wall", "waited")
     rows = [
         ([sum(getattr(each, column) for each in own) for column in columns], len(own), name)
-        for name, own in folders.items()
+        for name, own in places.items()
     ]
-    return [f"{'wall':>8} {'computed':>9} {'waited':>8} {'tests':>6}  folder"] + [
-        f"{wall:8.1f} {computed:9.1f} {waited:8.1f} {count:6}  {name}"
-        for (wall, computed, waited), count, name in sorted(rows, reverse=True)
+    return [f"{'computed':>9} {'wall':>8} {'waited':>8} {'tests':>6}  {what}"] + [
+        f"{computed:9.1f} {wall:8.1f} {waited:8.1f} {count:6}  {name}"
+        for (computed, wall, waited), count, name in sorted(rows, reverse=True)
     ]
 
 

@@ -10,7 +10,7 @@ decides, which the workers check against fixtures.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-from harness.runs.times import TestTime
+from harness.runs.times import TestTime, file_of
 
 SPARK, PROCESSES = "spark", "processes"
 _ALONE_SECONDS, _LEAST_KEPT_SECONDS = 2.0, 0.5
@@ -48,10 +48,14 @@ KEPT_TIMES = Path(__file__).with_name("times.tsv")
 
 
 @cache
-def kept_times() -> dict[str, float]:
-    """Return seconds by file, and by test of those that go by themselves, as a former run took them."""
+def kept_times() -> dict[str, tuple[float, float]]:
+    """Return what a former run took, by file, and by test of those that go by themselves.
+
+    Seconds, and seconds of the processor.
+    """
     lines = KEPT_TIMES.read_text().splitlines() if KEPT_TIMES.exists() else []
-    return {name: float(seconds) for seconds, _, name in (line.partition("\t") for line in lines)}
+    fields = (line.split("\t", 2) for line in lines)
+    return {name: (float(wall), float(computed)) for wall, computed, name in fields}
 
 
 def times_to_keep(times: Iterable[TestTime]) -> str:
@@ -60,12 +64,30 @@ def times_to_keep(times: Iterable[TestTime]) -> str:
     A test that is long only because it comes first in a file, and makes what the others share, stays
     with them.
     """
-    scopes = Counter[str]()
+    kept = defaultdict[str, list[TestTime]](list)
     for each in times:
         is_alone = each.call >= _ALONE_SECONDS and scope_of(each.name) not in (SPARK, PROCESSES)
-        scopes[each.name if is_alone else file_of(each.name)] += each.wall
-    kept = [(seconds, name) for name, seconds in scopes.items() if seconds >= _LEAST_KEPT_SECONDS]
-    return "".join(f"{seconds:.1f}\t{name}\n" for seconds, name in sorted(kept, reverse=True))
+        kept[each.name if is_alone else file_of(each.name)].append(each)
+    rows = [
+        (sum(each.wall for each in own), sum(each.computed for each in own), name)
+        for name, own in kept.items()
+    ]
+    return "".join(
+        f"{wall:.1f}\t{computed:.1f}\t{name}\n"
+        for wall, computed, name in sorted(rows, reverse=True)
+        if wall >= _LEAST_KEPT_SECONDS
+    )
+
+
+def grown_files(times: Iterable[TestTime], most: int) -> list[str]:
+    """Return lines of the files that compute more than they did in the run that was kept."""
+    more = defaultdict[str, float](float)
+    for name, (_, computed) in kept_times().items():
+        more[file_of(name)] -= computed
+    for each in times:
+        more[file_of(each.name)] += each.computed
+    grown = sorted(((seconds, name) for name, seconds in more.items() if seconds >= 1), reverse=True)
+    return [f"{seconds:+9.1f} s since times were kept: {name}" for seconds, name in grown[:most]]
 
 
 def scope_of(nodeid: str) -> str:
@@ -77,14 +99,10 @@ def scope_of(nodeid: str) -> str:
     return nodeid if nodeid in kept_times() else file_of(nodeid)
 
 
-def file_of(nodeid: str) -> str:
-    return nodeid.partition("::")[0]
-
-
 def turn_of(nodeid: str) -> tuple[int, float]:
     """Return how early a test begins: Spark's, those with Sparks of their own, what took longest."""
     scope = scope_of(nodeid)
-    return {SPARK: 0, PROCESSES: 1}.get(scope, 2), -kept_times().get(scope, 0.0)
+    return {SPARK: 0, PROCESSES: 1}.get(scope, 2), -kept_times().get(scope, (0.0, 0.0))[0]
 
 
 def require_in_scope(item: pytest.Item) -> None:
