@@ -102,7 +102,8 @@ def codec_of(locale: str) -> str:
 def characters_of_two_forms(codec: str) -> frozenset[str]:
     """Return the characters that a code set has more than once, so that a text does not tell its bytes.
 
-    Shift-JIS has those of NEC and IBM so, Big5 four; no code set of single bytes, and no Unicode one.
+    Shift-JIS has those of NEC and IBM so, Big5 four, its extension of Hong Kong twelve; no code set of
+    single bytes, and no Unicode one.
 
     >>> len(characters_of_two_forms("big5")), len(characters_of_two_forms("iso8859-1"))
     (4, 0)

@@ -21,6 +21,7 @@ from informix_capture_client.errors import (
     ServerRefused,
     UnsupportedColumn,
 )
+from informix_capture_client.statements import DATABASE_LOCALE
 from informix_cdc.commands.emulator import command_to_watch_replay, serve_replay
 from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.commands.record import RecordLimits, record
@@ -131,13 +132,10 @@ def test_a_small_buffer_gets_the_same_bytes_in_more_reads(
 def test_a_question_that_was_not_asked_is_an_error_that_names_it(replay: ServerSocket) -> None:
     with open_catalog(options(replay)) as catalog:
         assert catalog.database_locale() == "en_US.57372"
-        with pytest.raises(ServerRefused, match=r"not in the recording: 'SELECT MIN\(uniqid\)"):
+        with pytest.raises(ServerRefused, match=r"not in the recording: 'SELECT MIN\(t\.uniqid\)"):
             catalog.oldest_position()
         with pytest.raises(ServerRefused, match=r"with \['nowhere'\] in database 'stores'"):
-            catalog._transport.rows(
-                "SELECT dbs_collate FROM sysmaster:informix.sysdbslocale WHERE dbs_dbsname = ?",
-                "nowhere",
-            )
+            catalog._transport.rows(DATABASE_LOCALE, "nowhere")
 
 
 @pytest.mark.parametrize(
