@@ -14,9 +14,18 @@ _KILLED_IN_REAL_TIME = (
     "tests/crashes/test_killed_real_time.py"
     "::test_a_killed_driver_repeats_only_the_batch_that_was_not_committed"
 )
-_REAL_TIME_SHAPES = (
-    "tests/end_to_end/test_real_time_over_a_snapshot.py"
-    "::test_tables_equal_the_server_s_over_modes_deaths_and_a_snapshot"
+_LOSS_IN_A_MODE = (
+    "tests/end_to_end/test_real_time_after_a_loss.py"
+    "::test_a_loss_that_one_mode_has_reported_is_not_forgotten_by_the_other"
+)
+_EQUAL = "tests/connector/lake/test_equal_tables.py::test_tables_equal_informix_after_every_batch"
+_WRAPPED = (
+    "tests/connector/capture/test_resync_after_a_loss.py"
+    "::test_tables_equal_informix_after_the_log_has_wrapped"
+)
+_VERIFIED = (
+    "tests/connector/lake/test_verified_tables.py"
+    "::test_a_verification_finds_what_was_tampered_with_and_nothing_else"
 )
 # Each starts Sparks of its own, ten to forty seconds of the processor. `make test` keeps the session's
 # Spark, a driver that is killed, a killed runner and the demo.
@@ -39,8 +48,9 @@ _SPARKS = (
     "tests/end_to_end/test_pipeline_over_a_snapshot.py",
     "tests/end_to_end/test_reader_in_the_jvm.py::test_an_executor_without",
     "tests/end_to_end/test_real_time_on_a_cluster.py",
-    f"{_REAL_TIME_SHAPES}[rows]",
-    f"{_REAL_TIME_SHAPES}[envelope]",
+    "tests/crashes/test_killed_captures_reading_rows.py::test_a_capture_that_dies_in_a_snapshot",
+    "tests/end_to_end/test_real_time_over_a_snapshot.py::test_tables_equal_the_server_s_over_modes",
+    f"{_LOSS_IN_A_MODE}[real-time mode]",
     "tests/end_to_end/test_wheel.py::test_a_zipped_wheel",
     "tests/end_to_end/test_wheel.py::test_the_command_line",
     "tests/end_to_end/test_wheel.py::test_the_format_is_found",
@@ -49,6 +59,7 @@ _SPARKS = (
 )
 # Simulations of known defects: they judge the oracle of the simulation, which changes seldom.
 _DEFECTS = (
+    "tests/simulation/test_request_schedules.py::test_a_fault_of_requests_is_found",
     "tests/simulation/test_hidden_beginnings.py::test_a_bound_that_is_wrong_is_found",
     "tests/simulation/test_snapshot_schedules.py::test_a_fault_of_the_product_is_found",
 )
@@ -61,7 +72,13 @@ _LONG = (
     "tests/faults/test_every_byte.py::test_a_cut_after_any_byte",
     "tests/manual/test_release.py::test_two_builds",
 )
-ONLY_IN_ALL = (*_SPARKS, *_DEFECTS, *_LONG)
+# More seeds of tests of which `make test` runs the first.
+_SEEDS = (
+    f"{_EQUAL}[2]",
+    *(f"{_WRAPPED}[{seed}]" for seed in range(2, 6)),
+    *(f"{_VERIFIED}[{seed}]" for seed in range(1, 4)),
+)
+ONLY_IN_ALL = (*_SPARKS, *_DEFECTS, *_LONG, *_SEEDS)
 
 
 def mark_tiers(items: Iterable[pytest.Item], *, is_whole_suite: bool) -> None:
