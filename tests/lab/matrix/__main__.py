@@ -155,7 +155,8 @@ def last_lines_of(python: Path, program: Path, *arguments: str) -> list[str]:
             return done.stdout.strip().splitlines()
         if not is_late_worker(done.stderr):
             break
-    raise RuntimeError(done.stderr[-3000:])
+    own = (line for line in done.stderr.splitlines() if not line.startswith("\tat "))  # no Java frames
+    raise RuntimeError("\n".join(own)[-3000:])
 
 
 def _run(python: Path, program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
