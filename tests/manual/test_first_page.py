@@ -72,8 +72,10 @@ def password(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         except OSError:
             pytest.skip(f"something else listens on port {PORT}")
     folder = tmp_path_factory.mktemp("emulator")
-    with running(shlex.split(start.removesuffix("&")), folder):
-        wait_until(lambda: b"listens on" in (folder / "output").read_bytes())
+    output = folder / "output"
+    with running(shlex.split(start.removesuffix("&")), folder) as process:
+        wait_until(lambda: process.poll() is not None or b"listens on" in output.read_bytes())
+        assert process.poll() is None, output.read_text()
         yield shlex.split(setting)[1].partition("=")[2]
 
 

@@ -37,6 +37,7 @@ _OF_PROCESSES = (
     "tests/crashes/test_secrets_over_connect.py",
     "tests/end_to_end/test_local_cluster.py",
     "tests/connector/demo/test_demo.py",
+    "tests/manual/test_first_page.py",  # its page names a port, so one emulator at a time
     "tests/manual/test_examples.py::test_an_example_prints",
     "tests/manual/test_examples.py::test_an_example_of_spark_connect",
     "tests/end_to_end/test_mistakes.py::test_the_password_is_in_no_log",
