@@ -20,7 +20,7 @@ from informix_capture_client.errors import InformixCdcError
 IMAGE = "icr.io/informix/informix-developer-database:15.0.1.0.3"
 READY = r"SCHAPI: Started \d+ dbWorker threads"
 START_SECONDS = 600
-LICENCE_VARIABLE = "LICENSE"  # of the image, as in docker/.env: whoever runs the tests accepts it
+LICENCE_VARIABLE = "LICENSE"  # the image reads it; the person who runs the tests sets it
 PASSWORD = "in4mix"  # the image's documented login of user informix
 _PORT, _DRDA_PORT = 9088, 9089
 # As Debezium's images run it, without a locale; whether it is there is judged by who comes next.

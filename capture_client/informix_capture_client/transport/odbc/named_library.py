@@ -16,16 +16,8 @@ import struct
 _HEADER_BYTES, _PROGRAM_BYTES, _ENTRY_BYTES, _SYMBOL_BYTES = 64, 56, 16, 24
 _SHARED, _LOAD, _DYNAMIC, _STACK = 3, 1, 2, 0x6474E551
 _WRITE_READ, _PAGE_BYTES = 6, 65_536  # the largest page of a machine that a driver exists for
-_END, _NEEDED, _HASH, _STRINGS, _SYMBOLS, _STRINGS_SIZE, _SYMBOL_SIZE, _SONAME = (
-    0,
-    1,
-    4,
-    5,
-    6,
-    10,
-    11,
-    14,
-)
+_END, _NEEDED, _HASH, _STRINGS, _SYMBOLS = 0, 1, 4, 5, 6
+_STRINGS_SIZE, _SYMBOL_SIZE, _SONAME = 10, 11, 14
 _FLAGS_AT, _MACHINE_AT, _BITS_64 = 48, 18, 2
 
 
