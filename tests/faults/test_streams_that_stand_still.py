@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,41 +16,41 @@ from harness.capture.driving import (
     failure_of,
     foreign_traffic,
     insert,
+    meanwhile,
     reader,
     rows_of,
 )
 from harness.capture.followed import Followed, Stores, account, followed, stores_behind_proxy
 from harness.capture.told import told
-from harness.runs.patience import patiently, wait_until
+from harness.runs.moved_clock import MovedClock
+from harness.runs.patience import PATIENCE, patiently, wait_until
 from harness.servers.stores import ORDERS, Workload
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError, ServerRefused
 from informix_capture_client.positions import parse, show
 from informix_capture_client.transport.sqli.transport import SqliTransport
-from informix_cdc.capture import run as capture_run
-from informix_cdc.capture.liveness import Liveness, Stall
+from informix_cdc.reading import next_offset
 
 pytestmark = pytest.mark.slow
 
 TRANSACTIONS = 60
-STALLED_SECONDS = 2.0  # the option's least is 10: nobody has that much time in a test
 
 
-@pytest.fixture(autouse=True)
-def watched_closely(monkeypatch: pytest.MonkeyPatch) -> None:
-    def impatient(**given: object) -> Liveness:
-        return Liveness(**{**given, "stalled_seconds": STALLED_SECONDS})  # type: ignore[arg-type]
-
-    monkeypatch.setattr(capture_run, "Liveness", impatient)
-    monkeypatch.setattr("informix_cdc.capture.server_watch.INTERVAL_SECONDS", 0.3)
-    monkeypatch.setattr("informix_cdc.capture.liveness._LATE_SECONDS", 1.0)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
+    """The time of the capture: these tests are about minutes of silence."""
+    monkeypatch.setattr(next_offset, "LONG_POLL_SECONDS", 0.01)  # between two moves
+    return MovedClock()
 
 
 @pytest.mark.fault(
     fault="a stalled session: TIMEOUT records of one number while the log moves on; a new one reads on",
     outcome="the session is opened once more; rows as committed, once, in order",
 )
-def test_a_stall_that_a_new_session_cures_loses_nothing() -> None:
-    with stores_behind_proxy(log_pages=8) as stores, followed(stores.proxy.port) as stream:
+def test_a_stall_that_a_new_session_cures_loses_nothing(clock: MovedClock) -> None:
+    with (
+        stores_behind_proxy(log_pages=8, timeout_seconds=0.02) as stores,
+        followed(stores.proxy.port, clock=clock) as stream,
+    ):
         workload = Workload(stores.server, seed=30)
         workload.run(TRANSACTIONS)
         stream.upto(workload.committed[-1].commit)
@@ -67,10 +67,10 @@ def test_a_stall_that_a_new_session_cures_loses_nothing() -> None:
     fault="a stall that a new session does not cure, option stalled=fail",
     outcome="IFXCDC-0005 with the stream's and the log's position, after the rows before it",
 )
-def test_a_stall_that_stays_ends_the_query_if_told_so() -> None:
+def test_a_stall_that_stays_ends_the_query_if_told_so(clock: MovedClock) -> None:
     with (
-        stores_behind_proxy(log_pages=8) as stores,
-        followed(stores.proxy.port, stalled="fail") as stream,
+        stores_behind_proxy(log_pages=8, timeout_seconds=0.02) as stores,
+        followed(stores.proxy.port, clock=clock, stalled="fail") as stream,
     ):
         workload = Workload(stores.server, seed=31)
         workload.run(TRANSACTIONS)
@@ -80,9 +80,7 @@ def test_a_stall_that_stays_ends_the_query_if_told_so() -> None:
         error = stream.failure(lambda: workload.run(3))
         assert stream.delivered == before
     assert isinstance(error, ServerRefused)
-    assert str(error).startswith(
-        f"IFXCDC-0005: only TIMEOUT records arrived for {STALLED_SECONDS:.0f} s"
-    )
+    assert str(error).startswith("IFXCDC-0005: only TIMEOUT records arrived for 120 s")
     assert "the server's log has advanced from" in str(error)
 
 
@@ -90,8 +88,8 @@ def test_a_stall_that_stays_ends_the_query_if_told_so() -> None:
     fault="full row logging switched off by force while the query runs",
     outcome="IFXCDC-0006 at the next look (every 15 s), after the rows that were logged",
 )
-def test_row_logging_switched_off_in_mid_run_is_data_loss() -> None:
-    with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
+def test_row_logging_switched_off_in_mid_run_is_data_loss(clock: MovedClock) -> None:
+    with stores_behind_proxy() as stores, followed(stores.proxy.port, clock=clock) as stream:
         workload = Workload(stores.server, seed=32)
         workload.run(TRANSACTIONS)
         before = account(workload)
@@ -124,11 +122,14 @@ def test_row_logging_off_and_on_between_two_looks_cannot_be_seen() -> None:
 # a log that no later session can read beyond a place
 
 
-def never_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    transports = {"sqli": lambda settings, _seconds: SqliTransport(settings, None)}
+def reads_time_out(monkeypatch: pytest.MonkeyPatch, seconds: float | None) -> None:
+    """Shorten what a socket waits, which no clock of ours moves."""
+    transports = {"sqli": lambda settings, _seconds: SqliTransport(settings, seconds)}
     monkeypatch.setattr("informix_cdc.server.connections._TRANSPORTS", transports)
 
 
+# The time that a session is given up in is real; what is moved meanwhile ends no query.
+PATIENT = {"maxReconnectSeconds": "86400"}
 MANNERS = ["TIMEOUT records only", "reads do not return", "reads do not return, nor time out"]
 
 
@@ -151,11 +152,10 @@ class Wall:
 
 @contextmanager
 def wall(manner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wall]:
-    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.6)
-    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 0)
-    if "time out" in manner:
-        never_times_out(monkeypatch)
-    with stores_behind_proxy(timeout_seconds=0.1) as stores:
+    reads_time_out(monkeypatch, None if "time out" in manner else 0.2 * PATIENCE)
+    # A read that never returns is given up after this and readTimeoutSeconds, together 0.1 s.
+    monkeypatch.setattr("informix_cdc.capture.run.STOP_MARGIN_SECONDS", -0.9)
+    with stores_behind_proxy(timeout_seconds=0.02) as stores:
         workload = Workload(stores.server, seed=33)
         with followed(stores.proxy.port) as stream:
             workload.run(5)
@@ -172,12 +172,15 @@ def wall(manner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wall]:
 )
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_log_that_cannot_be_read_on_is_told_and_nothing_is_lost_once_the_server_was_restarted(
-    manner: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    manner: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    clock: MovedClock,
 ) -> None:
     with wall(manner, monkeypatch) as stuck:
         stuck.goes_on()
         with (
-            followed(stuck.stores.proxy.port, stuck.former) as stream,
+            followed(stuck.stores.proxy.port, stuck.former, clock=clock, **PATIENT) as stream,
             foreign_traffic(stuck.stores.server),
         ):
             wait_until(lambda: stream.look() or told(caplog, "log_unreadable"), seconds=15)
@@ -202,12 +205,12 @@ def test_a_log_that_cannot_be_read_on_is_told_and_nothing_is_lost_once_the_serve
     ("manner", "kind"), [(MANNERS[0], ServerRefused), (MANNERS[1], ConnectionLost)]
 )
 def test_a_log_that_cannot_be_read_on_ends_the_query_with_what_to_do(
-    manner: str, kind: type[InformixCdcError], monkeypatch: pytest.MonkeyPatch
+    manner: str, kind: type[InformixCdcError], monkeypatch: pytest.MonkeyPatch, clock: MovedClock
 ) -> None:
     with wall(manner, monkeypatch) as stuck:
         stuck.goes_on()
         options = {"stalled": "fail", "maxReconnectAttempts": "1"}
-        with followed(stuck.stores.proxy.port, stuck.former, **options) as stream:
+        with followed(stuck.stores.proxy.port, stuck.former, clock=clock, **options) as stream:
             error = stream.failure(lambda: stuck.stores.server.begin().commit())
     assert isinstance(error, kind)
     assert "the server's log cannot be read past 1:" in str(error)
@@ -222,13 +225,16 @@ def test_a_log_that_cannot_be_read_on_ends_the_query_with_what_to_do(
 )
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_log_that_cannot_be_read_on_is_left_for_the_next_one_and_the_range_is_named(
-    manner: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    manner: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    clock: MovedClock,
 ) -> None:
-    options = {"failOnDataLoss": "false"}
+    options = {"failOnDataLoss": "false", **PATIENT}
     with wall(manner, monkeypatch) as stuck:
         stuck.goes_on()
         caught_up = dict(stuck.former.offset)
-        with followed(stuck.stores.proxy.port, stuck.former, **options) as stream:
+        with followed(stuck.stores.proxy.port, stuck.former, clock=clock, **options) as stream:
             with foreign_traffic(stuck.stores.server):
                 wait_until(lambda: stream.look() or stream.offset["stream"] != caught_up["stream"])
             stuck.workload.run(5)
@@ -249,19 +255,18 @@ def test_a_log_that_cannot_be_read_on_is_left_for_the_next_one_and_the_range_is_
     outcome="IFXCDC-0001 with what to do; with onDataLoss=continue empty, told, and a new stream",
 )
 def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture, clock: MovedClock
 ) -> None:
-    monkeypatch.setattr("informix_cdc.capture.liveness.Liveness.replay_stall", impatient_replay())
-    with stores_behind_proxy(timeout_seconds=0.1) as stores:
+    with stores_behind_proxy(timeout_seconds=0.02) as stores:
         with reader(stores.proxy.port) as first:
             anchor = anchor_of(first)
             stores.server.make_log_unreadable()
             _, end = drained(first, anchor, insert(stores.server, 1))
         stores.server.switch_log()
-        with foreign_traffic(stores.server):
-            with reader(stores.proxy.port) as strict:
+        with foreign_traffic(stores.server), meanwhile(lambda: clock.move(5)):
+            with reader(stores.proxy.port, clock=clock) as strict:
                 error = failure_of(lambda: rows_of(strict, anchor, end))
-            with reader(stores.proxy.port, failOnDataLoss="false") as made:
+            with reader(stores.proxy.port, clock=clock, failOnDataLoss="false") as made:
                 assert rows_of(made, anchor, end) == []
         (lost,) = told(caplog, "batch_lost")
     assert isinstance(error, ConnectionLost)
@@ -270,31 +275,21 @@ def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
     assert (lost["after"], lost["upto"]) == (show(anchor["commit"]), show(end["commit"]))
 
 
-def impatient_replay() -> Callable[..., Stall | None]:
-    judge = Liveness.replay_stall
-
-    def replay_stall(liveness: Liveness, *given: object) -> Stall | None:
-        liveness.replay_seconds = 1.0
-        return judge(liveness, *given)  # type: ignore[arg-type]
-
-    return replay_stall
-
-
 def test_a_quiet_table_of_a_server_that_hides_foreign_transactions_is_not_left_for_the_next_log(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, clock: MovedClock
 ) -> None:
     options = {"failOnDataLoss": "false"}
     with (
-        stores_behind_proxy(timeout_seconds=0.1, foreign_transactions=False) as stores,
-        followed(stores.proxy.port, **options) as stream,
+        stores_behind_proxy(timeout_seconds=0.02, foreign_transactions=False) as stores,
+        followed(stores.proxy.port, clock=clock, **options) as stream,
     ):
         stream.upto(insert(stores.server, 1))
         stores.server.silence(True)  # the numbers of its TIMEOUTs stand still as well
         stores.server.switch_log()
         with foreign_traffic(stores.server):
-            wait_until(lambda: told(caplog, "stream_stalled"))
+            wait_until(lambda: stream.look() or told(caplog, "stream_stalled"))
             stores.server.switch_log()
-            wait_until(lambda: len(told(caplog, "stream_stalled")) == 2)
+            wait_until(lambda: stream.look() or len(told(caplog, "stream_stalled")) == 2)
         stores.server.silence(False)
         stream.upto(insert(stores.server, 2))
         assert stream.figure("dataLosses") == 0

@@ -168,9 +168,9 @@ class Gauges:
         """Whether the stream does not advance although the server's log does."""
         return self.stalled_since is not None
 
-    def record(self, read: Read, timeouts: int) -> None:
+    def record(self, read: Read, timeouts: int, now: float) -> None:
         """Record the latest answer; `timeouts` is the number of TIMEOUT records so far."""
-        self.contacts, self.contact_at = self.contacts + 1, time.monotonic()
+        self.contacts, self.contact_at = self.contacts + 1, now
         self.reached = read.reached or self.reached
         self.latest_time = max(read.latest_time, self.latest_time)
         self.heard_at = time.time() if timeouts > self._timeouts else None

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.log_events import DISCOVERY_FAILED, TABLE_LEFT_OUT
 from informix_capture_client.sql_names import TableName
+from informix_cdc.clock import Clock
 from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, matched_tables, named_tables, open_catalog
@@ -33,10 +33,10 @@ class Discovery(Companion):
 
     Args:
         options: as given by the user, with patterns.
-        clock: a monotonic clock.
+        clock: of the capture.
     """
 
-    def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, options: SourceOptions, clock: Clock) -> None:
         self._options, self._clock = options, clock
         self._choice = options.table_choice()
         self._seconds = options.discovery_seconds if self._choice.patterns else 0
@@ -136,7 +136,7 @@ class Discovery(Companion):
         self._closed.set()
 
     def _run(self, closed: threading.Event, is_wanted: Callable[[], bool]) -> None:
-        while not closed.wait(max(0.0, self._due - self._clock())):
+        while not self._clock.wait(closed, max(0.0, self._due - self._clock())):
             self._due = self._clock() + self._seconds
             if not self._found and is_wanted():
                 found = self._search()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -48,6 +47,7 @@ from informix_cdc.capture.server_watch import LogWatch, ServerWatch, offer_sampl
 from informix_cdc.capture.session_plan import SessionPlan, begin_snapshots, plan_session
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
+from informix_cdc.clock import Clock
 from informix_cdc.companions import Companion
 from informix_cdc.object_contents import open_contents
 from informix_cdc.options import SourceOptions
@@ -96,7 +96,6 @@ class CaptureRun:
         planned: end of a planned batch that Spark requests again.
         check_source: called with the captured tables before each session; may refuse them.
         read: reads a session.
-        clock: a monotonic clock.
         watch: reads the server's facts about its log.
         on_switched_on: called with a table whose full row logging was switched on; by default it is
             logged.
@@ -109,10 +108,7 @@ class CaptureRun:
     state: CaptureState
     stop: threading.Event
     read: MakeReader = ReadAhead
-    clock: Callable[[], float] = time.monotonic
-    watch: Callable[[SourceOptions, SourceTables, Callable[[], float], RestartBound], LogWatch] = (
-        ServerWatch
-    )
+    watch: Callable[[SourceOptions, SourceTables, Clock, RestartBound], LogWatch] = ServerWatch
     on_switched_on: Callable[[Table], None] | None = None
     liveness: Liveness = field(init=False)
     _discovery: Discovery = field(init=False)
@@ -131,7 +127,7 @@ class CaptureRun:
         self.state.restart_bound = RestartBound(
             is_on=self.options.bounds_restart, settling=self.offset.settling
         )
-        self._discovery = Discovery(self.options, self.clock)
+        self._discovery = Discovery(self.options, self.state.clock)
         self._recovery = DataLossRecovery(self.options, self.state, self.stop)
         self._requests = Requests(self.options, self.state)
 
@@ -211,9 +207,9 @@ class CaptureRun:
             altered,
             {**self._recovery.tables, **self._requests.returning(self.offset)},
             self._is_free,
-            self.clock,
+            self.state.clock,
         )
-        self.state.end_of_log.begin_session(plan.absent, self.clock())
+        self.state.end_of_log.begin_session(plan.absent, self.state.clock())
         if plan.absent.may_switch_at_once(source.names):
             self._let_in(plan.absent)
             return True
@@ -253,7 +249,7 @@ class CaptureRun:
     def _run_session(self, plan: SessionPlan) -> bool:
         """Begin a session and capture over it; return False if it failed after being told to stop."""
         start = self._start(plan)
-        snapshots = begin_snapshots(plan, self.state, self._is_free, self.clock)
+        snapshots = begin_snapshots(plan, self.state, self._is_free, self.state.clock)
         known = self.state.spool.manifest.present_tables if self.state.spool else {}
         watches = [*snapshots.watches, *watch_writers(plan.receipt, plan.source, known)]
         stream = self._stream = ChangeStream(
@@ -296,7 +292,7 @@ class CaptureRun:
         ]
         pending = self._pending(plan, lambda: start.logged)
         with open_contents(
-            plan.options, plan.source, state.counters.contents, stops, self.clock
+            plan.options, plan.source, state.counters.contents, stops, self.state.clock
         ) as contents:
             encoder = plan.source.encoder(plan.delivered_since, snapshots.touched, contents)
             capture(stream, encoder, pending, state, self.stop, guard, companions)
@@ -337,13 +333,13 @@ class CaptureRun:
 
     def _guard(self, plan: SessionPlan, start: CaptureStart) -> CaptureGuard:
         watch = self.state.watch = self.watch(
-            plan.options, plan.source, self.clock, self.state.restart_bound
+            plan.options, plan.source, self.state.clock, self.state.restart_bound
         )
         return CaptureGuard(
             self.liveness,
             watch,
             self.state,
-            self.clock,
+            self.state.clock,
             plan.source.identity,
             expected=self._expected,
             probe_reads=lambda: start.probe_reads,
@@ -376,7 +372,7 @@ class CaptureRun:
         stream = ChangeStream(lambda: probe.begin_at(place), probe.close, self.read)
         try:
             return shows_transactions(
-                stream, silent_seconds(self.options), self.stop.is_set, self.clock
+                stream, silent_seconds(self.options), self.stop.is_set, self.state.clock
             )
         finally:
             stream.stop(0.0 if self.stop.is_set() else self._stop_seconds)
@@ -389,7 +385,7 @@ class CaptureRun:
         return Pending(
             self.state.spool,
             lambda first_position: self._begin_stream(plan, first_position, logged()),
-            self.clock,
+            self.state.clock,
             latency_seconds=self.options.max_latency_ms / 1000,
             segment_bytes=self.options.segment_bytes,
             most_bytes_ahead=self.options.max_spool_bytes,

@@ -9,8 +9,6 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -25,6 +23,7 @@ from informix_capture_client.errors import (
 from informix_capture_client.log_events import LOG_NOT_WATCHED, RESTART_NOT_BOUNDED
 from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.capture.restart_bound import RestartBound
+from informix_cdc.clock import Clock
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, describe_tables, open_catalog
 
@@ -53,7 +52,7 @@ class ServerWatch:
     Args:
         options: where to connect.
         source: the tables whose full row logging is checked.
-        clock: a monotonic clock.
+        clock: of the capture.
         bound: receives the open transactions, while that may advance the restart position.
     """
 
@@ -61,7 +60,7 @@ class ServerWatch:
         self,
         options: SourceOptions,
         source: SourceTables,
-        clock: Callable[[], float],
+        clock: Clock,
         bound: RestartBound,
     ) -> None:
         self._bound = bound
@@ -85,7 +84,7 @@ class ServerWatch:
                 if not has_warned and not self._closed.is_set():
                     LOG_NOT_WATCHED.log(logger, reason=reason)
                 has_warned = True
-            self._closed.wait(INTERVAL_SECONDS)
+            self._clock.wait(self._closed, INTERVAL_SECONDS)
 
     def _ask_on(self) -> None:
         """Read facts over one connection until it breaks or the watch is closed."""
@@ -105,9 +104,9 @@ class ServerWatch:
 
     def _sample_for(self, catalog: Catalog, seconds: float) -> bool:
         """Sample the open transactions while needed; return whether the watch was closed."""
-        until = time.monotonic() + min(seconds, INTERVAL_SECONDS)
-        while (left := until - time.monotonic()) > 0:
-            if self._closed.wait(min(SAMPLE_SECONDS, left)):
+        until = self._clock() + min(seconds, INTERVAL_SECONDS)
+        while (left := until - self._clock()) > 0:
+            if self._clock.wait(self._closed, min(SAMPLE_SECONDS, left)):
                 return True
             if self._bound.is_wanted:
                 offer_sample(catalog, self._bound)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -25,6 +24,7 @@ from informix_cdc.capture.counts import Counters, Gauges
 from informix_cdc.capture.end_of_log import EndOfLogWatch
 from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import LogWatch
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_checkpoints.spool import Spool
 
 logger = logging.getLogger("informix_cdc.connector.capture_state")  # a logger name, not a module
@@ -118,7 +118,7 @@ class CaptureState:
         is_shared: whether readers in other processes read the spool: rows of a previous stream are kept
             for them, and not waited for.
         end_of_log: detects the end that the log had when the capture began.
-        clock: a monotonic clock.
+        clock: of the capture, and of all that waits for it.
         logged: as in `StreamOffset`.
         watch: has the latest facts about the server's log.
         restart_bound: limits the restart position.
@@ -132,7 +132,7 @@ class CaptureState:
     spool: Spool | None = None
     previous_streams: dict[str, RecordPlace] = field(default_factory=dict)
     is_shared: bool = False
-    clock: Callable[[], float] = time.monotonic
+    clock: Clock = MONOTONIC
     logged: LogEnd | None = None
     watch: LogWatch | None = None
     restart_bound: RestartBound = field(default_factory=RestartBound)
@@ -145,7 +145,8 @@ class CaptureState:
 
     def successor(self) -> CaptureState:
         """Return the state of another capture of the same query, which continues the counters."""
-        return CaptureState(self.counters, Gauges.after(self.counters), SparkSide(self.spark.restart))
+        gauges, spark = Gauges.after(self.counters), SparkSide(self.spark.restart)
+        return CaptureState(self.counters, gauges, spark, clock=self.clock)
 
     @property
     def stream(self) -> str | None:
@@ -202,7 +203,7 @@ class CaptureState:
         if not isinstance(answer, Read):
             return
         end = self.end_of_log
-        self.gauges.record(answer, self.counters.received.timeouts)
+        self.gauges.record(answer, self.counters.received.timeouts, self.clock())
         has_caught_up = end.has_caught_up
         self.gauges.is_caught_up |= has_caught_up
         if end.is_late:

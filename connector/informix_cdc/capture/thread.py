@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import traceback
 from collections.abc import Callable
 
@@ -60,7 +59,7 @@ class CaptureThread:
         self._contacts_then = self._failures = 0
         self._progress_then: object = None
         self._session_ended_at: object = _NOWHERE
-        self._tried_at = time.monotonic()
+        self._tried_at = self.state.clock()
         self._stop = threading.Event()
         self._capture = CaptureRun(
             options,
@@ -144,7 +143,10 @@ class CaptureThread:
         If one more session may help, no second one is opened before the stream has advanced.
         """
         if isinstance(reason, InformixCdcError) and reason.one_more_session:
-            return self._was_steady() or self._progress() != self._session_ended_at
+            # A session that the server ended may have served for a day. A stall is no service, however
+            # long TIMEOUT records arrived.
+            has_served = reason.is_temporary and self._was_steady()
+            return has_served or self._progress() != self._session_ended_at
         spool = self.state.spool
         if spool is not None and spool.has_lost_rows:
             return False  # only a caller that knows Spark's offset can capture them again
@@ -168,7 +170,7 @@ class CaptureThread:
         Received bytes are not progress: rows that fail before they reach the spool would be retried
         forever.
         """
-        now, progress = time.monotonic(), self._progress()
+        now, progress = self.state.clock(), self._progress()
         if self._failed_since is None or progress != self._progress_then or self._was_steady():
             self._failed_since, self._progress_then, self._failures = now, progress, 0
             attempt.attempt_number = 1  # start with short pauses again
@@ -187,8 +189,8 @@ class CaptureThread:
         return isinstance(reason, InformixCdcError) and reason.one_more_session
 
     def _pause(self, seconds: float) -> None:
-        self._stop.wait(seconds)
-        self._tried_at = time.monotonic()
+        self.state.clock.wait(self._stop, seconds)
+        self._tried_at = self.state.clock()
 
     def _record_reconnect(self, attempt: RetryCallState) -> None:
         self.state.counters.reconnect_attempts += 1

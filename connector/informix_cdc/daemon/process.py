@@ -18,7 +18,6 @@ import logging
 import math
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,6 +28,7 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import CAPTURE_TAKEN_OVER, READER_LEFT_BEHIND
 from informix_capture_client.positions import Position, RecordPlace, show
 from informix_cdc.capture import CaptureState, CaptureThread
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.daemon.access import CaptureAccess
 from informix_cdc.daemon.end_of_log import LogEndQuestions
 from informix_cdc.daemon.metrics import capture_metrics
@@ -63,13 +63,13 @@ class CaptureProcess:
         settings: of the capture.
         manager: reports to systemd that the process is ready and alive.
         on_step: called with the state and the readers after each step.
-        clock: a monotonic clock.
+        clock: of the capture, and of its readers' times.
     """
 
     settings: CaptureSettings
     manager: SystemManager = field(default_factory=SystemManager)
     on_step: Callable[[CaptureState, Sequence[ReaderState]], None] = lambda _state, _readers: None
-    clock: Callable[[], float] = time.monotonic
+    clock: Clock = MONOTONIC
     state: CaptureState = field(init=False)
     readers: list[ReaderState] = field(default_factory=list, init=False)
     served_port: int = field(default=0, init=False)

@@ -351,11 +351,9 @@ FIGURES = (
 )
 
 
-def read_figures(
-    state: CaptureState, clock: _Clock = time.time, monotonic: _Clock = time.monotonic
-) -> dict[Figure, FigureValue]:
+def read_figures(state: CaptureState, clock: _Clock = time.time) -> dict[Figure, FigureValue]:
     """Return the current value of every figure; None if it is unknown."""
-    view = _View(state, state.counters, state.gauges, _lag(state, clock(), monotonic()))
+    view = _View(state, state.counters, state.gauges, _lag(state, clock(), state.clock()))
     return {figure: attrgetter(figure.source)(view) for figure in FIGURES}
 
 

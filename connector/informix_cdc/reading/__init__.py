@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.options import SourceOptions
 from informix_cdc.reading.calls import (
     COMMIT,
@@ -63,6 +64,7 @@ def captured_stream(
     options: SourceOptions,
     check_schema: Callable[[pa.Schema], None] = lambda _: None,
     on_start: Callable[[StreamOffset], None] = lambda _: None,
+    clock: Clock = MONOTONIC,
 ) -> CapturedStream:
     """Return the captured stream that a query's options name; nothing is opened yet.
 
@@ -70,9 +72,10 @@ def captured_stream(
         options: of the query.
         check_schema: refuses the schema of rows if it differs from that of the query.
         on_start: called with the offset at which reading begins.
+        clock: of the capture, where it is the query's own.
     """
     if not options.capture_at:
-        return OwnCapture(options, check_schema, on_start)
+        return OwnCapture(options, check_schema, on_start, clock)
     kind = RemoteCapture if options.reader_file else SharedCapture
     return kind(options, check_schema, on_start)
 

@@ -18,6 +18,7 @@ from informix_capture_client.errors import DataLoss
 from informix_capture_client.log_events import BATCH_LOST, LOSS_NOT_NOTED
 from informix_capture_client.positions import Position, RecordPlace, show
 from informix_cdc.capture import CaptureState, CaptureThread, can_recover
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
@@ -45,6 +46,7 @@ class OwnCapture:
         options: with the password.
         check_schema: refuses the schema of the tables if it differs from that of the query.
         on_start: called with the start of each capture, before it connects.
+        clock: of the captures.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class OwnCapture:
         options: SourceOptions,
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
         on_start: Callable[[StreamOffset], None] = lambda _: None,
+        clock: Clock = MONOTONIC,
     ) -> None:
         self._options = options
         self._check_schema = check_schema
@@ -60,7 +63,8 @@ class OwnCapture:
         self._metrics: MetricsServer | None = None
         self._loss: DataLoss | None = None  # reported by this process
         self._stream = ""  # of the last request
-        self.next = NextOffset()
+        self._clock = clock
+        self.next = NextOffset(clock)
         self.thread: CaptureThread | None = None
         self.state: CaptureState | None = None  # of the current or the last capture
 
@@ -138,7 +142,7 @@ class OwnCapture:
             self._on_start(start)
             self._show_metrics()
             self._publisher.open()
-            self.state = self.state.successor() if self.state else CaptureState()
+            self.state = self.state.successor() if self.state else CaptureState(clock=self._clock)
             self.thread = CaptureThread(
                 self._options,
                 start,

@@ -21,6 +21,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MANY_TABLES, READ_IN_PYTHON, ROW_FORM_CHANGED
 from informix_capture_client.positions import show
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.executors import share_out
 from informix_cdc.monitoring import log_to_standard_error
 from informix_cdc.options import SourceOptions
@@ -56,9 +57,17 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options: with the password.
         schema: of delivered rows.
         has_jar: whether the reader in the JVM stands between Spark and this object.
+        clock: of the capture, where it is the query's own.
     """
 
-    def __init__(self, options: SourceOptions, schema: StructType, *, has_jar: bool = False) -> None:
+    def __init__(
+        self,
+        options: SourceOptions,
+        schema: StructType,
+        *,
+        has_jar: bool = False,
+        clock: Clock = MONOTONIC,
+    ) -> None:
         self._options = options
         self._has_jar = has_jar
         self._planned: Mapping[str, object] | None = None  # the end of the last batch
@@ -67,7 +76,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._delivered: bytes | None = None  # the schema of rows, if this was unpickled
         self._trigger = Trigger.CONTINUOUS
         self._captured: CapturedStream | None = captured_stream(
-            options, partial(require_same, schema), self._on_start
+            options, partial(require_same, schema), self._on_start, clock
         )
         self._restore_process: Callable[[], None] | None = None
 

@@ -29,6 +29,7 @@ from harness.capture.scraping import (
     scraped,
     scraped_values,
 )
+from harness.runs.moved_clock import MovedClock
 from harness.runs.patience import wait_until
 from harness.servers.stores import (
     ORDERS,
@@ -216,7 +217,8 @@ class Watched:
 
 
 def shown_at(state: CaptureState, now: float, monotonic: float) -> dict[str, Any]:
-    values = read_figures(state, lambda: now, lambda: monotonic)
+    state.clock = MovedClock(monotonic)
+    values = read_figures(state, lambda: now)
     return {figure.name: value for figure, value in values.items()}
 
 

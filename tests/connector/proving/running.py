@@ -25,9 +25,13 @@ Hook = Callable[[EmulatedServer], object]
 
 
 def quick(patch: pytest.MonkeyPatch) -> None:
-    """Let runs wait as long as an emulator needs whose seconds are short."""
+    """Let runs wait as long as an emulator needs whose seconds are short.
+
+    A table is captured until the server's thread of the closed session has ended: four attempts without
+    a pause do not wait for a thread that the machine has no time for.
+    """
     patch.setattr(scratch, "PACE", QUICK)
-    patch.setattr("informix_cdc.proving.scratch_database.RELEASE_PAUSE_SECONDS", 0)
+    patch.setattr("informix_cdc.proving.scratch_database.RELEASE_PAUSE_SECONDS", patiently(0.02))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pytest
 
 from connector.table_changes.discovering import ORDERS_AND_LATE
 from harness.capture.told import told
+from harness.runs.moved_clock import ReadClock
 from harness.servers.stores import source_options
 from informix_capture_client.errors import (
     BadOption,
@@ -59,7 +60,7 @@ class Server:
 
     def discovery(self, **changes: str) -> Discovery:
         given = {**ORDERS_AND_LATE, "discoverySeconds": str(SECONDS), **changes}
-        made = Discovery(SourceOptions.parse(source_options(1, **given)), lambda: self.now)
+        made = Discovery(SourceOptions.parse(source_options(1, **given)), ReadClock(lambda: self.now))
         self.describe(made)
         return made
 

@@ -17,6 +17,7 @@ from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, order_row, source_options
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.capture import CaptureState
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.reading import OwnCapture
 from informix_cdc.server.source_tables import look_up_tables
@@ -32,14 +33,14 @@ NOT_STARTED = {"version": 1, "stream": "", "source": "", "commit": 0, "restart":
 
 
 @contextmanager
-def reader(port: int, **changes: str) -> Iterator[InformixStreamReader]:
+def reader(port: int, *, clock: Clock = MONOTONIC, **changes: str) -> Iterator[InformixStreamReader]:
     """A reader as a new process of Spark's would have it."""
     options = SourceOptions.parse(source_options(port, **changes))
     try:
         schema = to_spark(look_up_tables(options).schema())
     except AccessRefused:  # a test that does not get as far as a connection
         schema = StructType()
-    made = InformixStreamReader(options, schema)
+    made = InformixStreamReader(options, schema, clock=clock)
     try:
         yield made
     finally:

@@ -19,18 +19,20 @@ from harness.capture.driving import (
     Offset,
     anchor_of,
     failure_of,
-    next_offset,
     reader,
     rows_of,
 )
+from harness.runs.moved_clock import MovedClock
 from harness.runs.patience import patiently
 from harness.servers.fault_proxy import FaultProxy, Plan
 from harness.servers.stores import Change, Workload, listening_stores
 from informix_capture_client.errors import InformixCdcError
+from informix_cdc.clock import MONOTONIC
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_emulator import EmulatedServer, ListeningServer
 
 Delivered = list[tuple[int, list[Change]]]
+_LOOK_SECONDS = 5.0  # between two looks at a stream whose clock is moved
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,18 @@ def stores_behind_proxy(plan: Plan | None = None, **arguments: object) -> Iterat
 
 
 class Followed:
-    """A stream from its anchor on, or from where a former query ended, and what it has delivered."""
+    """A stream from its anchor on, or from where a former query ended, and what it has delivered.
 
-    def __init__(self, made: InformixStreamReader, former: Followed | None = None) -> None:
+    Each look at it lets some seconds pass, if its clock is one that is moved.
+    """
+
+    def __init__(
+        self,
+        made: InformixStreamReader,
+        former: Followed | None = None,
+        clock: MovedClock | None = None,
+    ) -> None:
+        self.clock = clock
         self.offset: Offset = former.offset if former else anchor_of(made)
         self._made = made
         self._rows: list[dict[str, Any]] = list(former._rows) if former else []
@@ -68,7 +79,9 @@ class Followed:
 
     def step(self, seconds: float = 30) -> None:
         """Take the next batch, and take it again: the same offsets give the same rows."""
-        self._take(next_offset(self._made, self.offset, seconds))
+        deadline = time.monotonic() + patiently(seconds)
+        while not self.look():
+            assert time.monotonic() < deadline, f"nothing new: {self._made.reportLatestOffset()}"
 
     def _take(self, end: Offset) -> None:
         assert end["commit"] >= self.offset["commit"]
@@ -83,10 +96,13 @@ class Followed:
         while self.offset["commit"] < commit:
             self.step()
 
-    def look(self) -> None:
-        """Ask once, and take what is there, if anything."""
-        if (end := self._made.latestOffset(self.offset, LIMIT)) != self.offset:
+    def look(self) -> bool:
+        """Ask once, and take what is there; return whether there was something."""
+        if is_news := (end := self._made.latestOffset(self.offset, LIMIT)) != self.offset:
             self._take(end)
+        elif self.clock is not None:
+            self.clock.move(_LOOK_SECONDS)
+        return is_news
 
     def failure(self, meanwhile: Callable[[], object] = lambda: None) -> InformixCdcError:
         """Take batches until the stream fails, doing something between two looks; return why."""
@@ -105,10 +121,12 @@ class Followed:
 
 
 @contextmanager
-def followed(port: int, former: Followed | None = None, **options: str) -> Iterator[Followed]:
+def followed(
+    port: int, former: Followed | None = None, *, clock: MovedClock | None = None, **options: str
+) -> Iterator[Followed]:
     """Follow a stream from now on, or where a query that has ended left off."""
-    with reader(port, **options) as made:
-        yield Followed(made, former)
+    with reader(port, clock=clock or MONOTONIC, **options) as made:
+        yield Followed(made, former, clock)
 
 
 def account(workload: Workload) -> Delivered:

@@ -135,7 +135,6 @@ class SimulatedCapture(CaptureThread):
         self.is_running = self.has_run = False
         self._world = world
         self.flag = StopFlag(world)
-        self.state.clock = world.clock
         self.state._changed = Handover(world)  # type: ignore[assignment]
         self._stop = self.flag  # type: ignore[assignment]
         self._capture = CaptureRun(
@@ -146,7 +145,6 @@ class SimulatedCapture(CaptureThread):
             self.state,
             self.flag,  # type: ignore[arg-type]
             read=lambda begin, close: InlineReader(world, begin, close),
-            clock=world.clock,
             watch=lambda options, source, clock, bound: Watch(options, source, clock, bound, world),
         )
 
@@ -179,13 +177,12 @@ def time_and_chance(world: World) -> list[tuple[Any, str, object]]:
     Else two plays of one seed differ: pauses between two tries are as long as chance will have them,
     and a connection that has served for a while, by a real clock, is tried again.
     """
-    clock = SimpleNamespace(monotonic=world.clock, time=world.clock)
+    clock = SimpleNamespace(time=world.clock)
 
     def pause(_least_seconds: float, most_seconds: float) -> wait_base:
         return wait_fixed(most_seconds / 2)  # a decision would make all seeds other schedules
 
     return [
-        (capture_thread, "time", clock),
         (capture_thread, "wait_random", pause),
         (counts, "time", clock),
         *OWN,

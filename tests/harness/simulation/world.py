@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from harness.runs.moved_clock import ReadClock
 from harness.simulation.account import Account, simulated_server
 from harness.simulation.capturing import Death, SimulatedCapture, time_and_chance
 from harness.simulation.decisions import Decisions
@@ -28,7 +29,6 @@ from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdc
 from informix_capture_client.positions import page_after
 from informix_capture_client.shapes import row_schema
 from informix_cdc.reading import own_capture
-from informix_cdc.reading.next_offset import NextOffset
 from informix_cdc.server import connections
 from informix_cdc.spark import reader as stream_reader
 from informix_cdc.spark.reader import InformixStreamReader
@@ -91,6 +91,7 @@ class World:
             late_begin=setup.late_begin,
             hides_headless=setup.hides_headless,
         )
+        self.clock = ReadClock(lambda: self.now)
         self.account = self.made_account()
         self.checkpoint = Checkpoint()
         self.oracle = self.made_oracle()
@@ -120,9 +121,6 @@ class World:
 
     def before_statement(self, statement: str) -> None:
         """Take that a statement is about to be sent."""
-
-    def clock(self) -> float:
-        return self.now
 
     @property
     def stream_count(self) -> int:
@@ -172,10 +170,8 @@ class World:
         self.lives += 1
         options = self.setup.options(self.folder, self.decide)
         rules, form = options.decode_rules("utf-8"), options.row_form()
-        reader = InformixStreamReader(options, to_spark(row_schema(self.setup.captured, rules, form)))
-        own = reader.captured
-        assert isinstance(own, own_capture.OwnCapture)
-        own.next = NextOffset(clock=self.clock)
+        schema = to_spark(row_schema(self.setup.captured, rules, form))
+        reader = InformixStreamReader(options, schema, clock=self.clock)
         is_available_now = not self.is_draining and self.setup.varies_options and self.decide.one_in(6)
         query = Query(self, reader, self.checkpoint, is_available_now)
         self.process = Process(query, [], len(self.account.committed), self.is_silent)
