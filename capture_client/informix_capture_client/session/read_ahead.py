@@ -39,17 +39,22 @@ class ReadAhead:
     Args:
         open_session: connects, opens, captures and activates; runs in the reading thread.
         close_connection: closes the connection of `open_session`; called last, in that thread.
+        clock: a monotonic clock.
 
     Attributes:
-        began_at: when the last of the reads that `read` returned began, by the monotonic clock.
+        began_at: when the last of the reads that `read` returned began, by the clock.
     """
 
     def __init__(
-        self, open_session: Callable[[], CaptureSession], close_connection: Callable[[], None]
+        self,
+        open_session: Callable[[], CaptureSession],
+        close_connection: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))  # of this process
         self._open_session = open_session
         self._close_connection = close_connection
+        self._clock = clock
         lock = threading.Lock()  # guards all that follows
         self._has_come = threading.Condition(lock)
         self._is_worth_handing_over = threading.Condition(lock)
@@ -128,7 +133,7 @@ class ReadAhead:
         self.session = session = self._open_session()
         with contextlib.closing(session):
             while self._has_room():
-                began_at = time.monotonic()
+                began_at = self._clock()
                 chunk = bytes(session.read())  # a copy: the buffer is used again
                 failpoint("capture.after_lo_read")
                 self._hand_over(began_at, chunk)

@@ -5,13 +5,13 @@ Rule: `on_read` records what an answer shows; everything else only reads that.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 from informix_capture_client.catalog import LogSpace
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import CommittedTransactions, PositionPassed, StreamEvent
 from informix_cdc.capture.counts import Gauges
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.companions import Companion
 from informix_cdc.table_changes import Absent
 
@@ -27,6 +27,7 @@ class EndOfLogWatch(Companion):
 
     Args:
         gauges: of the capture; `is_caught_up` ends the watch.
+        clock: of the capture.
 
     Attributes:
         target_position: after the end of the log when the capture began; 0 while unknown. Its time is
@@ -37,6 +38,7 @@ class EndOfLogWatch(Companion):
     """
 
     gauges: Gauges
+    clock: Clock = MONOTONIC
     target_position: int = 0
     log_space: LogSpace | None = None
     is_at_end: bool = field(default=False, init=False)
@@ -62,7 +64,7 @@ class EndOfLogWatch(Companion):
         Other threads may call this. `gauges.is_caught_up` is about this end as soon as `questions` has
         been raised.
         """
-        self._asked_at = time.monotonic()
+        self._asked_at = self.clock()
         self._asked = target_position, log_space
 
     def end_joining(self) -> None:

@@ -95,7 +95,7 @@ class CaptureRun:
         offset: position of the stream; "not started" makes a first start.
         planned: end of a planned batch that Spark requests again.
         check_source: called with the captured tables before each session; may refuse them.
-        read: reads a session.
+        read: reads a session; by default in a separate thread.
         watch: reads the server's facts about its log.
         on_switched_on: called with a table whose full row logging was switched on; by default it is
             logged.
@@ -107,10 +107,11 @@ class CaptureRun:
     check_source: Callable[[SourceTables], None]
     state: CaptureState
     stop: threading.Event
-    read: MakeReader = ReadAhead
+    read: MakeReader | None = None
     watch: Callable[[SourceOptions, SourceTables, Clock, RestartBound], LogWatch] = ServerWatch
     on_switched_on: Callable[[Table], None] | None = None
     liveness: Liveness = field(init=False)
+    _read: MakeReader = field(init=False)
     _discovery: Discovery = field(init=False)
     _recovery: DataLossRecovery = field(init=False)
     _requests: Requests = field(init=False)
@@ -118,6 +119,7 @@ class CaptureRun:
     _private_folder: Path | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        self._read = self.read or partial(ReadAhead, clock=self.state.clock)
         self.liveness = Liveness(
             silent_seconds=2 * silent_seconds(self.options),  # the transport normally times out first
             stalled_seconds=self.options.stalled_seconds,
@@ -255,7 +257,7 @@ class CaptureRun:
         stream = self._stream = ChangeStream(
             partial(self._begin_session, start, plan.source),
             start.close,
-            self.read,
+            self._read,
             self.state.counters.received,
             _all_of(watches),
         )
@@ -369,7 +371,7 @@ class CaptureRun:
     def _reads_from(self, place: int, plan: SessionPlan) -> bool:
         """Return whether another session that begins at a position receives records in time."""
         probe = CaptureStart(plan.options, plan.source, None)
-        stream = ChangeStream(lambda: probe.begin_at(place), probe.close, self.read)
+        stream = ChangeStream(lambda: probe.begin_at(place), probe.close, self._read)
         try:
             return shows_transactions(
                 stream, silent_seconds(self.options), self.stop.is_set, self.state.clock

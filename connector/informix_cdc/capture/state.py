@@ -141,7 +141,7 @@ class CaptureState:
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def __post_init__(self) -> None:
-        self.end_of_log = EndOfLogWatch(self.gauges)
+        self.end_of_log = EndOfLogWatch(self.gauges, self.clock)
 
     def successor(self) -> CaptureState:
         """Return the state of another capture of the same query, which continues the counters."""

@@ -6,8 +6,8 @@ which place sessions are activated, and for which tables.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from harness.servers.stores import (
     ORDERS,
     listening_stores,
     order_row,
+    quick_clock,
     source_options,
 )
 from informix_capture_client.errors import BadOption, DataLoss
@@ -49,13 +50,26 @@ PAGE = 4096  # where a log ends is known within a page
 Rows = list[dict[str, Any]]
 
 
-@pytest.fixture(params=["flushed", "begun", "full", "full, in one second"])
-def served(request: pytest.FixtureRequest) -> Iterator[Served]:
-    used_pages, _, in_one_second = request.param.partition(", ")
-    with listening_stores(clock=(lambda: NOON) if in_one_second else time.time) as (server, listening):
+@contextmanager
+def serving(used_pages: str = "flushed", **settings: Any) -> Iterator[Served]:
+    with listening_stores(**{"clock": quick_clock(), **settings}) as (server, listening):
         server.used_pages = used_pages
         server.create_table(LATE, "id integer")
         yield server, listening
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with serving() as found:
+        yield found
+
+
+# Where the end of the log is found, and with all records in one second.
+@pytest.fixture(params=["flushed", "begun", "full", "full, in one second"])
+def any_served(request: pytest.FixtureRequest) -> Iterator[Served]:
+    used_pages, _, in_one_second = request.param.partition(", ")
+    with serving(used_pages, **({"clock": lambda: NOON} if in_one_second else {})) as found:
+        yield found
 
 
 @pytest.fixture
@@ -112,11 +126,11 @@ def begun(served: Served, **changes: str) -> Offset:
 
 @pytest.mark.parametrize("is_kept", [True, False], ids=["spool kept", "spool lost"])
 def test_a_table_joins_while_transactions_over_all_are_open_before_and_after(
-    served: Served, activations: list[Activation], tmp_path: Path, is_kept: bool
+    any_served: Served, activations: list[Activation], tmp_path: Path, is_kept: bool
 ) -> None:
-    server, listening = served
+    server, listening = any_served
     kept = {"spoolPath": str(tmp_path)} if is_kept else {}
-    start = begun(served, **kept)
+    start = begun(any_served, **kept)
     before = server.begin()
     change(before, 2, ORDERS, LATE)
     switched_at = server.log.end()
@@ -154,9 +168,9 @@ def test_a_table_joins_while_transactions_over_all_are_open_before_and_after(
     assert min(place for place, names in activations if LATE in names) >= whole[0]
 
 
-def test_a_table_joins_on_an_idle_server_and_its_first_change_comes(served: Served) -> None:
-    server, listening = served
-    start = begun(served)
+def test_a_table_joins_on_an_idle_server_and_its_first_change_comes(any_served: Served) -> None:
+    server, listening = any_served
+    start = begun(any_served)
     with reader(listening.port, table=THREE) as made:
         _, start = until_joined(made, start)
         rows, _ = drained(made, start, committed(server, 2, LATE))

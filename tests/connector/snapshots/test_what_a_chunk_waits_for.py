@@ -15,7 +15,8 @@ import pytest
 
 from harness.capture.driving import anchor_of, failure_of, reader
 from harness.capture.snapshots import serving_tables, snapshot_of, until_snapshots_are_done
-from harness.runs.patience import wait_until
+from harness.runs.moved_clock import MovedClock
+from harness.runs.patience import PATIENCE, wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import AccessRefused, ServerRefused
@@ -50,7 +51,7 @@ def give_each_chunk_its_marker(monkeypatch: pytest.MonkeyPatch) -> None:
     chunk = SnapshotConnection.chunk
 
     def slow(self: SnapshotConnection, *query: Any) -> Any:
-        time.sleep(1.5)  # the server's second is another one
+        time.sleep(0.15 * PATIENCE)  # the server's second, of a quick clock, is another one
         return chunk(self, *query)
 
     monkeypatch.setattr(SnapshotConnection, "chunk", slow)
@@ -71,16 +72,12 @@ def test_a_chunk_passes_while_the_next_one_is_locked_or_read_slowly(
         def second_is_hindered(self: SnapshotConnection, *query: Any) -> Any:
             calls.append(query)
             if len(calls) == 2:
-                hinder(writer, 2 * barrier_seconds + 2)
+                hinder(writer, barrier_seconds + 1)
             return chunk(self, *query)
 
         monkeypatch.setattr(SnapshotConnection, "chunk", second_is_hindered)
-        rows, _ = snapshot_of(
-            listening.port,
-            tmp_path,
-            snapshotChunkRows="5",
-            snapshotBarrierSeconds=str(barrier_seconds),
-        )
+        options = {"snapshotChunkRows": "5", "snapshotBarrierSeconds": str(barrier_seconds)}
+        rows, _ = snapshot_of(listening.port, tmp_path, **options)
     assert [row["id"] for row in rows] == list(range(10))
 
 
@@ -185,7 +182,7 @@ def test_nobody_asks_who_holds_the_locks_while_a_marker_is_written(
 
     def slow_mark(self: SnapshotConnection) -> ServerRefused | None:
         said.append("marker begins")
-        time.sleep(4)
+        time.sleep(1.5 * PATIENCE)
         said.append("marker ends")
         return write_marker(self)
 
@@ -218,9 +215,11 @@ def test_a_marker_that_is_always_refused_is_what_the_error_tells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(SnapshotConnection, "_marker", lambda _: NO_TABLE)
+    clock = MovedClock()
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(3))
-        failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, snapshotBarrierSeconds="2"))
+        with clock.running():
+            failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, clock=clock))
     assert isinstance(failure, ServerRefused)
     assert "the marker could not be written" in failure.message
     assert failure.facts["table"] == "informix.lines"
@@ -270,9 +269,11 @@ def test_a_right_that_is_missing_is_what_the_error_tells(
         raise AccessRefused("no right to make a temporary table", "GRANT it.")
 
     monkeypatch.setattr(SnapshotConnection, "_write_marker", refused)
+    clock = MovedClock()
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(3))
-        failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, snapshotBarrierSeconds="2"))
+        with clock.running():
+            failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, clock=clock))
     assert "no right to make a temporary table" in str(failure)
     told = [record.getMessage() for record in caplog.records]
     assert sum("event=marker_refused" in text for text in told) == 1

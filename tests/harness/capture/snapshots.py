@@ -12,6 +12,7 @@ from harness.capture.driving import LIMIT, Offset, anchor_of, reader, rows_of
 from harness.runs.patience import patiently
 from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND, quick_clock
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_emulator import EmulatedServer, ListeningServer
 
@@ -54,9 +55,14 @@ def serving_tables(
 
 
 def snapshot_of(
-    port: int, folder: Path, table: str = "informix.lines", **changes: str
+    port: int,
+    folder: Path,
+    table: str = "informix.lines",
+    *,
+    clock: Clock = MONOTONIC,
+    **changes: str,
 ) -> tuple[Rows, Offset]:
     """Begin a stream with a snapshot, and stop it once that is done; what came, and the last offset."""
     options = {"initialSnapshot": "all", "spoolPath": str(folder), **changes}
-    with reader(port, table=table, **options) as made:
+    with reader(port, clock=clock, table=table, **options) as made:
         return until_snapshots_are_done(made, anchor_of(made))

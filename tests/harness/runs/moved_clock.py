@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from informix_cdc.clock import Clock
 
 _STEP_SECONDS = 5.0  # shorter than any silence that is an error
 _LONGEST_STEP_REAL_SECONDS = 1.0
+_RUNNING_SECONDS = 1.0
 
 
 class ReadClock(Clock):
@@ -47,6 +49,23 @@ class MovedClock(Clock):
             while not event.is_set() and self._now < until:
                 self._moved.wait(0.02)  # the event does not wake us
         return event.is_set()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let time pass during a block, as fast as those who look at it keep up."""
+        is_over = threading.Event()
+
+        def run() -> None:
+            while not is_over.is_set():
+                self.move(_RUNNING_SECONDS)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
 
     def move(self, seconds: float) -> None:
         """Let seconds pass."""
