@@ -14,6 +14,7 @@ from harness.capture.shared_batches import changes_in, comparable, read_shared, 
 from harness.oracles.long_workload import LongWorkload
 from harness.runs.deaths import die_at
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import listening_stores
 
 pytestmark = pytest.mark.slow  # processes of their own
@@ -84,7 +85,8 @@ BOTH = [  # the reader dies first, or the capture, for whose trims a reader has 
     fault="`informix-cdc capture` dies at a failpoint: session, segment, manifest, publication, trim",
     outcome="after a restart each reader gets each row once, in order, without a restart of its own",
 )
-@pytest.mark.parametrize("place", CAPTURE_PLACES)
+@pytest.mark.parametrize("place", rest_in_all(CAPTURE_PLACES))
+@pytest.mark.only_in_all
 def test_a_capture_that_dies_loses_and_repeats_nothing(
     place: str, tmp_path: Path, served: Served
 ) -> None:
@@ -107,6 +109,7 @@ def test_a_capture_that_dies_loses_and_repeats_nothing(
     outcome="after a restart a reader gets each row that is committed since it began",
 )
 @pytest.mark.parametrize("place", BEGINNINGS)
+@pytest.mark.only_in_all
 def test_a_capture_that_dies_at_its_beginning_begins_again(
     place: str, tmp_path: Path, served: Served
 ) -> None:
@@ -128,6 +131,7 @@ def test_a_capture_that_dies_at_its_beginning_begins_again(
     outcome="its planned batch comes again, equal; after it each row once, in order",
 )
 @pytest.mark.parametrize("place", READER_PLACES)
+@pytest.mark.only_in_all
 def test_a_reader_that_dies_loses_and_repeats_nothing(
     place: str, tmp_path: Path, served: Served
 ) -> None:
@@ -190,6 +194,7 @@ def served() -> Iterator[Served]:
     "place",
     ["daemon.before_publish", *only_in_all("replace_file.after_rename@2")],
 )
+@pytest.mark.only_in_all
 def test_a_capture_that_dies_after_a_data_loss_leaves_the_stream_again(
     place: str, tmp_path: Path
 ) -> None:

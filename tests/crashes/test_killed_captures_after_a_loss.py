@@ -79,6 +79,7 @@ def read_again(batches: list[list[dict[str, object]]]) -> list[int]:
     fault="a request comes to the stream that a shared capture has just left after a data loss",
     outcome="it is moved to the stream that follows, and answered there",
 )
+@pytest.mark.only_in_all
 def test_a_request_to_a_stream_that_was_left_is_answered(tmp_path: Path) -> None:
     with (
         serving_tables(LINES, log_pages=4, log_count=3) as (server, listening, _),

@@ -168,6 +168,7 @@ def test_a_killed_driver_repeats_only_the_batch_that_was_not_committed(
     fault="kill -9 of the Python process that captures, in real-time mode under load",
     outcome="the query fails at once; its next run loses nothing and repeats one batch at most",
 )
+@pytest.mark.only_in_all
 def test_a_killed_runner_ends_the_query_and_the_next_run_goes_on(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:
@@ -190,6 +191,7 @@ def test_a_killed_runner_ends_the_query_and_the_next_run_goes_on(
     fault="a row on which the query fails, in real-time mode, and the query started again and again",
     outcome="it fails there each time; without the fault nothing is lost, one batch is repeated",
 )
+@pytest.mark.only_in_all
 def test_a_task_that_fails_repeats_its_batch(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:

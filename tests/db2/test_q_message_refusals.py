@@ -11,6 +11,7 @@ import pytest
 from db2.decoded import bad_bytes, good, rows_of
 from db2.message_writer import Written, by_arrow
 from db2.test_q_messages import decoder, texts
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.errors import ProtocolViolation
 from informix_db2.q_messages import messages
 from informix_db2.q_messages.tokens import Delimiters, tokenize
@@ -80,7 +81,7 @@ def test_sound_records_between_others_are_read_many_at_a_time(
     assert len(readings) < 4
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", rest_in_all(range(20)))
 def test_windows_of_any_size_give_the_same_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     kinds = [SOUND, SOUND, by_arrow(Written("update", ["a"], ["b"])), b"\n", *UNSOUND.values()]

@@ -94,6 +94,7 @@ def shop() -> Iterator[ListeningServer]:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_doctor_service_passes_and_the_tail_service_shows_changes(
     arguments: Callable[[str], list[str]], shop: ListeningServer
 ) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import PASSWORD
 from harness.spark.collected import Collected
 from informix_emulator import EmulatedServer, ListeningServer
@@ -69,8 +70,8 @@ def expected_values(table: dict[str, Any], row: dict[str, Any]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("driver", ["narrow", "wide", "split"])
+@pytest.mark.parametrize("name", rest_in_all(TABLES))
+@pytest.mark.parametrize("driver", rest_in_all(["narrow", "wide", "split"]))
 def test_rows_captured_from_a_live_server_arrive_with_their_exact_values(
     name: str, driver: str, drivers: Drivers, collect: Callable[..., Collected]
 ) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import Row, SparkSession
 
 from connector.jvm.java_reader import has_javac
 from end_to_end.test_reader_in_the_jvm import is_read_in_columns, run
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE, listening_stores, source_options
 
 pytestmark = pytest.mark.spark
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.spark
 FILES = f"{DATABASE}:informix.files"
 
 
-@pytest.mark.parametrize("in_jvm", [False, pytest.param(True, id="in the JVM")])
+@pytest.mark.parametrize("in_jvm", rest_in_all([False, pytest.param(True, id="in the JVM")]))
 def test_contents_arrive_as_a_struct(spark: SparkSession, tmp_path: Path, in_jvm: bool) -> None:
     if in_jvm and not has_javac():
         pytest.skip("there is no javac of Java 17 or later")

@@ -25,6 +25,7 @@ def options_of(orders: KeptOrders, folder: Path) -> dict[str, str]:
     )
 
 
+@pytest.mark.only_in_all
 def test_a_target_merged_from_rows_that_were_there_and_changes_equals_the_table(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 from connector.jvm.java_reader import require_javac
 from end_to_end.conftest import IN_JVM
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import ORDERS, listening_stores, order_row, source_options
 from harness.spark.line_sink import LineSink
 from informix_emulator import EmulatedServer, ListeningServer
@@ -110,6 +111,7 @@ def test_the_first_batch_ends_at_once_so_that_the_beginning_is_known(
     assert not (tmp_path / "checkpoint" / "commits" / "1").exists()  # its batch lasts ten minutes
 
 
+@pytest.mark.only_in_all
 def test_a_batch_that_is_over_before_its_task_starts_knows_the_beginning_too(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:
@@ -219,10 +221,12 @@ def test_a_planned_batch_before_any_commit_is_refused_and_micro_batches_run_it(
 
 @pytest.mark.parametrize(
     ("switch", "options", "why"),
-    [
-        ("false", {}, "spark.informix-cdc.readInJvm is false"),
-        ("true", {"shape": "arrow"}, "rows of shape=arrow are read in Python"),
-    ],
+    rest_in_all(
+        [
+            ("false", {}, "spark.informix-cdc.readInJvm is false"),
+            ("true", {"shape": "arrow"}, "rows of shape=arrow are read in Python"),
+        ]
+    ),
 )
 def test_a_stream_that_python_reads_is_refused_by_name(
     switch: str,
@@ -241,6 +245,7 @@ def test_a_stream_that_python_reads_is_refused_by_name(
         until(query, lambda: False, lambda: "it runs")
 
 
+@pytest.mark.only_in_all
 def test_a_query_in_real_time_mode_can_be_stopped_and_started_in_one_session(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:

@@ -131,6 +131,7 @@ def test_a_log_that_is_gone_is_reported_in_both_modes_and_can_be_left(
     outcome="the loss that one mode has reported is reported by the other; continue starts a stream",
 )
 @pytest.mark.parametrize("first", MODES)
+@pytest.mark.only_in_all
 def test_a_loss_that_one_mode_has_reported_is_not_forgotten_by_the_other(
     first: str, query: Query, served: Served
 ) -> None:

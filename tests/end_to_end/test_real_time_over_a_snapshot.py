@@ -235,6 +235,7 @@ def test_tables_equal_the_server_s_over_modes_deaths_and_a_snapshot(
     assert sum(reading) > 1
 
 
+@pytest.mark.only_in_all
 def test_a_transaction_of_many_rows_is_cut_by_short_batches_and_complete(
     session: SparkSession, tmp_path: Path
 ) -> None:

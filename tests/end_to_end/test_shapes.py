@@ -58,6 +58,7 @@ def test_an_envelope_is_debeziums(
     assert [row.transaction.total_order for row in rows] == [1, 2, 3]
 
 
+@pytest.mark.only_in_all
 def test_an_envelope_of_several_tables_has_a_struct_for_each(
     served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., Collected]
 ) -> None:
@@ -72,6 +73,7 @@ def test_an_envelope_of_several_tables_has_a_struct_for_each(
     ]
 
 
+@pytest.mark.only_in_all
 def test_raw_records_are_bytes(
     served: tuple[EmulatedServer, ListeningServer],
     collect: Callable[..., Collected],

@@ -34,6 +34,7 @@ def shared(tmp_path: Path) -> Iterator[Shared]:
             yield server, tmp_path / "shared", port
 
 
+@pytest.mark.only_in_all
 def test_one_capture_serves_queries_of_all_kinds(
     spark: SparkSession, shared: Shared, tmp_path: Path
 ) -> None:

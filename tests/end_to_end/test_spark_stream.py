@@ -16,6 +16,7 @@ from pyspark.sql import Row, SparkSession
 from end_to_end import stream_to_files
 from harness.runs.examples import PROFILE
 from harness.runs.patience import patiently, wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import (
     CUSTOMERS,
     ORDERS,
@@ -57,7 +58,7 @@ def assert_positions_are_a_total_order(rows: list[Row]) -> None:
     assert keys == sorted(set(keys))
 
 
-@pytest.mark.parametrize("dialect", ["informix", "gbase8s"])
+@pytest.mark.parametrize("dialect", rest_in_all(["informix", "gbase8s"]))
 def test_two_thousand_interleaved_transactions_arrive_as_the_account_lists_them(
     dialect: str, drivers: Drivers, collect: Callable[..., Collected]
 ) -> None:
@@ -168,6 +169,7 @@ def test_several_tables_arrive_as_one_struct_each_in_commit_order(
     assert [row["_change_type"] for row in stream.rows] == ["insert", "insert", "delete"]
 
 
+@pytest.mark.only_in_all
 def test_available_now_takes_what_is_there_and_ends(
     served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., Collected]
 ) -> None:
@@ -209,6 +211,7 @@ def test_the_process_that_captures_does_not_load_pandas(
     assert "/pandas/" not in loaded
 
 
+@pytest.mark.only_in_all
 def test_a_batch_read_twice_holds_the_same_rows(
     served: tuple[EmulatedServer, ListeningServer], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import (
     ORDERS,
     listening_stores,
@@ -53,7 +54,9 @@ def started(collect: Callable[..., Collected], served: Served, **options: str) -
 
 @pytest.mark.parametrize(
     ("option", "limit", "fewest"),
-    [("maxRowsPerTrigger", 3, 4), ("maxTransactionsPerTrigger", 2, 3), ("maxBytesPerTrigger", 1, 6)],
+    rest_in_all(
+        [("maxRowsPerTrigger", 3, 4), ("maxTransactionsPerTrigger", 2, 3), ("maxBytesPerTrigger", 1, 6)]
+    ),
 )
 def test_available_now_runs_batches_within_the_limits_and_ends(
     option: str, limit: int, fewest: int, served: Served, collect: Callable[..., Collected]
@@ -94,6 +97,7 @@ def test_a_batch_read_by_several_tasks_keeps_its_order(
     assert [row["_change_ordinal"] for row in rows] == list(range(300))
 
 
+@pytest.mark.only_in_all
 def test_the_progress_shows_how_far_the_capture_is(
     served: Served, collect: Callable[..., Collected]
 ) -> None:

@@ -87,6 +87,7 @@ def test_a_listener_tells_of_each_batch_and_shows_its_figures(
             spark.streams.removeListener(listener)
 
 
+@pytest.mark.only_in_all
 def test_spark_s_own_progress_says_how_far_behind_a_stream_is(
     served: Served, collect: Callable[..., Collected]
 ) -> None:

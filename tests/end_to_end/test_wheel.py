@@ -151,6 +151,7 @@ def test_whoever_installs_the_wheel_has_the_jar(wheel: Path, fresh_python: Path)
     assert path.read_bytes() == jar().read_bytes() == zipfile.ZipFile(wheel).read(JAR)
 
 
+@pytest.mark.only_in_all
 def test_a_checkout_is_installed_without_a_javac_and_the_command_says_how_to_get_the_jar(
     tmp_path: Path,
 ) -> None:

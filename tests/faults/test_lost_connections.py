@@ -8,6 +8,7 @@ import pytest
 
 from harness.capture.driving import failure_of, reader
 from harness.capture.followed import account, followed, in_background, stores_behind_proxy
+from harness.runs.tiers import rest_in_all
 from harness.servers.fault_proxy import Fault, on_captures
 from harness.servers.stores import Workload
 from informix_capture_client.errors import AccessRefused
@@ -42,7 +43,7 @@ def test_a_reset_connection_is_opened_again(place: int) -> None:
     outcome="reconnects; rows as committed, once, in order",
     seeds="4 places",
 )
-@pytest.mark.parametrize("place", range(3_300, 6_300, 750))
+@pytest.mark.parametrize("place", rest_in_all(range(3_300, 6_300, 750)))
 def test_a_connection_that_is_cut_is_opened_again(place: int) -> None:
     cuts = on_captures({n: Fault(cut_after=place + 7 * n) for n in (2, 3)})
     with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:

@@ -17,6 +17,7 @@ from harness.capture.followed import (
     in_background,
     stores_behind_proxy,
 )
+from harness.runs.tiers import rest_in_all
 from harness.servers.fault_proxy import SOUND, Fault, on_captures, on_connections
 from harness.servers.stores import Workload
 
@@ -63,7 +64,7 @@ MISHAPS: tuple[Callable[[Stores], object], ...] = (
     outcome="rows as committed, once, in order, over all queries; offsets only forward",
     seeds=SEEDS,
 )
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", rest_in_all(range(SEEDS)))
 def test_a_storm_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     options = {"spoolPath": str(tmp_path)} if seed % 2 else {}
@@ -95,7 +96,7 @@ def begun(stores: Stores, options: dict[str, str]) -> Followed:
     fault="the connection is lost while a first start looks for its anchor, under load",
     outcome="starts again; every transaction that committed after the anchor, none before",
 )
-@pytest.mark.parametrize("place", FIRST_STARTS)
+@pytest.mark.parametrize("place", rest_in_all(FIRST_STARTS))
 def test_a_connection_lost_in_a_first_start_leaves_no_gap_behind_the_anchor(place: int) -> None:
     plan = on_captures({1: Fault(cut_after=place), 2: Fault(reset_after=place + 50)})
     with stores_behind_proxy(plan) as stores:

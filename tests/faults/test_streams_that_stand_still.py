@@ -24,6 +24,7 @@ from harness.capture.followed import Followed, Stores, account, followed, stores
 from harness.capture.told import told
 from harness.runs.moved_clock import MovedClock
 from harness.runs.patience import PATIENCE, patiently, wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import ORDERS, Workload
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError, ServerRefused
 from informix_capture_client.positions import parse, show
@@ -170,7 +171,7 @@ def wall(manner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wall]:
     outcome="told with the place, the cause and what to do; after the restart rows as committed, once,"
     " in order",
 )
-@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("manner", rest_in_all(MANNERS))
 def test_a_log_that_cannot_be_read_on_is_told_and_nothing_is_lost_once_the_server_was_restarted(
     manner: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -223,7 +224,7 @@ def test_a_log_that_cannot_be_read_on_ends_the_query_with_what_to_do(
     outcome="a new stream at the next log after an empty batch; told with the range, counted; nothing"
     " twice",
 )
-@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("manner", rest_in_all(MANNERS))
 def test_a_log_that_cannot_be_read_on_is_left_for_the_next_one_and_the_range_is_named(
     manner: str,
     monkeypatch: pytest.MonkeyPatch,

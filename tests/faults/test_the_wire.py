@@ -15,6 +15,7 @@ import pytest
 
 from harness.capture.followed import Stores, account, followed, stores_behind_proxy
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.fault_proxy import SOUND, Fault
 from harness.servers.stores import DATABASE, ORDERS, PASSWORD, Workload
 from informix_capture_client import statements
@@ -46,7 +47,7 @@ def stores() -> Iterator[Stores]:
         yield stores
 
 
-@pytest.fixture(params=["sqli", "odbc"])
+@pytest.fixture(params=rest_in_all(["sqli", "odbc"]))
 def way(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """The options of a stream that choose the transport."""
     before = os.environ.pop("INFORMIXDIR", None)  # loading a driver sets it

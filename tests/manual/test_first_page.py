@@ -20,6 +20,7 @@ import pytest
 from deltalake import DeltaTable
 
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from manual.made_parts import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -126,7 +127,7 @@ PROGRAMS: dict[str, tuple[Callable[[Path], set[object]], Callable[[Path], None]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", rest_in_all(PROGRAMS))
 def test_a_program_of_the_first_page_runs_as_it_stands_and_goes_on_after_a_kill(
     name: str, password: str, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness.runs.examples import PROFILE, in_this_run
+from harness.runs.tiers import rest_in_all
 from harness.simulation.schedules import play, play_many
 
 FIXED_SEEDS = 400
@@ -51,7 +52,7 @@ def say(text: str) -> None:
     " replayed to the byte",
     seeds="80 fixed and 40 new ones in each build, 300 in `make test-all`, 9,000 in `make thorough`",
 )
-@pytest.mark.parametrize("part", range(PARTS))  # which may go to several workers
+@pytest.mark.parametrize("part", rest_in_all(range(PARTS)))  # which may go to several workers
 def test_every_schedule_ends_with_the_rows_of_the_workloads_own_account(
     part: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

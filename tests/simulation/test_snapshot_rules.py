@@ -17,6 +17,7 @@ import pytest
 from harness.interleavings.search import Search, Variant
 from harness.interleavings.server import EVERY_SET_UP, WITH_A_TRUNCATE, SetUp
 from harness.runs.examples import PROFILE, in_this_run
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.incremental_snapshot import (
     Barrier,
     Proof,
@@ -74,7 +75,7 @@ def _case(name: str) -> Any:
     return pytest.param(*HOLDS[name], id=name, marks=[pytest.mark.slow] * is_long)
 
 
-@pytest.mark.parametrize(("variant", "count"), [_case(name) for name in HOLDS])
+@pytest.mark.parametrize(("variant", "count"), rest_in_all([_case(name) for name in HOLDS]))
 def test_rows_are_true_at_every_place_behind_their_chunk(variant: Variant, count: int) -> None:
     search = Search(variant)
     for set_up in some_of(EVERY_SET_UP, count):
@@ -91,7 +92,7 @@ TRUNCATED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", TRUNCATED.values(), ids=TRUNCATED.keys())
+@pytest.mark.parametrize("variant", rest_in_all(TRUNCATED.values()), ids=TRUNCATED.keys())
 def test_a_truncate_leaves_no_row_of_a_chunk_behind(variant: Variant) -> None:
     search = Search(variant)
     for set_up in some_of(WITH_A_TRUNCATE, 20):
@@ -207,7 +208,7 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-@pytest.fixture(params=FAULTS)
+@pytest.fixture(params=rest_in_all(FAULTS))
 def fault(request: pytest.FixtureRequest, monkeypatch: Patch) -> Fault:
     chosen = FAULTS[request.param]
     chosen[0](monkeypatch)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from harness.runs.examples import PROFILE, in_this_run
+from harness.runs.tiers import rest_in_all
 from harness.simulation.decisions import Decisions
 from harness.simulation.schedules import play, played
 from harness.simulation_of_snapshots.schedules import (
@@ -63,7 +64,7 @@ def quiet() -> Iterator[None]:
     " the range that was read; each change once; places unique and rising",
     seeds="16 fixed and 8 new ones in each build, 60 in `make test-all`, 10,800 in `make thorough`",
 )
-@pytest.mark.parametrize("part", range(PARTS))  # which may go to several workers
+@pytest.mark.parametrize("part", rest_in_all(range(PARTS)))  # which may go to several workers
 def test_at_every_batch_end_a_consumer_has_the_rows_of_the_writers_own_account(
     part: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

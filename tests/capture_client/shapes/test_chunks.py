@@ -17,6 +17,7 @@ from capture_client.values.test_round_trips import EXTREMES, TYPES, has_nulls, w
 from harness.capture.changed_tables import Change, ChangedTables
 from harness.capture.tables import make_table
 from harness.runs.examples import examples
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption
 from informix_capture_client.records import RecordKind
@@ -140,7 +141,7 @@ def require_same_rows(world: World, form: RowForm, found: pa.Table) -> None:
     assert found.select(data).equals(wanted.select(data))
 
 
-@pytest.mark.parametrize(("name", "tables"), CASES)
+@pytest.mark.parametrize(("name", "tables"), rest_in_all(CASES))
 @given(rows=ROWS)
 @examples(12, HealthCheck.too_slow, HealthCheck.data_too_large)
 def test_a_row_of_a_chunk_is_the_row_of_an_insert_but_for_what_is_known_of_it(
@@ -174,7 +175,7 @@ def narrow(count: int, tables: int = 1) -> World:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "tables"), CASES)
+@pytest.mark.parametrize(("name", "tables"), rest_in_all(CASES))
 def test_places_are_counted_over_all_batches_of_a_chunk(name: str, tables: int) -> None:
     world = narrow(2 * BATCH_ROWS + 5, tables)
     encoder = world.stranger(FORMS[name])

@@ -16,6 +16,7 @@ from capture_client.values.test_round_trips import TYPES, has_nulls, with_null
 from harness import GOLDEN
 from harness.capture.changed_tables import Change, ChangedTables, numbered, plain_rows
 from harness.runs.examples import examples
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position
@@ -266,7 +267,7 @@ def test_rows_of_several_tables_that_an_earlier_version_stored_are_read(name: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [FORMS[0], FORMS[2]], ids=["rows", "envelope"])
+@pytest.mark.parametrize("form", rest_in_all([FORMS[0], FORMS[2]]), ids=["rows", "envelope"])
 def test_any_range_of_a_segment_of_groups_or_of_its_copy_are_its_rows(
     form: RowForm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from harness.capture.decoding import (
 )
 from harness.runs.examples import examples
 from harness.runs.places import at
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.locales import codec_of
@@ -310,7 +311,7 @@ def test_a_nan_that_is_not_the_null_pattern_is_a_nan(type_text: str, bits: str) 
     assert math.isnan(value)
 
 
-@pytest.mark.parametrize("locale", ["en_US.8859-1", "en_US.1252", "zh_CN.5488"])
+@pytest.mark.parametrize("locale", rest_in_all(["en_US.8859-1", "en_US.1252", "zh_CN.5488"]))
 @given(data=st.data())
 def test_text_in_other_code_sets_is_read(locale: str, data: st.DataObject) -> None:
     codec = codec_of(locale)

@@ -29,6 +29,7 @@ from harness.capture.copies import Copies
 from harness.capture.driving import LIMIT, Offset, meanwhile, reader, rows_of, state_of
 from harness.capture.snapshots import serving_tables
 from harness.runs.patience import patiently
+from harness.runs.tiers import rest_in_all
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_cdc.spark.reader import InformixStreamReader
@@ -87,7 +88,7 @@ RESTARTS = {
 }
 
 
-@pytest.mark.parametrize("restarts", RESTARTS)
+@pytest.mark.parametrize("restarts", rest_in_all(RESTARTS))
 def test_an_altered_table_equals_informix_and_the_others_continue(
     restarts: str, served: Any, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from connector.capture.test_joining import LATE, THREE, begun, committed, of, until_joined
 from harness.capture.driving import Offset, drained, reader
 from harness.runs.deaths import die_at
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import CUSTOMERS, ORDERS, listening_stores
 
 pytestmark = pytest.mark.slow  # processes of their own
@@ -20,8 +21,8 @@ FAILPOINTS = [
 ]
 
 
-@pytest.mark.parametrize("is_kept", [True, False], ids=["spool kept", "spool lost"])
-@pytest.mark.parametrize("failpoint", FAILPOINTS)
+@pytest.mark.parametrize("is_kept", rest_in_all([True, False]), ids=["spool kept", "spool lost"])
+@pytest.mark.parametrize("failpoint", rest_in_all(FAILPOINTS))
 @pytest.mark.fault(
     fault="the process dies while a table joins a stream, before and after the switch",
     outcome="the next one goes on: no row is lost, and none comes twice",

@@ -53,6 +53,7 @@ def delivered(folder: Path) -> Iterator[pa.RecordBatch]:
     spool.close()
 
 
+@pytest.mark.only_in_all
 def test_a_transaction_of_128_mib_is_delivered_whole_in_bounded_memory(tmp_path: Path) -> None:
     small = run(tmp_path / "small", 1)
     large = run(tmp_path / "large", MEBIBYTES)

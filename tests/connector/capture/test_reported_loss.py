@@ -26,6 +26,7 @@ from harness.capture.driving import (
     rows_of,
 )
 from harness.capture.told import told
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import ORDERS, listening_stores
 from informix_capture_client.errors import DataLoss, Gap, InformixCdcError
 from informix_cdc.capture import server_watch
@@ -142,7 +143,7 @@ def planned_query(served: Served, **options: str) -> Checkpoint:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keeps_spool", [False, True], ids=["private spool", "spoolPath"])
+@pytest.mark.parametrize("keeps_spool", rest_in_all([False, True]), ids=["private spool", "spoolPath"])
 def test_a_loss_that_hits_a_planned_batch_is_remembered_in_a_file(
     served: Served, tmp_path: Path, keeps_spool: bool
 ) -> None:
@@ -175,7 +176,7 @@ def test_a_planned_batch_comes_before_the_jump_over_a_loss_that_was_reported(ser
     fault="after a loss, the query dies before Spark has an offset of the next stream",
     outcome="the loss is found again: IFXCDC-0006, or with onDataLoss=continue another new stream",
 )
-@pytest.mark.parametrize("goes_on", [False, True], ids=["fail", "continue"])
+@pytest.mark.parametrize("goes_on", rest_in_all([False, True]), ids=["fail", "continue"])
 def test_a_jump_that_was_not_planned_does_not_hide_its_loss(
     served: Served, caplog: pytest.LogCaptureFixture, goes_on: bool
 ) -> None:

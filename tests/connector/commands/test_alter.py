@@ -31,6 +31,7 @@ from harness.capture.copies import Copies
 from harness.capture.driving import LIMIT, Offset, meanwhile, reader, rows_of
 from harness.capture.snapshots import serving_tables
 from harness.runs.deaths import die_at
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE
 from harness.spark.checkpoints import run_batches
 from informix_cdc.commands import alter
@@ -104,6 +105,7 @@ def size_of(query: Query) -> set[object]:
     return {row.pop("size") for row in query.copies.rows[TABLE].values()}
 
 
+@pytest.mark.only_in_all
 def test_one_command_alters_a_table_under_load(served: Any, tmp_path: Path) -> None:
     server, listening, writer = served
     query, draw = Query(listening, tmp_path), random.Random(0)
@@ -143,7 +145,7 @@ def run_alter(port: int, arguments: list[str]) -> None:
     run(SimpleNamespace(port=port), "alter", ADD, *arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("place", STEPS)
+@pytest.mark.parametrize("place", rest_in_all(STEPS))
 def test_a_command_that_died_is_repeated(place: str, served: Any, tmp_path: Path) -> None:
     server, listening, writer = served
     query = Query(listening, tmp_path)
@@ -203,6 +205,7 @@ def test_other_statements_are_refused(statement: str, served: Any, tmp_path: Pat
     assert REFUSED[statement] in line
 
 
+@pytest.mark.only_in_all
 def test_a_query_that_does_not_run_is_named(served: Any, tmp_path: Path) -> None:
     _, listening, _ = served
     query = Query(listening, tmp_path)

@@ -14,6 +14,7 @@ import pytest
 from connector.commands.commands import server_options
 from connector.commands.printed_commands import commands_in, parsed, read_by_a_shell
 from harness.runs.patience import patiently
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_emulator import EmulatedServer, ListeningServer
@@ -52,7 +53,7 @@ def output(
     )
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", rest_in_all(ENCODINGS))
 def test_tail_shows_an_update_in_any_encoding(encoding: str, greek: ListeningServer) -> None:
     found = output(encoding, greek, "tail", f"--table={GREEK}", "--from=earliest", "--limit=2")
     assert found.returncode == 0, found.stderr
@@ -61,7 +62,7 @@ def test_tail_shows_an_update_in_any_encoding(encoding: str, greek: ListeningSer
     assert b"Traceback" not in found.stderr
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", rest_in_all(ENCODINGS))
 def test_json_loses_nothing_in_any_encoding(encoding: str, greek: ListeningServer) -> None:
     flags = ("--from=earliest", "--limit=1", "--format=json")
     found = output(encoding, greek, "tail", f"--table={GREEK}", *flags)
@@ -70,8 +71,8 @@ def test_json_loses_nothing_in_any_encoding(encoding: str, greek: ListeningServe
     assert GREEK in {each["table"] for each in checks["findings"]}
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("word", ["doctor", "schema", "status", "record", "--help"])
+@pytest.mark.parametrize("encoding", rest_in_all(ENCODINGS))
+@pytest.mark.parametrize("word", rest_in_all(["doctor", "schema", "status", "record", "--help"]))
 def test_no_command_ends_in_an_encoding_error(
     word: str, encoding: str, greek: ListeningServer, tmp_path: Path
 ) -> None:
@@ -83,7 +84,7 @@ def test_no_command_ends_in_an_encoding_error(
     assert b"codec" not in found.stderr
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", rest_in_all(ENCODINGS))
 def test_names_that_machines_read_are_refused_rather_than_changed(
     encoding: str, greek: ListeningServer
 ) -> None:
@@ -92,7 +93,7 @@ def test_names_that_machines_read_are_refused_rather_than_changed(
     assert b"which cannot represent a character of a name. Set PYTHONIOENCODING=utf-8" in found.stderr
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", rest_in_all(ENCODINGS))
 def test_a_command_that_is_printed_can_be_pasted_in_any_encoding(
     encoding: str, greek: ListeningServer, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from connector.commands import recorded
 from connector.commands.conftest import start
 from connector.commands.recorded import Recorded
 from harness.runs.patience import patiently
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -66,7 +67,7 @@ def options(replay: ServerSocket, **changes: str) -> SourceOptions:
     return SourceOptions.parse({**given, **changes})
 
 
-@pytest.fixture(params=["sqli", "odbc"])
+@pytest.fixture(params=rest_in_all(["sqli", "odbc"]))
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     if request.param == "sqli":
         return {"transport": "sqli"}

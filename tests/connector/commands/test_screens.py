@@ -18,6 +18,7 @@ from connector.commands.conftest import connection_arguments
 from connector.commands.stopped_queries import checkpoint_option, stopped_query
 from harness.capture.driving import Served
 from harness.runs.terminal import lines_on, on_a_terminal, words_of
+from harness.runs.tiers import rest_in_all
 from harness.spark.checkpoints import offset, run_batches
 from informix_capture_client.positions import log_page
 from informix_cdc.commands import emulator as emulator_command
@@ -112,20 +113,22 @@ def test_each_command_has_a_short_help_that_is_a_whole_sentence() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ["doctor", TABLES],
-        ["doctor", "--table=informix.odrers"],
-        ["doctor", TABLES, "--port=1", "--flight-host=203.0.113.7"],
-        ["doctor", "--table=orders"],
-        ["tail", TABLES, "--from=earliest", "--limit=2"],
-        ["acquire", "informix.orders"],
-        ["release", "informix.items", "--no-checkpoint", "--yes"],
-        ["release", "informix.orders", "--no-checkpoint", "--yes"],
-        ["release", "informix.orders"],
-        ["record", TABLES, "--to=/nowhere/at/all"],
-        ["status"],
-        ["tail", TABLES, "--connection-string=PWD=x"],
-    ],
+    rest_in_all(
+        [
+            ["doctor", TABLES],
+            ["doctor", "--table=informix.odrers"],
+            ["doctor", TABLES, "--port=1", "--flight-host=203.0.113.7"],
+            ["doctor", "--table=orders"],
+            ["tail", TABLES, "--from=earliest", "--limit=2"],
+            ["acquire", "informix.orders"],
+            ["release", "informix.items", "--no-checkpoint", "--yes"],
+            ["release", "informix.orders", "--no-checkpoint", "--yes"],
+            ["release", "informix.orders"],
+            ["record", TABLES, "--to=/nowhere/at/all"],
+            ["status"],
+            ["tail", TABLES, "--connection-string=PWD=x"],
+        ]
+    ),
     ids=" ".join,
 )
 def test_a_screen_breaks_no_word(busy: ListeningServer, command: list[str]) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from connector.commands.conftest import connection_arguments, start
 from harness.runs.patience import patiently
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.shapes.as_rows import ChangeRow
 from informix_cdc.terminal.change_text import as_lines, to_json
 from informix_emulator import ListeningServer
@@ -80,9 +81,10 @@ def test_json_has_one_object_per_row_and_loses_nothing(prices: ListeningServer) 
 
 
 @pytest.mark.parametrize(
-    ("limit", "says"), [(2, "2 rows of 1 transaction in "), (5, "5 rows of 2 transactions in ")]
+    ("limit", "says"),
+    rest_in_all([(2, "2 rows of 1 transaction in "), (5, "5 rows of 2 transactions in ")]),
 )
-@pytest.mark.parametrize("form", ["json", "table"])
+@pytest.mark.parametrize("form", rest_in_all(["json", "table"]))
 def test_only_transactions_of_which_a_row_was_shown_are_counted(
     prices: ListeningServer, form: str, limit: int, says: str
 ) -> None:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from harness.runs.patience import patiently
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import PASSWORD, listening_stores
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_emulator import ListeningServer
@@ -30,7 +31,7 @@ def typed(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=patiently(120), check=False)
 
 
-@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("word", rest_in_all(WORDS))
 def test_every_word_but_the_demo_loads_without_spark(word: str) -> None:
     program = f"import informix_cdc.commands.{word}"
     done = subprocess.run(

@@ -107,6 +107,7 @@ def notified(folder: Path) -> Iterator[Callable[[], str]]:
         yield lambda: listening.recv(4096).decode()
 
 
+@pytest.mark.only_in_all
 def test_a_standby_process_ends_with_sigterm(served: Served, tmp_path: Path) -> None:
     with capture_command(tmp_path, served[1].port) as command:
         command.begin()

@@ -12,6 +12,7 @@ from pyarrow import flight
 from harness.capture.changed_tables import Change, ChangedTables, plain_rows
 from harness.capture.driving import Served, anchor_of, drained, reader
 from harness.runs.patience import patiently
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import CUSTOMERS, ORDERS, order_row
 from informix_capture_client.choices import RowForm
 from informix_capture_client.positions import Position
@@ -40,7 +41,7 @@ CHANGES: list[list[Change]] = [
 ]
 
 
-@pytest.fixture(params=["rows", "envelope"])
+@pytest.fixture(params=rest_in_all(["rows", "envelope"]))
 def encoder(request: pytest.FixtureRequest) -> ChangeEncoder:
     return TABLES.encoder(RowForm(shape=request.param, truncate="emit", server="ol_stores"))
 

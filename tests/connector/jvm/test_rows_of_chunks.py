@@ -15,6 +15,7 @@ from pyspark import cloudpickle
 from capture_client.shapes.test_chunks import CASES, COMMIT, FIRST, FORMS, METADATA, World
 from connector.jvm.java_reader import plain_rows, read_in_jvm, require_javac
 from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, null_row, row
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.choices import RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.shapes import ChangeEncoder
@@ -92,7 +93,7 @@ def inserted(path: Path, world: World, form: RowForm) -> Stored:
     return stored(path, encoder, encoded)
 
 
-@pytest.mark.parametrize(("name", "tables"), CASES)
+@pytest.mark.parametrize(("name", "tables"), rest_in_all(CASES))
 def test_both_readers_have_the_rows_of_a_chunk(
     name: str, tables: int, read: dict[tuple[str, int], BothReaders]
 ) -> None:

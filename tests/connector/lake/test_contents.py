@@ -9,12 +9,13 @@ import pytest
 
 from connector.object_contents.test_contents import Files, content, row, serving
 from harness.lake.mirroring import MirrorRun, until
+from harness.runs.tiers import rest_in_all
 
 PICTURE, PAGE = bytes(range(256)) * 300, "Größe " * 20
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keep", ["current", "history", "changes"])
+@pytest.mark.parametrize("keep", rest_in_all(["current", "history", "changes"]))
 def test_contents_of_large_objects_are_in_the_target(keep: str, tmp_path: Path) -> None:
     with serving() as files:
         first, second = files.object(PICTURE), files.object(b"second")

@@ -11,6 +11,7 @@ import pytest
 
 from harness.lake.ledger import Ledger, LedgerTable, ledger, without_added
 from harness.lake.mirroring import MirrorRun, is_caught_up, until
+from harness.runs.tiers import rest_in_all
 from informix_capture_client import failpoints
 
 pytestmark = pytest.mark.slow
@@ -51,7 +52,8 @@ def test_tables_equal_informix_after_every_batch(seed: int, tmp_path: Path) -> N
         assert sum(1 for table in made.tables if run.keyed(table)) > 20
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", rest_in_all([3, 4]))
+@pytest.mark.only_in_all
 def test_changes_while_rows_are_read_for_the_first_time_are_in_the_tables_too(
     seed: int, tmp_path: Path
 ) -> None:
@@ -132,6 +134,7 @@ def test_changes_are_kept_as_they_came(tmp_path: Path) -> None:
             assert {row["_snapshot"] for row in rows if row["_commit_version"] <= begun} <= {True}
 
 
+@pytest.mark.only_in_all
 def test_a_table_that_is_created_while_the_mirror_runs_is_mirrored_too(tmp_path: Path) -> None:
     with ledger(9, 3) as (made, listening):
         made.change(30)
@@ -180,8 +183,10 @@ MORE_DEATHS = [
 
 @pytest.mark.parametrize(
     ("settings", "place", "passing"),
-    [(settings, *death) for settings in KEEPS for death in DEATHS]
-    + [({}, *death) for death in MORE_DEATHS],
+    rest_in_all(
+        [(settings, *death) for settings in KEEPS for death in DEATHS]
+        + [({}, *death) for death in MORE_DEATHS]
+    ),
 )
 def test_a_batch_that_died_half_way_runs_again_without_a_second_version(
     settings: dict[str, str], place: str, passing: int, tmp_path: Path

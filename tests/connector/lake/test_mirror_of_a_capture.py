@@ -15,6 +15,7 @@ from harness.capture.driving import failure_of
 from harness.capture.shared import capturing
 from harness.lake.ledger import Ledger, LedgerTable, ledger
 from harness.lake.mirroring import QUERY, MirrorRun, is_caught_up, until
+from harness.runs.tiers import rest_in_all
 from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import source_options
 from harness.spark.checkpoints import commit, plan
@@ -75,7 +76,7 @@ def test_its_tables_are_read_again_and_repaired(
         assert ALTER not in {each.kind for each in folder.pending()}
 
 
-@pytest.mark.parametrize("others", [1, 0], ids=["with another table", "the only table"])
+@pytest.mark.parametrize("others", rest_in_all([1, 0]), ids=["with another table", "the only table"])
 def test_a_table_that_is_altered_equals_informix(others: int, tmp_path: Path) -> None:
     """Without a restart of capture or mirror; a writer goes on while row logging is off."""
     with ledger(15, 0) as (made, listening):

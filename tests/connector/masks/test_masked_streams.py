@@ -14,6 +14,7 @@ from connector.masks.people import CLEAR, KEY, People, clear_values, files_with,
 from harness.capture.driving import anchor_of, drained, failure_of, next_offset, reader, rows_of
 from harness.capture.shared import capturing, shared_reader
 from harness.capture.snapshots import until_snapshots_are_done
+from harness.runs.tiers import rest_in_all
 from odbc_driver.build import build_drivers
 
 pytestmark = pytest.mark.slow
@@ -50,7 +51,7 @@ def of_table(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if not name.startswith("_")}
 
 
-@pytest.fixture(params=["sqli", "odbc"])
+@pytest.fixture(params=rest_in_all(["sqli", "odbc"]))
 def way(request: pytest.FixtureRequest) -> dict[str, str]:
     if request.param == "sqli":
         return {"transport": "sqli"}

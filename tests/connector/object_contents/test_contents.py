@@ -227,6 +227,7 @@ def test_bad_characters_of_a_clob_end_the_query_by_name(files: Files, tmp_path: 
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_thousand_objects_of_one_transaction_leave_nothing_open(files: Files, tmp_path: Path) -> None:
     rows = [(n, files.object(b"%d" % n), None) for n in range(1000)]
     found = streamed(files, tmp_path, lambda: files.insert(*rows))
@@ -390,6 +391,7 @@ def test_a_server_is_not_held_silent_while_objects_are_read(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_many_objects_leave_no_descriptor(files: Files, tmp_path: Path) -> None:
     count = 10_000 if PROFILE == "thorough" else 1_500
     rows = [(n, files.object(b"x"), None) for n in range(count)]

@@ -11,6 +11,7 @@ from connector.object_contents.test_contents import TABLE
 from connector.object_contents.test_simple_objects import KEY, serving
 from harness.capture.batches import Batches, run_batches
 from harness.runs.deaths import die_at
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.failpoints import failpoint
 from informix_emulator import EmulatedServer, ListeningServer
 
@@ -37,7 +38,7 @@ def row(server: EmulatedServer, key: int, text: str) -> dict[str, object]:
     return {"id": key, "name": text, "picture": picture, "page": text * SIZE}
 
 
-@pytest.mark.parametrize("name", FAILPOINTS)
+@pytest.mark.parametrize("name", rest_in_all(FAILPOINTS))
 @pytest.mark.fault(
     fault="the process dies before an object or a TEXT is read, before what has them is in the spool,"
     " and with a batch planned; then all of them change",

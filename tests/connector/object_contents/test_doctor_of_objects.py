@@ -57,6 +57,7 @@ def test_a_row_that_a_writer_has_locked_is_read_as_it_was_committed(tmp_path: Pa
     assert picture.found == "column picture: an object of 4 bytes can be read."
 
 
+@pytest.mark.parametrize("way", ["sqli", "odbc"], indirect=True)
 def test_values_of_text_and_byte_are_read(tmp_path: Path, way: dict[str, str]) -> None:
     server, owner = serving_notes("informix", COLUMNS + KEY)
     with ListeningServer(server) as listening:

@@ -14,6 +14,7 @@ from connector.object_contents import test_reselect as by_reselect
 from connector.object_contents.test_contents import TABLE, Files, content, pictures, row, without
 from connector.object_contents.test_simple_objects import COLUMNS, KEY, Notes, options, serving
 from harness.runs.patience import patiently, wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND, source_options
 from informix_capture_client.transport import Transport
 from informix_cdc.options import SourceOptions
@@ -23,7 +24,7 @@ from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["informix", "gbase8s"])
+@pytest.fixture(params=rest_in_all(["informix", "gbase8s"]))
 def notes(request: pytest.FixtureRequest) -> Iterator[Notes]:
     with served(request.param) as found:
         yield found

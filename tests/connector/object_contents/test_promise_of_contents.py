@@ -18,6 +18,7 @@ from connector.object_contents.test_locked_rows import connected
 from connector.object_contents.test_simple_objects import KEY, TABLE, Notes, options, serving
 from harness.capture.driving import LIMIT, anchor_of, meanwhile, reader, rows_of
 from harness.runs.patience import patiently
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.transport import Transport
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_emulator import EmulatedServer, ListeningServer
@@ -103,8 +104,8 @@ def lock_table(holder: Transport, chance: random.Random) -> Callable[[], None]:
     outcome="TEXT and BYTE are as their change has left them, or later",
     seeds="2 of each transport, with and without a snapshot",
 )
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("snapshot", ["none", "all"])
+@pytest.mark.parametrize("seed", rest_in_all([1, 2]))
+@pytest.mark.parametrize("snapshot", rest_in_all(["none", "all"]))
 def test_no_value_is_older_than_the_row_it_comes_with(
     seed: int, snapshot: str, way: dict[str, str], tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from connector.object_contents.test_contents import TABLE, Files, content, pictures, row, without
 from harness.capture.driving import anchor_of, drained, reader
 from harness.capture.held_objects import objects_are_held
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.errors import BadOption
@@ -20,7 +21,7 @@ from odbc_driver.build import build_drivers
 COLUMNS = "id INTEGER NOT NULL, name VARCHAR(20), picture BLOB, page CLOB"
 
 
-@pytest.fixture(params=["informix", "gbase8s"])
+@pytest.fixture(params=rest_in_all(["informix", "gbase8s"]))
 def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -15,6 +15,7 @@ from connector.object_contents.test_contents import TABLE, content, pictures, wi
 from harness.capture.driving import anchor_of, drained, next_offset, reader, rows_of
 from harness.capture.held_objects import objects_are_held
 from harness.runs.patience import patiently
+from harness.runs.tiers import rest_in_all
 from harness.servers.fault_proxy import Fault, FaultProxy
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client.dialects import DIALECTS
@@ -68,7 +69,7 @@ def serving(dialect: str, columns: str, locale: str = "en_US.utf8") -> tuple[Emu
     return server, owner
 
 
-@pytest.fixture(params=["informix", "gbase8s"])
+@pytest.fixture(params=rest_in_all(["informix", "gbase8s"]))
 def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -112,6 +113,7 @@ def test_one_beyond_the_bound_tells_its_size_and_nothing_else(
     assert pictures(found)[2] == without("too_large", 1001)
 
 
+@pytest.mark.parametrize("dialect", ["informix", "gbase8s"], indirect=True)
 def test_images_before_and_deletes_are_not_read_and_a_row_that_went_is_gone(
     notes: Notes, tmp_path: Path, way: dict[str, str]
 ) -> None:

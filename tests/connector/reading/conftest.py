@@ -10,6 +10,7 @@ import pytest
 
 from harness.capture.scraping import free_port
 from harness.capture.shared import RunningCapture, capturing, shared_reader
+from harness.runs.tiers import rest_in_all
 from informix_cdc.spark.reader import InformixStreamReader
 
 
@@ -31,6 +32,6 @@ class SharedPlace:
         return shared_reader(self.folder, name, self.served_port, **changes)
 
 
-@pytest.fixture(params=["folder", "flight"])
+@pytest.fixture(params=rest_in_all(["flight", "folder"]))
 def at(request: pytest.FixtureRequest, tmp_path: Path) -> SharedPlace:
     return SharedPlace(tmp_path / "shared", free_port() if request.param == "flight" else 0)

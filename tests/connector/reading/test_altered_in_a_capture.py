@@ -26,6 +26,7 @@ from harness.capture.copies import Copies
 from harness.capture.driving import LIMIT, Offset, anchor_of, rows_of
 from harness.capture.snapshots import are_done, serving_tables
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.requests import ALTER, Request, RequestFolder
@@ -130,7 +131,8 @@ def test_a_reader_gets_rows_of_both_layouts(at: SharedPlace, served: Any) -> Non
 RESTARTS = ["ready", "altered"]
 
 
-@pytest.mark.parametrize("restart", RESTARTS)
+@pytest.mark.parametrize("restart", rest_in_all(RESTARTS))
+@pytest.mark.only_in_all
 def test_an_alter_goes_on_after_a_restart_of_the_capture(
     restart: str, at: SharedPlace, served: Any
 ) -> None:

@@ -36,6 +36,7 @@ def forget_pages(folder: Path) -> int:
     return size_bytes
 
 
+@pytest.mark.only_in_all
 def test_ten_readers_cost_one_read_of_the_log_and_of_the_disk(served: Served, at: SharedPlace) -> None:
     server, listening = served
     with at.capturing(listening.port, segmentBytes="1m") as running:

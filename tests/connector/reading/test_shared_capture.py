@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+import pytest
+
 from connector.reading.conftest import SharedPlace
 from harness.capture.driving import (
     Served,
@@ -77,6 +79,7 @@ def test_rows_are_kept_for_the_slowest_reader(served: Served, at: SharedPlace) -
     assert numbers(rows) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("at", ["folder", "flight"], indirect=True)
 def test_a_removed_reader_holds_nothing_back_and_is_refused(served: Served, at: SharedPlace) -> None:
     server, listening = served
     with at.capturing(listening.port) as running:
@@ -98,6 +101,7 @@ def test_a_removed_reader_holds_nothing_back_and_is_refused(served: Served, at: 
     assert "reader gone has not read" in str(lost)
 
 
+@pytest.mark.parametrize("at", ["folder", "flight"], indirect=True)
 def test_two_queries_cannot_be_one_reader(served: Served, at: SharedPlace) -> None:
     _, listening = served
     one, other = at.reader, at.reader

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import ORDERS, listening_stores, source_options
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_cdc.options.source import SourceOptions
@@ -23,7 +24,7 @@ def drivers() -> Drivers:
     return build_drivers()
 
 
-@pytest.fixture(params=["sqli", "odbc"])
+@pytest.fixture(params=rest_in_all(["sqli", "odbc"]))
 def served(
     request: pytest.FixtureRequest, drivers: Drivers
 ) -> Iterator[tuple[EmulatedServer, SourceOptions]]:

@@ -11,6 +11,7 @@ import pytest
 from harness.capture.driving import anchor_of, failure_of, next_offset, reader, rows_of
 from harness.capture.snapshots import serving_tables, snapshot_of, until_snapshots_are_done
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
@@ -28,7 +29,9 @@ def fill(server: EmulatedServer, table: str, count: int) -> None:
     load_rows(server, f"{DATABASE}:informix.{table}", ({"id": n, "name": "x"} for n in range(count)))
 
 
-@pytest.mark.parametrize("is_buffered", [False, True], ids=["unbuffered log", "buffered log"])
+@pytest.mark.parametrize(
+    "is_buffered", rest_in_all([False, True]), ids=["unbuffered log", "buffered log"]
+)
 def test_on_an_idle_server_ten_chunks_come(is_buffered: bool, tmp_path: Path) -> None:
     """The markers of the snapshot itself move the log, and out of its buffer."""
     with serving_tables(LINES, database={"buffered": is_buffered}) as (server, listening, _):

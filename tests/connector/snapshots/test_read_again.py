@@ -17,6 +17,7 @@ from harness.capture.driving import LIMIT, Offset, anchor_of, failure_of, next_o
 from harness.capture.snapshots import Rows, are_done, serving_tables
 from harness.capture.told import told
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import source_options
 from harness.spark.checkpoints import run_batches
@@ -118,7 +119,7 @@ REFUSED = {
     outcome="the table is in the stream as before once the options are put back",
     seeds="an option that names it still, a key that is missing, a stop as soon as the session is up",
 )
-@pytest.mark.parametrize("options", REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.parametrize("options", rest_in_all(REFUSED.values()), ids=REFUSED.keys())
 def test_a_start_that_is_refused_takes_no_table_out(copy: Copy, options: dict[str, str]) -> None:
     copy.write("CREATE TABLE t9 (n INTEGER)")
 
@@ -185,13 +186,6 @@ def altered(copy: Copy, *ddl: str, acquires: bool = True) -> dict[str, str]:
 
 
 DDL = {
-    "ADD with a DEFAULT": (
-        [
-            "ALTER TABLE t0 ADD (prio INTEGER DEFAULT 7 NOT NULL)",
-            "EXECUTE FUNCTION sysadmin:task('table update_ipa', 't0', 'stores')",
-        ],
-        ("id", "b", "prio"),
-    ),
     "DROP and CREATE": (
         [
             "DROP TABLE t0",
@@ -201,6 +195,13 @@ DDL = {
         ],
         ("id", "b"),
     ),
+    "ADD with a DEFAULT": (
+        [
+            "ALTER TABLE t0 ADD (prio INTEGER DEFAULT 7 NOT NULL)",
+            "EXECUTE FUNCTION sysadmin:task('table update_ipa', 't0', 'stores')",
+        ],
+        ("id", "b", "prio"),
+    ),
 }
 
 
@@ -209,7 +210,7 @@ DDL = {
     outcome="with initialSnapshot the table is read again behind the DDL, and a copy has what it has",
     seeds="ADD with a DEFAULT; DROP and CREATE with rows written before acquire",
 )
-@pytest.mark.parametrize(("ddl", "columns"), DDL.values(), ids=DDL.keys())
+@pytest.mark.parametrize(("ddl", "columns"), rest_in_all(DDL.values()), ids=DDL.keys())
 def test_an_altered_table_is_read_again(copy: Copy, ddl: list[str], columns: tuple[str, ...]) -> None:
     change = altered(copy, *ddl)
     digest = copy.offsets[-1]["tables"]["informix.t0"]["digest"]

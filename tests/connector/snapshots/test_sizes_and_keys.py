@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.capture.snapshots import serving_tables, snapshot_of
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE
 from informix_emulator import load_rows
 from odbc_driver.build import build_drivers
@@ -72,8 +73,8 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("transport", rest_in_all(TRANSPORTS))
+@pytest.mark.parametrize("name", rest_in_all(KEYS))
 def test_a_key_of_any_type_leads_from_chunk_to_chunk(name: str, transport: str, tmp_path: Path) -> None:
     columns, key, values = KEYS[name]
     every = ", ".join(f"{column.strip()} NOT NULL" for column in columns.split(", "))

@@ -13,6 +13,7 @@ import pytest
 from harness.capture.driving import anchor_of, reader
 from harness.capture.snapshots import serving_tables, snapshot_of, until_snapshots_are_done
 from harness.runs.patience import PATIENCE, wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.transport import Transport
@@ -82,7 +83,7 @@ def readers() -> list[str]:
     fault="a chunk's SELECT brings no row for longer than a server may be silent (a sort)",
     outcome="it is waited for, for up to an hour, while the second connection answers",
 )
-@pytest.mark.parametrize("transport", ["sqli", "odbc"])
+@pytest.mark.parametrize("transport", rest_in_all(["sqli", "odbc"]))
 def test_a_select_may_take_longer_than_a_server_may_be_silent(
     transport: str, slow: SlowSelects, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_server_that_answers_nobody_is_no_slow_select(
     assert "informix did not answer in time" in told[0]
 
 
+@pytest.mark.only_in_all
 def test_a_connection_that_is_dead_shows_when_a_select_is_prepared(
     slow: SlowSelects,
     tmp_path: Path,

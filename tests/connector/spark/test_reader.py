@@ -25,6 +25,7 @@ from harness.capture.driving import (
     rows_of,
 )
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import (
     ORDERS,
     PASSWORD,
@@ -275,7 +276,7 @@ def test_available_now_ends_after_what_was_committed_and_publishes_the_restart_p
         assert second.latestOffset(closing, LIMIT) == closing
 
 
-@pytest.mark.parametrize("wait_to_fill", [False, True])
+@pytest.mark.parametrize("wait_to_fill", rest_in_all([False, True]))
 def test_a_workload_arrives_in_order_over_restarts_at_every_batch(wait_to_fill: bool) -> None:
     with listening_stores(wait_to_fill=wait_to_fill) as (server, listening):
         offset = begun_and_stopped(listening.port)

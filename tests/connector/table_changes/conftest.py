@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from connector.table_changes.altering import Shop
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import listening_stores, quick_clock
 from informix_cdc.commands import row_logging
 
 
-@pytest.fixture(params=["flushed", "begun", "full"])
+@pytest.fixture(params=rest_in_all(["flushed", "begun", "full"]))
 def shop(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Shop]:

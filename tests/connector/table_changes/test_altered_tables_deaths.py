@@ -9,6 +9,7 @@ import pytest
 from connector.table_changes.altering import Shop
 from harness.capture.driving import Offset, drained, reader
 from harness.runs.deaths import die_at
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import listening_stores
 from informix_cdc.commands import row_logging
 
@@ -21,8 +22,8 @@ FAILPOINTS = [
 ]
 
 
-@pytest.mark.parametrize("is_kept", [True, False], ids=["spool kept", "spool lost"])
-@pytest.mark.parametrize("failpoint", FAILPOINTS)
+@pytest.mark.parametrize("is_kept", rest_in_all([True, False]), ids=["spool kept", "spool lost"])
+@pytest.mark.parametrize("failpoint", rest_in_all(FAILPOINTS))
 @pytest.mark.fault(
     fault="the process dies while an altered table comes back into its stream",
     outcome="the next one goes on: no row is lost, and none comes twice",

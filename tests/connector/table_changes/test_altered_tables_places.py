@@ -10,6 +10,7 @@ import pytest
 
 from connector.table_changes.altering import ALTERED, TWO, Shop
 from harness.capture.driving import LIMIT, anchor_of, drained, failure_of, next_offset
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import ORDER_COLUMNS, ORDERS, listening_stores
 from harness.spark.checkpoints import commit, plan, run_batches
 from informix_capture_client.catalog import Catalog
@@ -36,7 +37,7 @@ def delivered_later(shop: Shop) -> list[tuple[str, int]]:
     fault="the page before an altered table is whole has rows of its former layout",
     outcome="no session begins there: neither their bytes nor -83790 are met",
 )
-@pytest.mark.parametrize("table", [TWO, ALONE], ids=["two", "alone"])
+@pytest.mark.parametrize("table", rest_in_all([TWO, ALONE]), ids=["two", "alone"])
 def test_rows_of_the_former_layout_in_the_page_before_are_not_met(shop: Shop, table: str) -> None:
     shop.table = table
     shop.begin()
@@ -82,7 +83,7 @@ def with_others(monkeypatch: pytest.MonkeyPatch, step: Callable[[], None]) -> No
         monkeypatch.setattr(Catalog, name, asked)
 
 
-@pytest.mark.parametrize("ends", ["commit", "rollback"])
+@pytest.mark.parametrize("ends", rest_in_all(["commit", "rollback"]))
 def test_one_that_begins_while_acquire_waits_and_writes_the_table_behind_it_comes_whole(
     shop: Shop, ends: str
 ) -> None:
@@ -146,7 +147,7 @@ def test_a_run_of_available_now_ends_with_what_came_behind_the_place(shop: Shop)
     assert sum(batch.num_rows for batch in rows) == 2
 
 
-@pytest.fixture(params=["foreign hidden", "gbase8s"])
+@pytest.fixture(params=rest_in_all(["foreign hidden", "gbase8s"]))
 def other_shop(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Shop]:

@@ -13,13 +13,14 @@ from harness.capture.activations import noted_activations
 from harness.capture.driving import Offset, anchor_of
 from harness.runs.deaths import die_at
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import ORDERS, listening_stores, quick_clock
 
 pytestmark = pytest.mark.slow  # processes of their own
 
 
-@pytest.mark.parametrize("is_kept", [True, False], ids=["spool kept", "spool lost"])
-@pytest.mark.parametrize("failpoint", ["joining.before_switch", "joining.after_switch"])
+@pytest.mark.parametrize("is_kept", rest_in_all([True, False]), ids=["spool kept", "spool lost"])
+@pytest.mark.parametrize("failpoint", rest_in_all(["joining.before_switch", "joining.after_switch"]))
 @pytest.mark.fault(
     fault="the process dies while a table joins that was created while the query ran",
     outcome="the next one goes on: no row is lost, and none comes twice",

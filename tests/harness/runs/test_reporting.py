@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.runs import workers
+from harness.runs.tiers import rest_in_all
 from harness.runs.times import TestTime as Taken
 from harness.runs.times import table_of_files
 
@@ -73,7 +74,9 @@ def run_given(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("count", "first", "then", "teardowns", "exit_code", "last_line"), CASES.values(), ids=CASES
+    ("count", "first", "then", "teardowns", "exit_code", "last_line"),
+    rest_in_all(CASES.values()),
+    ids=CASES,
 )
 def test_what_has_not_passed_fails_the_run(
     count: int,

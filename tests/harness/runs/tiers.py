@@ -7,8 +7,12 @@ back that does. Names are beginnings of test ids; one that fits no test is an er
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 import pytest
+from _pytest.mark import ParameterSet
+
+T = TypeVar("T")
 
 _KILLED_IN_REAL_TIME = (
     "tests/crashes/test_killed_real_time.py"
@@ -79,6 +83,19 @@ _SEEDS = (
     *(f"{_VERIFIED}[{seed}]" for seed in range(1, 4)),
 )
 ONLY_IN_ALL = (*_SPARKS, *_DEFECTS, *_LONG, *_SEEDS)
+
+
+def rest_in_all(values: Iterable[T]) -> list[T | ParameterSet]:
+    """Return parameters of which `make test` runs the first, and `make test-all` the others too."""
+    first, *rest = values
+    return [first, *(_in_all(value) for value in rest)]
+
+
+def _in_all(value: object) -> ParameterSet:
+    if isinstance(value, ParameterSet):
+        return pytest.param(*value.values, marks=[*value.marks, pytest.mark.only_in_all], id=value.id)
+    values = value if isinstance(value, tuple) else (value,)  # of several names, or of one
+    return pytest.param(*values, marks=pytest.mark.only_in_all)
 
 
 def mark_tiers(items: Iterable[pytest.Item], *, is_whole_suite: bool) -> None:

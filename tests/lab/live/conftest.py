@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.runs.tiers import rest_in_all
 from harness.servers.capture_server import CaptureServer
 from harness.servers.emulated import CANNOT, emulated_world
 from lab.live.server_dsn import NamedServer
@@ -21,7 +22,7 @@ LIVE = {"live": "clean_live_informix", "live-sqli": "clean_live_informix_over_sq
 KINDS = [*REHEARSALS, *(pytest.param(kind, marks=pytest.mark.informix) for kind in LIVE)]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=rest_in_all(KINDS))
 def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
     if request.param in LIVE:
         yield request.getfixturevalue(LIVE[request.param])
