@@ -25,6 +25,7 @@ from informix_capture_client.transport import TRUSTED, Transport, checked_rows
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.proving.outcomes import NotTried, error_text
 from informix_cdc.proving.prover import Pace, Prover
+from informix_cdc.proving.scratch_database import attempted
 from informix_cdc.server import open_connection, open_in_locale
 
 PREFIX = "ifxcdc_proof_"
@@ -204,6 +205,7 @@ def _take_back(
         left.tables = [table.name for table in prover.drop_tables(_ATTEMPTS)]
     if is_ours:
         try:
-            _run_without_database(options, f"DROP DATABASE {options.database}")
+            drop = f"DROP DATABASE {options.database}"
+            attempted(lambda: _run_without_database(options, drop), _ATTEMPTS)
         except InformixCdcError as reason:
             left.database, left.reason = options.database, error_text(reason)

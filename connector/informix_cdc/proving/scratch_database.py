@@ -10,12 +10,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from informix_capture_client import statements
 from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.dialects import DIALECTS, Dialect
-from informix_capture_client.errors import InformixCdcError, ServerRefused
+from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.session import (
     CapturedTable,
     CaptureSession,
@@ -27,7 +30,7 @@ from informix_capture_client.transport import Transport
 from informix_cdc.proving import sql_text
 from informix_cdc.proving.sql_text import ContractTable, Values
 
-# full row logging can be refused to go off for some seconds after a session (seen by an open client)
+# What a session that was closed still uses is refused for some seconds (seen by an open client).
 RELEASE_ATTEMPTS, RELEASE_PAUSE_SECONDS = 4, 2.0
 _names = itertools.count()
 
@@ -228,36 +231,24 @@ class ScratchDatabase:
         Raises:
             ServerRefused: each attempt was refused.
         """
-        for attempt in range(1, attempts + 1):
-            try:
-                with self.cdc_connection() as transport:
-                    set_full_row_logging(transport, table.full_name, on=False, dialect=self.product)
-                return
-            except ServerRefused:
-                if attempt == attempts:
-                    raise
-            time.sleep(RELEASE_PAUSE_SECONDS)
+
+        def switch() -> None:
+            with self.cdc_connection() as transport:
+                set_full_row_logging(transport, table.full_name, on=False, dialect=self.product)
+
+        attempted(switch, attempts)
 
     def drop_tables(self, attempts: int = RELEASE_ATTEMPTS) -> list[ContractTable]:
         """Drop what we have made; return the tables that the server did not let us drop."""
         left = []
         while self.tables:
             table = self.tables.pop()
-            if not self._is_dropped(table, attempts):
+            try:
+                attempted(partial(self._drop, table), attempts)
+            except InformixCdcError:
                 left.append(table)
         self.tables += left
         return left
-
-    def _is_dropped(self, table: ContractTable, attempts: int) -> bool:
-        for attempt in range(1, attempts + 1):
-            try:
-                self._drop(table)
-            except InformixCdcError:
-                if attempt < attempts:
-                    time.sleep(RELEASE_PAUSE_SECONDS)
-            else:
-                return True
-        return False
 
     def _drop(self, table: ContractTable) -> None:
         with closing(self.connect(self.database)) as transport:
@@ -266,3 +257,17 @@ class ScratchDatabase:
         with self.cdc_connection() as transport:
             set_full_row_logging(transport, table.full_name, on=False, dialect=self.product)
         self.run(f"DROP TABLE {table.name}")
+
+
+def attempted(step: Callable[[], None], attempts: int = RELEASE_ATTEMPTS) -> None:
+    """Run a step that a server refuses while a session that was closed is still ending.
+
+    Raises:
+        InformixCdcError: the last attempt was refused.
+    """
+    Retrying(
+        retry=retry_if_exception_type(InformixCdcError),
+        stop=stop_after_attempt(attempts),
+        wait=wait_fixed(RELEASE_PAUSE_SECONDS),
+        reraise=True,
+    )(step)

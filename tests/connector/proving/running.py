@@ -80,7 +80,7 @@ def outcomes_of(
     with scratch_prover(options, left) as prover:
         found = list(run_proofs(prover, proofs))
         at_end()
-    assert not left
+    assert not left, str(left)
     return found
 
 
