@@ -48,6 +48,7 @@ def until_dead_in_the_new_stream(command: CaptureCommand, server: EmulatedServer
     fault="row logging was off; `informix-cdc capture` dies after it has switched it on again",
     outcome="after a restart it still knows of the loss: the table is read again, no folder is left",
 )
+@pytest.mark.only_in_all
 def test_a_loss_is_not_forgotten_by_a_capture_that_dies_before_it_publishes(tmp_path: Path) -> None:
     with (
         serving_tables(LINES) as (server, listening, _),

@@ -270,6 +270,7 @@ MESSAGE = by_hand(Written("update", ['a"\n', 1], ["", None])) + by_hand(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_message_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes() -> None:
     first = len(by_hand(Written("update", ['a"\n', 1], ["", None])))
     for typed in (None, {"TEST.T": T}):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from harness.servers.stores import PASSWORD
+from harness.servers.stores import PASSWORD, SHORT_SECOND
 from informix_capture_client import decode_payloads
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position, parse, show
@@ -46,6 +46,7 @@ def sample() -> Iterator[tuple[EmulatedServer, ListeningServer]]:
         clock=lambda: TIME,
         first_log=47,
         next_session_id=39,
+        timeout_seconds=SHORT_SECOND,
     )
     server.create_database("test", logged=True, locale="en_US.utf8")
     server.create_table(TABLE, COLUMNS)

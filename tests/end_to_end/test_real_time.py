@@ -177,6 +177,7 @@ def test_a_transaction_that_outlasts_a_batch_is_continued_where_it_was_cut(
     assert "cut" not in offsets(checkpoint)[-1] or len(cuts) > 1
 
 
+@pytest.mark.only_in_all
 def test_a_micro_batch_continues_a_cut_transaction(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:

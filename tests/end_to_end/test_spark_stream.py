@@ -106,6 +106,7 @@ def test_a_query_stopped_and_started_again_loses_and_repeats_nothing(
     assert_positions_are_a_total_order(stream.rows)
 
 
+@pytest.mark.only_in_all
 def test_a_driver_process_killed_in_mid_stream_goes_on_where_it_was(
     served: tuple[EmulatedServer, ListeningServer],
     drivers: Drivers,

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PROGRAM = Path(__file__).with_name("without_the_jar.py")
 
 
+@pytest.mark.only_in_all
 def test_real_time_mode_and_asynchronous_progress_name_the_jar(tmp_path: Path) -> None:
     with listening_stores() as (server, listening), meanwhile(lambda: insert(server, 1), 0.5):
         done = subprocess.run(

@@ -113,6 +113,7 @@ def test_a_flip_in_what_frames_a_record_is_told_or_touches_nothing(log: Recorded
     outcome="IFXCDC-0007 where no such value exists, else that row differs, and no other: the protocol"
     " has no checksum",
 )
+@pytest.mark.only_in_all
 def test_a_flip_in_a_cell_stays_in_its_row(log: Recorded) -> None:
     rows = [n for n, (kind, _) in enumerate(fields_of(log.stream)) if kind in range(40, 44)]
     differing = 0
@@ -130,6 +131,7 @@ def test_a_flip_in_a_cell_stays_in_its_row(log: Recorded) -> None:
     fault="a bit is flipped in a time, a user id or a reserved word",
     outcome="IFXCDC-0007 for a time beyond the year 9999, else the rows are the same",
 )
+@pytest.mark.only_in_all
 def test_a_flip_beside_the_rows_leaves_them_alone(log: Recorded) -> None:
     for place in places_of(log, "time", "user", "reserved", "column counts"):
         captured = flipped(log, place)

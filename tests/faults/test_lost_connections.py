@@ -27,6 +27,7 @@ IN_PAYLOAD_SIZE = 2 + 2 + 4 + 2 + 4 + 1
     outcome="reconnects; rows as committed, once, in order",
 )
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.only_in_all
 def test_a_reset_connection_is_opened_again(place: int) -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
         stores.proxy.plan = on_captures({2: Fault(reset_after=place)})
@@ -60,6 +61,7 @@ def test_a_connection_that_is_cut_is_opened_again(place: int) -> None:
     fault="half-open connection: both sockets open, nothing comes any more",
     outcome="taken for dead after three read timeouts and 5 s; reconnects; rows as committed",
 )
+@pytest.mark.only_in_all
 def test_a_half_open_connection_is_found_out() -> None:
     with (
         stores_behind_proxy() as stores,
@@ -80,6 +82,7 @@ def test_a_half_open_connection_is_found_out() -> None:
 @pytest.mark.parametrize(
     "fault", [Fault(drip=(7, 0.0005)), Fault(delay_seconds=0.03)], ids=["drip", "delay"]
 )
+@pytest.mark.only_in_all
 def test_a_slow_connection_is_not_a_lost_one(fault: Fault) -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
         stores.proxy.disturb(fault)
@@ -94,6 +97,7 @@ def test_a_slow_connection_is_not_a_lost_one(fault: Fault) -> None:
     fault="connections refused for a while after one was lost",
     outcome="tries again, with growing pauses; rows as committed, once, in order",
 )
+@pytest.mark.only_in_all
 def test_a_server_that_refuses_for_a_while_is_waited_for() -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
         workload = Workload(stores.server, seed=3)
@@ -126,6 +130,7 @@ def test_a_first_connection_that_is_refused_is_a_mistake_and_no_fault() -> None:
     fault="a bit is flipped on its way, in a record's size",
     outcome="IFXCDC-0007 after the rows before it; a new query delivers the rest: the log is sound",
 )
+@pytest.mark.only_in_all
 def test_a_flip_on_the_way_ends_the_query_and_a_new_one_goes_on() -> None:
     with stores_behind_proxy() as stores:
         workload = Workload(stores.server, seed=4)

@@ -32,6 +32,7 @@ def over_odbc() -> Iterator[dict[str, str]]:
     outcome="reconnects; rows as committed, once, in order",
 )
 @pytest.mark.parametrize("fault", [Fault(reset_after=700), Fault(cut_after=701)], ids=["reset", "cut"])
+@pytest.mark.only_in_all
 def test_a_connection_lost_under_a_driver_is_opened_again(
     over_odbc: dict[str, str], fault: Fault
 ) -> None:
@@ -48,6 +49,7 @@ def test_a_connection_lost_under_a_driver_is_opened_again(
     fault="over ODBC: half-open connection",
     outcome="the driver's receive timeout ends it; reconnects; rows as committed",
 )
+@pytest.mark.only_in_all
 def test_a_half_open_connection_under_a_driver_is_found_out(over_odbc: dict[str, str]) -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port, **over_odbc) as stream:
         workload = Workload(stores.server, seed=41)
@@ -61,6 +63,7 @@ def test_a_half_open_connection_under_a_driver_is_found_out(over_odbc: dict[str,
     fault="over ODBC: the server restarts",
     outcome="reconnects; rows as committed, once, in order",
 )
+@pytest.mark.only_in_all
 def test_a_server_restart_under_a_driver_is_lived_through(over_odbc: dict[str, str]) -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port, **over_odbc) as stream:
         workload = Workload(stores.server, seed=42)

@@ -53,6 +53,7 @@ def unknown_record(server: EmulatedServer) -> None:
     outcome="IFXCDC-0006 with its sequence number; the transaction is not delivered in part",
 )
 @pytest.mark.parametrize("write", ["update_before_only", "update_after_only"])
+@pytest.mark.only_in_all
 def test_half_an_update_is_data_loss(write: str) -> None:
     error = error_after_sound_rows(half_an_update(write))
     assert isinstance(error, DataLoss)
@@ -95,6 +96,7 @@ def test_a_record_of_an_unknown_type_stops_the_query() -> None:
     fault="the same record in a new query",
     outcome="IFXCDC-0007 again: nothing is skipped",
 )
+@pytest.mark.only_in_all
 def test_a_record_of_an_unknown_type_stops_the_next_query_too() -> None:
     with stores_behind_proxy() as stores:
         with followed(stores.proxy.port) as stream:
@@ -120,6 +122,7 @@ def test_a_record_of_an_unknown_type_stops_the_next_query_too() -> None:
     ],
     ids=["one more", "another type", "one less"],
 )
+@pytest.mark.only_in_all
 def test_a_table_announced_with_other_columns_stops_the_query(columns: str) -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
         workload = Workload(stores.server, seed=21)
@@ -142,6 +145,7 @@ def test_a_table_announced_with_other_columns_stops_the_query(columns: str) -> N
 @pytest.mark.parametrize(
     "columns", [ORDER_COLUMNS, ORDER_COLUMNS.replace("60", "80")], ids=["same", "longer"]
 )
+@pytest.mark.only_in_all
 def test_a_table_announced_again_in_the_same_layout_changes_nothing(columns: str) -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
         workload = Workload(stores.server, seed=22)

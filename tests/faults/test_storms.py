@@ -97,6 +97,7 @@ def begun(stores: Stores, options: dict[str, str]) -> Followed:
     outcome="starts again; every transaction that committed after the anchor, none before",
 )
 @pytest.mark.parametrize("place", rest_in_all(FIRST_STARTS))
+@pytest.mark.only_in_all
 def test_a_connection_lost_in_a_first_start_leaves_no_gap_behind_the_anchor(place: int) -> None:
     plan = on_captures({1: Fault(cut_after=place), 2: Fault(reset_after=place + 50)})
     with stores_behind_proxy(plan) as stores:

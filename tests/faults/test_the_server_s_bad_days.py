@@ -72,6 +72,7 @@ def test_a_database_made_anew_in_another_code_set_is_another_source() -> None:
     fault="log switches under load, every few transactions",
     outcome="rows as committed, once, in order; sequence numbers go on in the next log",
 )
+@pytest.mark.only_in_all
 def test_log_switches_under_load_change_nothing() -> None:
     with (
         stores_behind_proxy(log_pages=2, log_count=1000) as stores,
@@ -94,6 +95,7 @@ def test_log_switches_under_load_change_nothing() -> None:
     outcome="the restart position moves on; a restart of the query then loses nothing",
 )
 @pytest.mark.parametrize("shown", [True, False], ids=["shown", "hidden"])
+@pytest.mark.only_in_all
 def test_a_log_wrap_behind_a_quiet_table_loses_nothing(
     shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +167,7 @@ def test_a_session_that_was_ended_is_opened_once_more_and_nothing_is_lost(
     outcome="IFXCDC-0005 with the symbolic name, after all rows before it; a new query goes on",
 )
 @pytest.mark.parametrize("name", ENDED_SESSIONS)
+@pytest.mark.only_in_all
 def test_a_session_that_is_ended_again_and_again_ends_the_query(name: str) -> None:
     with stores_behind_proxy() as stores:
         workload = Workload(stores.server, seed=14)
@@ -190,6 +193,7 @@ def test_a_session_that_is_ended_again_and_again_ends_the_query(name: str) -> No
     fault="an ERROR record of a session that stays valid, flag 0",
     outcome="IFXCDC-0005 with the symbolic name, after all rows before it; a new query goes on",
 )
+@pytest.mark.only_in_all
 def test_an_error_record_of_a_living_session_ends_the_query_too() -> None:
     ends_with_error_record(flags=0, name="CDC_E_NOMEM")
 
@@ -211,6 +215,7 @@ def test_an_error_record_that_means_loss_is_loss() -> None:
     fault="TIMEOUT records only, for a while, although rows have been committed",
     outcome="no reconnect, no error; the rows come when the server sends them",
 )
+@pytest.mark.only_in_all
 def test_a_silence_that_ends_is_waited_out() -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
         workload = Workload(stores.server, seed=12)
@@ -227,6 +232,7 @@ def test_a_silence_that_ends_is_waited_out() -> None:
     fault="reads that return no bytes",
     outcome="rows as committed, once, in order",
 )
+@pytest.mark.only_in_all
 def test_reads_of_no_bytes_are_no_end() -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
         workload = Workload(stores.server, seed=13)

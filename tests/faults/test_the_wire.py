@@ -116,6 +116,7 @@ def captured(transport: Transport, stores: Stores) -> int:
     outcome="IFXCDC-0001 or -0002 that may pass and names the address; the next connection is sound",
     seeds="every byte",
 )
+@pytest.mark.only_in_all
 def test_a_login_that_is_cut_is_an_error_that_may_pass(connect: Connect, stores: Stores) -> None:
     connect().close()
     goodbye = 2
@@ -153,6 +154,7 @@ def test_a_query_that_is_cut_gives_no_part_of_its_rows(connect: Connect, stores:
     outcome="IFXCDC-0001 and no part of the bytes; the server frees the session",
     seeds="every byte",
 )
+@pytest.mark.only_in_all
 def test_a_read_that_is_cut_gives_no_part_of_its_bytes(connect: Connect, stores: Stores) -> None:
     with closing(connect()) as transport:
         session = captured(transport, stores)
@@ -170,6 +172,7 @@ def test_a_read_that_is_cut_gives_no_part_of_its_bytes(connect: Connect, stores:
     fault="connections cut within the answer to a read, one after another, by both transports",
     outcome="reconnects each time; rows as committed, once, in order",
 )
+@pytest.mark.only_in_all
 def test_a_stream_whose_reads_are_cut_again_and_again_loses_nothing(way: dict[str, str]) -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port, **way) as stream:
         workload = Workload(stores.server, seed=60)
@@ -229,6 +232,7 @@ def test_a_login_whose_answer_lies_about_its_length_is_told(connect: Connect, si
     fault="slow drip from the login on: one byte at a time, by both transports",
     outcome="everything comes whole: no reconnect; rows as committed, once, in order",
 )
+@pytest.mark.only_in_all
 def test_a_stream_that_comes_byte_by_byte_is_whole(way: dict[str, str]) -> None:
     drip = Fault(drip=(1, 0.00001))
     plan = lambda _number, _capture: drip  # noqa: E731 - as short as its use

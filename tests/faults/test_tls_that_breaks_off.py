@@ -98,6 +98,7 @@ def test_a_handshake_that_breaks_off_may_pass(connect: Connect, stores: Stores) 
     outcome="IFXCDC-0001, or all rows, where they had come already",
     seeds="every 11th byte",
 )
+@pytest.mark.only_in_all
 def test_an_answer_that_breaks_off_gives_no_part_of_its_rows(connect: Connect, stores: Stores) -> None:
     with closing(connect()) as transport:
         whole, before = question(transport), stores.proxy.sent

@@ -180,6 +180,7 @@ def test_an_example_prints_in_the_notebook_what_it_was_saved_with(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_an_example_in_real_time_mode_keeps_another_database_equal(tmp_path: Path) -> None:
     """With the jar of the tests, which need not be in the installation."""
     require_javac()

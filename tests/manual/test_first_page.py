@@ -128,6 +128,7 @@ PROGRAMS: dict[str, tuple[Callable[[Path], set[object]], Callable[[Path], None]]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", rest_in_all(PROGRAMS))
+@pytest.mark.only_in_all
 def test_a_program_of_the_first_page_runs_as_it_stands_and_goes_on_after_a_kill(
     name: str, password: str, tmp_path: Path
 ) -> None:

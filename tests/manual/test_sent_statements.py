@@ -184,6 +184,7 @@ NAMED = re.compile(r"`(login|SQ_\w+)`")
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_without_a_driver_a_server_receives_the_messages_that_are_listed(tmp_path: Path) -> None:
     lines: list[str] = []
     trace = WireTrace(lines.append, lambda: datetime.now(UTC))

@@ -194,6 +194,7 @@ def thousands(count: int, turns: int) -> Iterator[bytes]:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_thousands_of_open_transactions_stay_below_the_limit() -> None:
     store, limit_bytes, count, turns = FakeStore(), 2 << 20, 3000, 8
     assembler = spilling(store, limit_bytes)

@@ -134,6 +134,7 @@ def test_an_altered_table_equals_informix_and_the_others_continue(
     assert in_copies(copies) == in_tables(writer)
 
 
+@pytest.mark.only_in_all
 def test_a_table_that_has_left_stays_out_when_the_process_ends_before_it_says_so(
     served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -208,6 +208,7 @@ def test_a_first_start_does_not_wait_for_a_clock_that_was_set_back() -> None:
     fault="the server's clock was set back an hour before a run of AvailableNow",
     outcome="everything committed before the call is delivered",
 )
+@pytest.mark.only_in_all
 def test_available_now_delivers_what_was_committed_though_the_clock_was_set_back() -> None:
     now = [1_800_000_000.0]
     with listening_stores(clock=lambda: now[0]) as (server, listening):

@@ -54,6 +54,7 @@ def overwrite_the_log(served: Served) -> None:
     fault="the log the stream needs was overwritten; onDataLoss=continue",
     outcome="a new stream at the oldest log after an empty batch; told, counted; nothing twice",
 )
+@pytest.mark.only_in_all
 def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
     small_log: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -80,6 +81,7 @@ def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
     fault="transactions that began in the lost log commit after the jump",
     outcome="left out whole and counted",
 )
+@pytest.mark.only_in_all
 def test_transactions_that_began_in_the_lost_log_are_counted_not_errors(small_log: Served) -> None:
     server, listening = small_log
     anchor = begun_and_stopped(listening.port)
@@ -138,6 +140,7 @@ def test_row_logging_switched_off_in_mid_run_ends_the_stream(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_row_logging_switched_off_in_mid_run_is_switched_on_again_if_the_stream_may_go_on(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +228,7 @@ def test_a_planned_batch_can_be_replayed_from_the_kept_spool_when_the_log_has_mo
     fault="a planned batch is asked for again when log and spool are gone",
     outcome="IFXCDC-0006; with onDataLoss=continue empty, told, and a jump",
 )
+@pytest.mark.only_in_all
 def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
     small_log: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -249,6 +253,7 @@ def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_batch_that_leads_over_a_loss_is_empty_again_in_another_process(small_log: Served) -> None:
     server, listening = small_log
     anchor = begun_and_stopped(listening.port)
@@ -264,6 +269,7 @@ def test_a_batch_that_leads_over_a_loss_is_empty_again_in_another_process(small_
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_available_now_goes_over_a_loss_and_ends(small_log: Served) -> None:
     server, listening = small_log
     anchor = begun_and_stopped(listening.port)
@@ -296,6 +302,7 @@ def test_a_server_that_was_set_up_anew_is_read_from_its_oldest_log(served: Serve
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_available_now_that_had_caught_up_goes_over_a_later_loss_to_the_new_streams_own_end(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,6 +347,7 @@ def test_a_planned_batch_comes_before_the_loss_that_followed_it(served: Served) 
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

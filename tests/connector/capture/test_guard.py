@@ -171,6 +171,7 @@ def test_a_checkpoint_that_spark_leaves_behind_is_told_although_the_spool_is_far
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_stream_that_goes_on_after_a_loss_is_not_measured_by_the_old_one(served: Served) -> None:
     """The server may be another one under the same name, whose positions lie far below."""
     server, listening = served
@@ -189,6 +190,7 @@ def test_a_stream_that_goes_on_after_a_loss_is_not_measured_by_the_old_one(serve
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_truncates_that_are_left_out_are_counted_over_a_reconnect(served: Served) -> None:
     server, listening = served
     with reader(listening.port, truncate="ignore") as made:

@@ -168,6 +168,7 @@ def test_a_table_joins_while_transactions_over_all_are_open_before_and_after(
     assert min(place for place, names in activations if LATE in names) >= whole[0]
 
 
+@pytest.mark.only_in_all
 def test_a_table_joins_on_an_idle_server_and_its_first_change_comes(any_served: Served) -> None:
     server, listening = any_served
     start = begun(any_served)
@@ -177,6 +178,7 @@ def test_a_table_joins_on_an_idle_server_and_its_first_change_comes(any_served: 
     assert of(rows, "late") == [("late", 2)]
 
 
+@pytest.mark.only_in_all
 def test_a_run_of_available_now_does_not_end_before_a_table_has_joined(served: Served) -> None:
     _, listening = served
     start = begun(served)
@@ -188,6 +190,7 @@ def test_a_run_of_available_now_does_not_end_before_a_table_has_joined(served: S
     assert "informix.late" in end["tables"]
 
 
+@pytest.mark.only_in_all
 def test_who_has_joined_is_told(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     _, listening = served
     start = begun(served)
@@ -325,6 +328,7 @@ def test_a_table_under_a_known_name_that_is_another_one_is_refused(served: Serve
 
 
 @pytest.mark.parametrize("shape", ["json", "envelope", "raw"])
+@pytest.mark.only_in_all
 def test_a_table_joins_in_every_shape(served: Served, shape: str) -> None:
     server, listening = served
     with reader(listening.port, table=TWO, shape=shape) as first:
@@ -335,6 +339,7 @@ def test_a_table_joins_in_every_shape(served: Served, shape: str) -> None:
     assert len(rows) == {"raw": 4}.get(shape, 2)
 
 
+@pytest.mark.only_in_all
 def test_rows_kept_from_before_a_table_joined_have_null_there(served: Served, tmp_path: Path) -> None:
     server, listening = served
     kept = {"spoolPath": str(tmp_path)}

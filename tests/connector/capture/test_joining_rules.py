@@ -249,6 +249,7 @@ def test_no_row_of_any_table_is_missing_twice_late_or_not_whole(hides: bool) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_position_of_the_switch_is_where_row_logging_went_on() -> None:
     seen = 0
     for seed in range(100):

@@ -89,6 +89,7 @@ def test_a_stalled_stream_is_opened_once_more_and_then_told(
     fault="the same with stalled=fail",
     outcome="IFXCDC-0005 with both positions",
 )
+@pytest.mark.only_in_all
 def test_a_stalled_stream_fails_if_asked_to_with_both_positions(served: Served) -> None:
     server, listening = served
     with reader(listening.port, stalledSeconds="1", stalled="fail") as made:
@@ -101,6 +102,7 @@ def test_a_stalled_stream_fails_if_asked_to_with_both_positions(served: Served) 
     assert "the server's log has advanced from" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_a_quiet_server_is_not_stalled(served: Served) -> None:
     _, listening = served
     with reader(listening.port, stalledSeconds="1", stalled="fail") as made:
@@ -115,6 +117,7 @@ def test_a_quiet_server_is_not_stalled(served: Served) -> None:
     fault="a driver's read never returns, whatever its timeout",
     outcome="left to itself; reconnects; rows as committed, once, in order",
 )
+@pytest.mark.only_in_all
 def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -153,6 +156,7 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
     fault="a session whose reads return no bytes, for ever",
     outcome="taken for dead as one whose reads do not return; reconnects; rows as committed",
 )
+@pytest.mark.only_in_all
 def test_a_session_that_gives_no_bytes_for_ever_is_left(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -184,6 +188,7 @@ def test_a_connection_that_is_silent_for_long_is_no_steady_one() -> None:
     assert capture._is_given_up(attempt)  # type: ignore[arg-type]
 
 
+@pytest.mark.only_in_all
 def test_a_start_that_takes_long_is_not_taken_for_a_dead_connection(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +239,7 @@ def test_a_permanent_error_ends_the_query_without_another_attempt(served: Served
     assert "IFXCDC-0002" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_what_fails_on_its_way_into_the_spool_is_not_tried_for_ever(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +292,7 @@ def pass_by(server: EmulatedServer, made: InformixStreamReader, start: Offset, l
     fault="log wrap while nothing captured changes",
     outcome="the restart position moves on; a restart loses nothing",
 )
+@pytest.mark.only_in_all
 def test_a_quiet_table_keeps_its_place_over_a_log_wrap_with_foreign_traffic() -> None:
     with listening_stores(log_pages=4, log_count=4) as (server, listening):
         with reader(listening.port) as made:
@@ -295,6 +302,7 @@ def test_a_quiet_table_keeps_its_place_over_a_log_wrap_with_foreign_traffic() ->
             assert numbers(drained(again, end, last)[0]) == [1]
 
 
+@pytest.mark.only_in_all
 def test_a_quiet_table_keeps_its_place_by_timeouts_alone() -> None:
     """Foreign transactions are hidden; TIMEOUT records move with the log (assumption 7)."""
     with listening_stores(log_pages=4, log_count=4, foreign_transactions=False) as (server, listening):
@@ -309,6 +317,7 @@ def test_a_quiet_table_keeps_its_place_by_timeouts_alone() -> None:
             assert numbers(drained(again, end, last)[0]) == [1]
 
 
+@pytest.mark.only_in_all
 def test_few_empty_batches_are_published_for_a_quiet_table(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,6 +372,7 @@ def beat(server: EmulatedServer) -> int:
     fault="log wrap on a server that hides foreign transactions, with heartbeatTable",
     outcome="the restart position moves on; heartbeats are not delivered",
 )
+@pytest.mark.only_in_all
 def test_heartbeats_move_the_restart_position_and_are_not_delivered() -> None:
     with listening_stores(log_pages=4, log_count=4, foreign_transactions=False) as (server, listening):
         options = {"heartbeatTable": "informix.customers"}

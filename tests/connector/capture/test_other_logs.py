@@ -75,6 +75,7 @@ def two_delivered(served: Served) -> tuple[dict[str, object], int]:
     outcome="IFXCDC-0006 that names the last delivered transaction; nothing passes for delivered",
 )
 @pytest.mark.parametrize("seconds", [0, 1], ids=["in the same second", "a second later"])
+@pytest.mark.only_in_all
 def test_a_log_that_lost_what_was_delivered_is_another_log(
     timed: Served, clock: Clock, seconds: int
 ) -> None:
@@ -195,6 +196,7 @@ def test_a_nightly_run_that_cannot_read_to_the_end_says_so(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_stream_may_go_on_in_another_log_if_it_is_told_to(timed: Served, clock: Clock) -> None:
     server, listening = timed
     end, begun = two_delivered(timed)
@@ -231,6 +233,7 @@ def test_a_user_who_may_not_see_the_sizes_of_log_files_has_a_stream_all_the_same
 
 
 @pytest.mark.parametrize("quiet", [0, 3], ids=["at once", "after foreign transactions"])
+@pytest.mark.only_in_all
 def test_a_stream_meets_its_last_transaction_again_and_goes_on(timed: Served, quiet: int) -> None:
     server, listening = timed
     end, _ = two_delivered(timed)

@@ -27,6 +27,7 @@ from harness.runs.patience import wait_until
     outcome="reconnects with the new one",
 )
 @pytest.mark.parametrize("way", ["passwordFile", "passwordCommand"])
+@pytest.mark.only_in_all
 def test_a_password_that_rotates_needs_no_restart(way: str, served: Served, tmp_path: Path) -> None:
     server, listening = served
     secret = tmp_path / "secret"

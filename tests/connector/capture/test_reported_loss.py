@@ -90,6 +90,7 @@ def another_query_begins(served: Served) -> None:
     fault="full row logging was off; the loss was reported; another stream switches it on again",
     outcome="the query that lost refuses to go on, in every process, with or without a spool folder",
 )
+@pytest.mark.only_in_all
 def test_a_loss_that_was_reported_stands_after_another_stream_has_begun(served: Served) -> None:
     server, listening = served
     query = begun_query(served)
@@ -104,6 +105,7 @@ def test_a_loss_that_was_reported_stands_after_another_stream_has_begun(served: 
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_rows_before_a_loss_are_delivered_before_it_is_reported(served: Served) -> None:
     server, listening = served
     query = Checkpoint(begun_and_stopped(listening.port))
@@ -144,6 +146,7 @@ def planned_query(served: Served, **options: str) -> Checkpoint:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keeps_spool", rest_in_all([False, True]), ids=["private spool", "spoolPath"])
+@pytest.mark.only_in_all
 def test_a_loss_that_hits_a_planned_batch_is_remembered_in_a_file(
     served: Served, tmp_path: Path, keeps_spool: bool
 ) -> None:
@@ -177,6 +180,7 @@ def test_a_planned_batch_comes_before_the_jump_over_a_loss_that_was_reported(ser
     outcome="the loss is found again: IFXCDC-0006, or with onDataLoss=continue another new stream",
 )
 @pytest.mark.parametrize("goes_on", rest_in_all([False, True]), ids=["fail", "continue"])
+@pytest.mark.only_in_all
 def test_a_jump_that_was_not_planned_does_not_hide_its_loss(
     served: Served, caplog: pytest.LogCaptureFixture, goes_on: bool
 ) -> None:
@@ -226,6 +230,7 @@ def test_a_damaged_mark_is_a_mark(served: Served) -> None:
 
 
 @pytest.mark.parametrize("is_other_server", [False, True], ids=["dropped", "another server"])
+@pytest.mark.only_in_all
 def test_a_table_that_is_gone_is_not_called_switched_off(served: Served, is_other_server: bool) -> None:
     server, listening = served
     with reader(listening.port) as made:

@@ -77,6 +77,7 @@ def intervals(rows: list[dict[str, Any]]) -> Iterator[tuple[str, Any, Any, list[
             inside.append(key)
 
 
+@pytest.mark.only_in_all
 def test_a_table_is_read_again_in_intervals_that_cover_all_keys(tmp_path: Path) -> None:
     with serving_tables(LINES, HEAP) as (server, listening, _):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(7)])
@@ -104,6 +105,7 @@ def insert(server: EmulatedServer, *ids: int) -> int:
     return transaction.commit()
 
 
+@pytest.mark.only_in_all
 def test_limits_of_the_first_key_column_are_inclusive(tmp_path: Path) -> None:
     with serving_tables(LINES, PAIRS) as (server, listening, _):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(0, 40, 2)])
@@ -130,6 +132,7 @@ def test_limits_of_the_first_key_column_are_inclusive(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.only_in_all
 def test_a_request_continues_after_a_restart_and_is_answered_once(tmp_path: Path) -> None:
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(20)])
@@ -167,6 +170,7 @@ def test_a_later_request_is_processed_together_with_a_running_one(tmp_path: Path
     assert {kind for kind, *_ in intervals(rows)} == {"repair_start"}
 
 
+@pytest.mark.only_in_all
 def test_a_request_outside_its_window_waits_and_can_be_cancelled(tmp_path: Path) -> None:
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(4)])

@@ -63,6 +63,7 @@ def test_tables_equal_informix_after_the_log_has_wrapped(seed: int, small: Any, 
     assert in_copies(copies) == in_tables(writer)
 
 
+@pytest.mark.only_in_all
 def test_a_transaction_that_was_open_in_the_lost_log_is_in_the_rows(small: Any, tmp_path: Path) -> None:
     server, listening, writer = small
     copies = Copies(KEYS)

@@ -39,6 +39,7 @@ def test_two_sinks_on_one_data_frame_are_two_streams(served: Served, tmp_path: P
     fault="the query starts again before its former process has ended",
     outcome="waits its turn, then goes on from the spool",
 )
+@pytest.mark.only_in_all
 def test_a_newcomer_answers_with_the_start_while_the_former_owner_ends(
     served: Served, tmp_path: Path
 ) -> None:

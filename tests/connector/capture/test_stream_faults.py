@@ -196,6 +196,7 @@ def test_a_planned_quiet_pair_is_no_loss_after_a_reconnect(
     assert numbers(rows) == [1]
 
 
+@pytest.mark.only_in_all
 def test_a_planned_quiet_pair_is_no_loss_when_the_kept_spool_is_beyond_it(
     served: Served, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,6 +350,7 @@ def test_a_stop_lets_nobody_wait_for_ever(served: Served) -> None:
     assert "stopped" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_a_silent_hour_does_not_count_against_the_time_for_reconnecting(
     served: Served,
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_table_that_does_not_exist_is_one_line(served: Served) -> None:
     fault="a captured table is altered",
     outcome="released, altered, acquired: a new stream from the position printed has what came later",
 )
+@pytest.mark.only_in_all
 def test_a_table_is_altered_between_release_and_acquire_and_nothing_is_lost_or_doubled(
     served: Served, tmp_path: Path
 ) -> None:

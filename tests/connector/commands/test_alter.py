@@ -119,6 +119,7 @@ def test_one_command_alters_a_table_under_load(served: Any, tmp_path: Path) -> N
     assert max(query.pauses) < 2
 
 
+@pytest.mark.only_in_all
 def test_a_masked_table_is_altered_and_stays_masked(served: Any, tmp_path: Path) -> None:
     server, listening, _ = served
     query = Query(listening, tmp_path, mask="lines.name=null,other.name=null")

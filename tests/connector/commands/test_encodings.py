@@ -54,6 +54,7 @@ def output(
 
 
 @pytest.mark.parametrize("encoding", rest_in_all(ENCODINGS))
+@pytest.mark.only_in_all
 def test_tail_shows_an_update_in_any_encoding(encoding: str, greek: ListeningServer) -> None:
     found = output(encoding, greek, "tail", f"--table={GREEK}", "--from=earliest", "--limit=2")
     assert found.returncode == 0, found.stderr
@@ -73,6 +74,7 @@ def test_json_loses_nothing_in_any_encoding(encoding: str, greek: ListeningServe
 
 @pytest.mark.parametrize("encoding", rest_in_all(ENCODINGS))
 @pytest.mark.parametrize("word", rest_in_all(["doctor", "schema", "status", "record", "--help"]))
+@pytest.mark.only_in_all
 def test_no_command_ends_in_an_encoding_error(
     word: str, encoding: str, greek: ListeningServer, tmp_path: Path
 ) -> None:

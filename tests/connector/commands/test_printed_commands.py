@@ -77,6 +77,7 @@ def test_release_prints_the_acquire_that_follows(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_tail_prints_the_release_of_what_it_switched_on(
     awkward: ListeningServer, tmp_path: Path
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_profile_stays_a_profile(
 
 
 @pytest.mark.parametrize("table", AWKWARD)
+@pytest.mark.only_in_all
 def test_a_query_logs_the_release_of_what_it_switched_on(
     table: str, awkward: ListeningServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -129,6 +131,7 @@ def test_a_query_logs_the_release_of_what_it_switched_on(
 
 
 @pytest.mark.parametrize("table", AWKWARD)
+@pytest.mark.only_in_all
 def test_the_doctor_prints_commands_that_can_be_pasted(
     table: str, awkward: ListeningServer, tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_rows_of_a_replay_are_those_of_the_session(
     session: Recorded, replay: ServerSocket, transport: dict[str, str]
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_transaction_older_than_the_last_delivered_one_is_read_from_its_beginn
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_batch_that_was_planned_and_never_committed_is_not_delivered(
     served: Served, tmp_path: Path
 ) -> None:
@@ -179,6 +180,7 @@ def test_a_gbase_server_is_released_and_acquired_as_well(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_every_checkpoint_is_looked_at(served: Served, tmp_path: Path) -> None:
     server, listening = served
     stopped_query(served, tmp_path / "behind")
@@ -270,6 +272,7 @@ def test_a_session_that_stands_still_before_the_end_of_the_log_proves_nothing(
     fault="newest changes show late, within the last pages of the log, while a table is released",
     outcome="waited for, 60 s by default: they are counted and the release is refused",
 )
+@pytest.mark.only_in_all
 def test_changes_that_show_late_are_waited_for(served: Served, tmp_path: Path) -> None:
     server, listening = served
     stopped_query(served, tmp_path, 1)

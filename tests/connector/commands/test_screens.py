@@ -185,6 +185,7 @@ def test_what_the_emulator_says_is_broken_between_words(
     assert len(command.splitlines()) == 1  # to be copied
 
 
+@pytest.mark.only_in_all
 def test_a_long_row_is_continued_below_its_values_and_only_the_time_is_bold(
     busy: ListeningServer,
 ) -> None:
@@ -199,6 +200,7 @@ def test_a_long_row_is_continued_below_its_values_and_only_the_time_is_bold(
     assert "\x1b[1mcustomer_num" in screen
 
 
+@pytest.mark.only_in_all
 def test_a_remedy_is_one_line_for_whoever_copies_it(busy: ListeningServer) -> None:
     del busy.server.databases["syscdcv1"]
     command = ["doctor", *connection_arguments(busy), TABLES]

@@ -166,6 +166,7 @@ def test_watching_asks_again_until_it_is_interrupted(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_watching_into_a_pipe_shows_each_look_when_it_is_taken(served: Served) -> None:
     given = ["status", *server_options(served[1]), "--watch=0.1"]
     process = start(*given, environment={PASSWORD_VARIABLE: PASSWORD})

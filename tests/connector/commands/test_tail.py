@@ -65,6 +65,7 @@ def prices(shop: ListeningServer) -> ListeningServer:
     return shop
 
 
+@pytest.mark.only_in_all
 def test_json_has_one_object_per_row_and_loses_nothing(prices: ListeningServer) -> None:
     with tailing(prices, "--table=informix.prices", "--format=json", "--limit=4") as tail:
         commit = change_prices(prices)
@@ -85,6 +86,7 @@ def test_json_has_one_object_per_row_and_loses_nothing(prices: ListeningServer) 
     rest_in_all([(2, "2 rows of 1 transaction in "), (5, "5 rows of 2 transactions in ")]),
 )
 @pytest.mark.parametrize("form", rest_in_all(["json", "table"]))
+@pytest.mark.only_in_all
 def test_only_transactions_of_which_a_row_was_shown_are_counted(
     prices: ListeningServer, form: str, limit: int, says: str
 ) -> None:
@@ -96,6 +98,7 @@ def test_only_transactions_of_which_a_row_was_shown_are_counted(
     assert errors.splitlines()[-1].startswith(says.replace("5", str(limit)))
 
 
+@pytest.mark.only_in_all
 def test_several_tables_come_in_commit_order_with_rows_of_the_same_shape(
     prices: ListeningServer,
 ) -> None:
@@ -125,6 +128,7 @@ def test_a_table_for_people_shows_an_update_as_one_line_of_what_changed(
     assert "delete" in deleted
 
 
+@pytest.mark.only_in_all
 def test_rolled_back_rows_are_not_shown(prices: ListeningServer) -> None:
     with tailing(prices, "--table=informix.prices", "--format=json", "--limit=1") as tail:
         given_up = prices.server.begin()
@@ -135,6 +139,7 @@ def test_rolled_back_rows_are_not_shown(prices: ListeningServer) -> None:
     assert json.loads(output)["row"] == BEFORE_JSON
 
 
+@pytest.mark.only_in_all
 def test_ctrl_c_ends_it_with_a_summary_and_closes_the_session(prices: ListeningServer) -> None:
     with tailing(prices, "--table=informix.prices") as tail:
         os.killpg(tail.pid, signal.SIGINT)
@@ -145,6 +150,7 @@ def test_ctrl_c_ends_it_with_a_summary_and_closes_the_session(prices: ListeningS
     assert prices.server.sessions() == {}
 
 
+@pytest.mark.only_in_all
 def test_a_lost_connection_is_one_line_and_exit_code_1(prices: ListeningServer) -> None:
     with tailing(prices, "--table=informix.prices") as tail:
         prices.stop()
@@ -164,6 +170,7 @@ def test_a_reader_that_has_seen_enough_ends_it_without_a_traceback(prices: Liste
         assert "Traceback" not in tail.stderr.read()
 
 
+@pytest.mark.only_in_all
 def test_a_truncate_is_shown_and_ends_nothing(prices: ListeningServer) -> None:
     with tailing(prices, "--table=informix.prices", "--format=json", "--limit=1") as tail:
         with prices.server.transaction() as transaction:

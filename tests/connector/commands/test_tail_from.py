@@ -30,6 +30,7 @@ def tail(shop: ListeningServer, *arguments: str) -> tuple[subprocess.Popen[str],
     return process, [json.loads(line)["row"]["order_num"] for line in output.splitlines()], errors
 
 
+@pytest.mark.only_in_all
 def test_tail_says_at_once_and_at_its_end_that_it_switched_full_row_logging_on(
     shop: ListeningServer,
 ) -> None:
@@ -48,6 +49,7 @@ def test_tail_says_at_once_and_at_its_end_that_it_switched_full_row_logging_on(
     assert [line.strip() for line in errors.splitlines()].count(release) == 1
 
 
+@pytest.mark.only_in_all
 def test_tail_says_nothing_where_full_row_logging_was_on(shop: ListeningServer) -> None:
     shop.server.set_full_row_logging(ORDERS, on=True)
     order(shop, 1)
@@ -64,6 +66,7 @@ def test_tail_may_be_forbidden_to_switch_anything_on(shop: ListeningServer) -> N
     assert not shop.server.table(ORDERS).full_row_logging
 
 
+@pytest.mark.only_in_all
 def test_tail_begins_at_the_oldest_log_or_at_a_position(shop: ListeningServer) -> None:
     shop.server.set_full_row_logging(ORDERS, on=True)
     order(shop, 1)
@@ -80,12 +83,14 @@ def test_tail_begins_at_the_oldest_log_or_at_a_position(shop: ListeningServer) -
     assert f"Following stores:informix.orders from {place} on." in errors
 
 
+@pytest.mark.only_in_all
 def test_tail_cannot_begin_in_a_past_that_has_no_full_rows(shop: ListeningServer) -> None:
     process, _, errors = tail(shop, "--from=earliest", "--limit=1")
     assert process.returncode == 2
     assert "full row logging of stores:informix.orders is off now" in errors
 
 
+@pytest.mark.only_in_all
 def test_a_place_that_is_none_is_refused_before_anything_is_connected(shop: ListeningServer) -> None:
     process, _, errors = tail(shop, "--from=yesterday")
     assert process.returncode == 2

@@ -100,6 +100,7 @@ def test_a_server_with_nothing_to_say_is_followed_on(in_a_hurry: None) -> None:
     assert "broke" in line
 
 
+@pytest.mark.only_in_all
 def test_ctrl_c_ends_it_while_a_read_does_not_return() -> None:
     with listening_stores() as (server, listening), FaultProxy(listening.port) as proxy:
         server.set_full_row_logging(ORDERS, on=True)

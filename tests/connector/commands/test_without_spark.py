@@ -32,6 +32,7 @@ def typed(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("word", rest_in_all(WORDS))
+@pytest.mark.only_in_all
 def test_every_word_but_the_demo_loads_without_spark(word: str) -> None:
     program = f"import informix_cdc.commands.{word}"
     done = subprocess.run(

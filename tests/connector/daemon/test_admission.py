@@ -92,6 +92,7 @@ def test_a_removed_reader_is_refused(running: Path, port: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["without TLS", "without a certificate", "of another capture"])
+@pytest.mark.only_in_all
 def test_strangers_are_refused_in_the_handshake(kind: str, running: Path, port: int) -> None:
     _, others = certificates_of_a_query()
     location = location_of("127.0.0.1", port)
@@ -126,6 +127,7 @@ def test_a_reader_tells_nothing_to_a_server_of_another_capture(running: Path, po
         ("next", json.dumps({"reader": "one", "start": {}, "limits": {"rows": "x"}}).encode()),
     ],
 )
+@pytest.mark.only_in_all
 def test_a_call_that_makes_no_sense_is_refused_and_shows_no_code(
     call: str, content: bytes, running: Path, port: int
 ) -> None:
@@ -154,6 +156,7 @@ def test_rows_of_files_outside_the_capture_are_refused(running: Path, port: int)
     fault="strangers hold 2,000 connections to the port of a shared capture, and say nothing",
     outcome="readers are served all the same",
 )
+@pytest.mark.only_in_all
 def test_idle_strangers_keep_no_reader_out(served: Served, running: Path, port: int) -> None:
     server, _ = served
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

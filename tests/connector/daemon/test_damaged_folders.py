@@ -57,6 +57,7 @@ def refusing(module: Any, name: str, number: int) -> Iterator[None]:
     outcome="the capture ends, and its readers after their rows, with folder and remedy;"
     " then nothing is missing",
 )
+@pytest.mark.only_in_all
 def test_rows_that_cannot_be_stored_end_the_capture_and_are_captured_later(
     number: int, served: Served, tmp_path: Path
 ) -> None:

@@ -131,6 +131,7 @@ def test_a_step_that_removes_rows_grows_with_the_segments(tmp_path: Path) -> Non
     at_most_linear(cost)
 
 
+@pytest.mark.only_in_all
 def test_a_quiet_look_of_a_reader_reads_no_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def pass_by(server: EmulatedServer, running: RunningCapture) -> None:
     outcome="stored rows stay, and a reader at the last of them goes on",
 )
 @pytest.mark.parametrize("read", [1, 2], ids=["one row unread", "all read"])
+@pytest.mark.only_in_all
 def test_a_restart_behind_the_last_rows_drops_none(read: int, served: Served, tmp_path: Path) -> None:
     server, listening = served
     with capturing(listening.port, tmp_path) as running, shared_reader(tmp_path) as made:
@@ -62,6 +63,7 @@ def test_a_restart_behind_the_last_rows_drops_none(read: int, served: Served, tm
     fault="a capture of quiet tables starts again after the log with their last rows was overwritten",
     outcome="it goes on where it had read the log, without a data loss; unread rows are still there",
 )
+@pytest.mark.only_in_all
 def test_a_capture_of_quiet_tables_needs_no_old_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

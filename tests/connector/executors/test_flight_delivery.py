@@ -310,6 +310,7 @@ def test_an_environment_with_a_proxy_changes_nothing(
 @pytest.mark.parametrize(
     "options", [{}, {"delivery": "files"}, {"delivery": "flight"}, {"flightHost": LOOPBACK}], ids=repr
 )
+@pytest.mark.only_in_all
 def test_a_stream_delivers_the_same_rows_in_every_way(options: dict[str, str], served: Served) -> None:
     server, listening = served
     with reader(listening.port, **options, minPartitions="3") as made:

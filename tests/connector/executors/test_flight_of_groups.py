@@ -104,6 +104,7 @@ def test_a_request_that_says_a_segment_has_more_changes_is_refused(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["rows", "envelope", "json"])
+@pytest.mark.only_in_all
 def test_a_stream_of_two_tables_delivers_the_same_rows_over_flight(shape: str, served: Served) -> None:
     server, listening = served
     both = {"table": "informix.orders, informix.customers", "shape": shape, "minPartitions": "3"}

@@ -30,6 +30,7 @@ LOOPBACK = "127.0.0.1"
 
 
 @pytest.mark.parametrize("options", [{}, {"delivery": "files"}], ids=repr)
+@pytest.mark.only_in_all
 def test_where_files_serve_there_is_no_server(
     options: dict[str, str], served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_wrong_flight_host_is_refused_at_the_start_and_not_at_the_first_row(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_refused_flight_host_is_told_in_no_lines_of_grpc() -> None:
     program = (
         "from harness.servers.stores import source_options\n"

@@ -66,6 +66,7 @@ def altered(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", rest_in_all(ALTERED))
+@pytest.mark.only_in_all
 def test_an_altered_table_equals_informix_and_the_others_go_on(name: str, tmp_path: Path) -> None:
     columns = ALTERED[name]
     with ledger(1, 0) as (made, listening):

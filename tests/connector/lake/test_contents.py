@@ -16,6 +16,7 @@ PICTURE, PAGE = bytes(range(256)) * 300, "Größe " * 20
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keep", rest_in_all(["current", "history", "changes"]))
+@pytest.mark.only_in_all
 def test_contents_of_large_objects_are_in_the_target(keep: str, tmp_path: Path) -> None:
     with serving() as files:
         first, second = files.object(PICTURE), files.object(b"second")

@@ -60,6 +60,7 @@ def test_a_mirror_of_a_capture_equals_informix(tmp_path: Path) -> None:
         require_equal(made, run)
 
 
+@pytest.mark.only_in_all
 def test_its_tables_are_read_again_and_repaired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +78,7 @@ def test_its_tables_are_read_again_and_repaired(
 
 
 @pytest.mark.parametrize("others", rest_in_all([1, 0]), ids=["with another table", "the only table"])
+@pytest.mark.only_in_all
 def test_a_table_that_is_altered_equals_informix(others: int, tmp_path: Path) -> None:
     """Without a restart of capture or mirror; a writer goes on while row logging is off."""
     with ledger(15, 0) as (made, listening):

@@ -63,6 +63,7 @@ def test_a_mirror_keeps_rows_apart_by_a_hashed_key(tmp_path: Path) -> None:
     assert files_with(tmp_path, clear_values(1, 2, 3, 4, 5)) == []
 
 
+@pytest.mark.only_in_all
 def test_a_mirror_of_several_tables_masks_those_that_are_named(tmp_path: Path) -> None:
     with people(tmp_path) as of:
         of.existing(1)
@@ -148,6 +149,7 @@ def recorded(path: Path) -> bytes:
     return b"".join(base64.b64decode(event["bytes"]) for event in events if "bytes" in event)
 
 
+@pytest.mark.only_in_all
 def test_tail_prints_masked_values(tmp_path: Path) -> None:
     with people(tmp_path) as of:
         process = begun(of, "tail", "--limit=1", "--format=json", "--yes")

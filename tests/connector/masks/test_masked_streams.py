@@ -124,6 +124,7 @@ def refusal(of: People, start: Any) -> str:
 
 
 @pytest.mark.parametrize("change", ["another key", "another kind", "no mask"])
+@pytest.mark.only_in_all
 def test_a_stream_does_not_continue_with_other_masks(tmp_path: Path, change: str) -> None:
     with people(tmp_path) as of:
         _, end = streamed(of)

@@ -97,6 +97,7 @@ def test_names_for_prometheus_keep_to_its_rules() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_counts_are_those_of_the_workload(served: Served) -> None:
     server, listening = served
     port = free_port()
@@ -178,6 +179,7 @@ def test_the_oldest_open_transaction_has_an_age(served: Served) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_what_is_read_again_after_a_reconnect_is_counted_once(served: Served) -> None:
     """An open transaction holds the restart position back, so that all after it comes again."""
     server, listening = served

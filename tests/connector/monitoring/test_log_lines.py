@@ -36,6 +36,7 @@ def test_lines_begin_with_time_level_and_logger() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_lower_level_says_more_and_asking_twice_says_nothing_twice() -> None:
     lines = said("", "info", "info")
     assert [re.findall(r"level=(\w+) .* event=(\w+)", line)[0] for line in lines] == [
@@ -45,6 +46,7 @@ def test_a_lower_level_says_more_and_asking_twice_says_nothing_twice() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_whoever_has_set_up_logging_is_left_alone() -> None:
     lines = said("logging.basicConfig(format='mine %(levelname)s')", "info")
     assert lines == ["mine WARNING"]

@@ -105,6 +105,7 @@ def test_queries_of_other_sources_are_not_told_of(caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_an_executors_worker_loads_nothing_of_prometheus() -> None:
     """What it unpickles names the reader's module; 50 ms and a dependency less."""
     program = "import sys, informix_cdc.spark.reader; assert 'prometheus_client' not in sys.modules"
@@ -112,6 +113,7 @@ def test_an_executors_worker_loads_nothing_of_prometheus() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_asking_the_package_for_the_listener_is_what_loads_spark() -> None:
     program = (
         "import sys, informix_cdc; assert 'pyspark' not in sys.modules and 'prometheus_client' not in"

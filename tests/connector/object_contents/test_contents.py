@@ -189,6 +189,7 @@ def test_an_update_that_keeps_the_handle_may_have_another_content(
     assert files.server.sbspace.opens == opens
 
 
+@pytest.mark.only_in_all
 def test_a_batch_that_is_read_again_has_equal_bytes_although_the_object_has_changed(
     files: Files, tmp_path: Path, way: dict[str, str]
 ) -> None:
@@ -311,6 +312,7 @@ def test_the_envelope_has_contents_after_and_none_before(files: Files, tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_lost_connection_is_tried_again_and_never_half_a_content(
     files: Files, tmp_path: Path
 ) -> None:
@@ -376,6 +378,7 @@ def test_contents_come_in_parts_and_an_update_is_never_in_two(
 
 
 @pytest.mark.parametrize(("page", "excused"), [(b"page", True), (None, False)])
+@pytest.mark.only_in_all
 def test_a_server_is_not_held_silent_while_objects_are_read(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: bytes | None, excused: bool
 ) -> None:

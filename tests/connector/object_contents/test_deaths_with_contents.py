@@ -44,6 +44,7 @@ def row(server: EmulatedServer, key: int, text: str) -> dict[str, object]:
     " and with a batch planned; then all of them change",
     outcome="each row comes once, with whole contents; a batch that runs again has equal bytes",
 )
+@pytest.mark.only_in_all
 def test_a_death_while_contents_are_read(name: str, tmp_path: Path) -> None:
     server, owner = serving(
         "informix", "id INTEGER NOT NULL, name VARCHAR(20), picture BLOB, page TEXT" + KEY

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.slow
     outcome="it is tried again; the log is not held to be unreadable, and nothing is left out",
     seeds="4 silences in a row",
 )
+@pytest.mark.only_in_all
 def test_a_silent_connection_for_objects_is_no_log_that_cannot_be_read(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,6 +65,7 @@ def test_a_silent_connection_for_objects_is_no_log_that_cannot_be_read(
     assert (len(silences), rows[0]["picture"]) == (4, content(b"x"))
 
 
+@pytest.mark.only_in_all
 def test_a_query_that_is_stopped_reads_no_more_objects_and_may_begin_again(
     files: Files, tmp_path: Path, way: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ VALUES = [(b"old", b"new"), (None, b"new"), (b"old", None)]
 
 
 @pytest.mark.parametrize(("before", "after"), VALUES)
+@pytest.mark.only_in_all
 def test_an_update_whose_locks_go_late_shows_what_it_has_set(
     notes: Notes, tmp_path: Path, way: dict[str, str], before: bytes | None, after: bytes | None
 ) -> None:
@@ -195,6 +196,7 @@ def test_a_table_that_is_locked_is_waited_for(
     assert len(told()) == 1
 
 
+@pytest.mark.only_in_all
 def test_a_table_that_is_locked_for_longer_than_rows_may_wait_is_not_read(
     informix: Notes, tmp_path: Path
 ) -> None:

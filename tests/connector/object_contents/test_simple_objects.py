@@ -114,6 +114,7 @@ def test_one_beyond_the_bound_tells_its_size_and_nothing_else(
 
 
 @pytest.mark.parametrize("dialect", ["informix", "gbase8s"], indirect=True)
+@pytest.mark.only_in_all
 def test_images_before_and_deletes_are_not_read_and_a_row_that_went_is_gone(
     notes: Notes, tmp_path: Path, way: dict[str, str]
 ) -> None:

@@ -84,6 +84,7 @@ def losing(at: SharedPlace, server: EmulatedServer, port: int) -> Iterator[Runni
         yield running
 
 
+@pytest.mark.only_in_all
 def test_resync_waits_until_the_reader_has_the_rows(
     at: SharedPlace, served: Any, tmp_path: Path
 ) -> None:
@@ -118,6 +119,7 @@ def test_resync_names_both_logs_if_the_query_does_not_run(
     assert "Look at the logs of the capture and of the query" in line
 
 
+@pytest.mark.only_in_all
 def test_resync_goes_to_the_stream_that_followed_a_data_loss(
     at: SharedPlace, served: Any, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def test_a_content_above_the_limit_has_its_size(at: SharedPlace) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_snapshot_has_contents_too(at: SharedPlace) -> None:
     with serving() as files:
         for number in range(5):

@@ -70,6 +70,7 @@ def test_stored_rows_come_before_the_error_that_ended_the_capture(
     outcome="the capture ends with IFXCDC-0006, and its readers with the same after their rows;"
     " with onDataLoss=continue both go on",
 )
+@pytest.mark.only_in_all
 def test_a_capture_whose_log_is_gone_tells_its_readers(small_log: Served, tmp_path: Path) -> None:
     server, listening = small_log
     with capturing(listening.port, tmp_path) as running:

@@ -83,6 +83,7 @@ def test_two_streams_never_become_one(served: Served, tmp_path: Path) -> None:
     assert "Two streams cannot become one" in str(running.error)
 
 
+@pytest.mark.only_in_all
 def test_a_start_that_continues_a_checkpoint_may_be_repeated(served: Served, tmp_path: Path) -> None:
     server, listening = served
     with reader(listening.port) as made:
@@ -98,6 +99,7 @@ def test_a_start_that_continues_a_checkpoint_may_be_repeated(served: Served, tmp
             assert numbers(rows) == [number]
 
 
+@pytest.mark.only_in_all
 def test_later_starts_ignore_a_checkpoint_that_is_gone(served: Served, tmp_path: Path) -> None:
     server, listening = served
     with reader(listening.port) as made:
@@ -135,6 +137,7 @@ def test_later_starts_ignore_a_checkpoint_from_before_a_data_loss(
         assert running.process.state.stream == "0123456789abcdef"
 
 
+@pytest.mark.only_in_all
 def test_a_query_that_still_runs_keeps_its_folder(served: Served, tmp_path: Path) -> None:
     server, listening = served
     with reader(listening.port, spoolPath=str(tmp_path / "spool"), readTimeoutSeconds="1") as made:

@@ -32,6 +32,7 @@ def log_file(server: EmulatedServer) -> int:
     fault="no query runs for three lengths of the server's log; `informix-cdc capture` does",
     outcome="the query gets every row once, in order",
 )
+@pytest.mark.only_in_all
 def test_a_query_that_is_away_for_three_log_lengths_loses_nothing(
     small_log: Served, tmp_path: Path
 ) -> None:

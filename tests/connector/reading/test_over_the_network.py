@@ -72,6 +72,7 @@ def test_a_capture_that_restarts_with_other_rows_between_two_calls_ends_the_quer
     assert isinstance(changed, BadOption)
 
 
+@pytest.mark.only_in_all
 def test_offsets_have_the_form_of_rows_that_the_capture_has_now(
     served: Served, tmp_path: Path, port: int
 ) -> None:
@@ -96,6 +97,7 @@ def test_resync_needs_table_events_of_the_capture(served: Served, tmp_path: Path
     assert "tableEvents=true" in str(refused)
 
 
+@pytest.mark.only_in_all
 def test_an_older_run_does_not_take_the_name_back_after_the_capture_restarts(
     served: Served, tmp_path: Path, port: int
 ) -> None:

@@ -123,6 +123,7 @@ def test_a_checkpoint_of_another_stream_is_refused(served: Served, at: SharedPla
         assert "offsets of two streams" in str(failure_of(lambda: rows_of(made, start, end)))
 
 
+@pytest.mark.only_in_all
 def test_capture_and_query_start_again_in_either_order(served: Served, at: SharedPlace) -> None:
     server, listening = served
     got: list[int] = []
@@ -159,6 +160,7 @@ def test_a_capture_begins_where_its_rows_end(served: Served, at: SharedPlace) ->
     assert [segment.rows for segment in manifest.segments] == [1, 1]
 
 
+@pytest.mark.only_in_all
 def test_a_run_of_available_now_ends_with_what_is_committed(served: Served, at: SharedPlace) -> None:
     server, listening = served
     with at.capturing(listening.port):

@@ -103,6 +103,7 @@ def test_each_reader_gets_the_previous_stream_before_the_new_one(
         wait_until(lambda: not (tmp_path / former).exists())
 
 
+@pytest.mark.only_in_all
 def test_a_reader_that_was_away_for_two_losses_gets_all_three_streams(
     served: Served, tmp_path: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_rows_that_were_removed_from_the_next_stream_are_missed(
     assert [each["reader"] for each in told(caplog, "rows_removed")] == ["away"] * goes_on
 
 
+@pytest.mark.only_in_all
 def test_a_planned_batch_of_the_previous_stream_comes_again_after_the_loss(
     served: Served, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 WITH_SNAPSHOT = {"table": TABLE, "initialSnapshot": "all", "snapshotChunkRows": "3"}
 
 
+@pytest.mark.only_in_all
 def test_each_reader_gets_the_snapshot_and_the_changes(tmp_path: Path) -> None:
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(10)])
@@ -47,6 +48,7 @@ def test_each_reader_gets_the_snapshot_and_the_changes(tmp_path: Path) -> None:
                     assert [row["id"] for row in drained(made, end, last)[0]] == [99]
 
 
+@pytest.mark.only_in_all
 def test_a_run_of_available_now_ends_with_the_snapshot(tmp_path: Path) -> None:
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(10)])
@@ -61,6 +63,7 @@ def test_a_run_of_available_now_ends_with_the_snapshot(tmp_path: Path) -> None:
     assert sorted(row["id"] for row in rows) == list(range(10))
 
 
+@pytest.mark.only_in_all
 def test_a_snapshot_goes_on_after_a_restart_of_the_capture(tmp_path: Path) -> None:
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(30)])
@@ -73,6 +76,7 @@ def test_a_snapshot_goes_on_after_a_restart_of_the_capture(tmp_path: Path) -> No
     assert [row["id"] for row in more] == [99]
 
 
+@pytest.mark.only_in_all
 def test_a_table_that_is_created_joins_the_stream_of_all_readers(tmp_path: Path) -> None:
     with listening_stores(clock=quick_clock()) as (server, listening):
         with looking_often(listening.port, tmp_path), shared_reader(tmp_path) as made:
@@ -104,6 +108,7 @@ def looking_often(port: int, folder: Path) -> Iterator[RunningCapture]:
         running.stop()
 
 
+@pytest.mark.only_in_all
 def test_a_table_is_read_again_on_request(tmp_path: Path) -> None:
     options = {
         "table": "informix.*",

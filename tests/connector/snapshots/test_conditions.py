@@ -27,6 +27,7 @@ def insert(server: EmulatedServer, table: str, number: int) -> int:
     return transaction.commit()
 
 
+@pytest.mark.only_in_all
 def test_existing_rows_are_limited_and_changes_are_not(tmp_path: Path) -> None:
     options = {
         **BOTH,

@@ -26,6 +26,7 @@ P = "informix_cdc_snapshot_"
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_finished_snapshot_shows_rows_chunks_and_no_table_that_is_left(
     served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
 ) -> None:

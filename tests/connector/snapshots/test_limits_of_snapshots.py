@@ -32,6 +32,7 @@ def fill(server: EmulatedServer, table: str, count: int) -> None:
 @pytest.mark.parametrize(
     "is_buffered", rest_in_all([False, True]), ids=["unbuffered log", "buffered log"]
 )
+@pytest.mark.only_in_all
 def test_on_an_idle_server_ten_chunks_come(is_buffered: bool, tmp_path: Path) -> None:
     """The markers of the snapshot itself move the log, and out of its buffer."""
     with serving_tables(LINES, database={"buffered": is_buffered}) as (server, listening, _):

@@ -120,6 +120,7 @@ REFUSED = {
     seeds="an option that names it still, a key that is missing, a stop as soon as the session is up",
 )
 @pytest.mark.parametrize("options", rest_in_all(REFUSED.values()), ids=REFUSED.keys())
+@pytest.mark.only_in_all
 def test_a_start_that_is_refused_takes_no_table_out(copy: Copy, options: dict[str, str]) -> None:
     copy.write("CREATE TABLE t9 (n INTEGER)")
 
@@ -156,6 +157,7 @@ def test_a_snapshot_of_a_table_that_is_not_captured_is_refused_at_load(copy: Cop
     fault="a table is taken out of a stream and named again later",
     outcome="a warning with both places; with truncate=emit a row that empties the copy, then all rows",
 )
+@pytest.mark.only_in_all
 def test_a_table_that_comes_back_is_a_gap_that_is_logged_and_can_be_read_again(
     copy: Copy, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -241,6 +243,7 @@ def test_an_altered_table_whose_rows_are_not_read_again_is_told(
     outcome="refused by the server; then the start names the table that is gone, and under its new name"
     " the table joins, with its rows",
 )
+@pytest.mark.only_in_all
 def test_a_table_that_is_renamed_leaves_and_joins_under_its_new_name(copy: Copy) -> None:
     with pytest.raises(SqlError, match="-19816"):
         copy.write("RENAME TABLE t0 TO t2")

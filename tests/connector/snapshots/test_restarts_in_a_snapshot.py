@@ -66,6 +66,7 @@ def of_lines(folder: Path, **more: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("statement", "column"), [(LINES, "id"), (OTHER_KEY, "no")])
+@pytest.mark.only_in_all
 def test_a_table_that_was_made_again_is_read_from_its_first_row(
     statement: str, column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_table_that_was_made_again_is_read_from_its_first_row(
     assert [(row[column], row["name"]) for row in rows] == [(n, "new") for n in range(6)]
 
 
+@pytest.mark.only_in_all
 def test_a_join_that_waits_holds_no_other_snapshot_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +143,7 @@ def test_what_began_by_a_key_is_not_locked_and_read_whole(
     assert state == {0, 1, 2, 99}
 
 
+@pytest.mark.only_in_all
 def test_what_began_locked_may_go_on_by_a_key(tmp_path: Path) -> None:
     options = {"table": "informix.heap", "initialSnapshot": "all", "spoolPath": str(tmp_path)}
     with serving_tables(HEAP, OTHER) as (server, listening, writer):

@@ -126,6 +126,7 @@ def test_three_tables_are_read_at_once_while_all_are_written(
     outcome="the capture connects anew, and each table goes on behind its last chunk; the state of a"
     " consumer is exact, and no key of a chunk comes twice",
 )
+@pytest.mark.only_in_all
 def test_connections_break_in_the_middle_of_a_chunk(tmp_path: Path) -> None:
     with serving_tables(*MADE) as (server, listening, writer):
         fill(server)

@@ -25,6 +25,7 @@ def over(transport: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 5])
+@pytest.mark.only_in_all
 def test_a_table_of_any_size_comes_once(count: int, tmp_path: Path) -> None:
     """Chunks of four rows: none, one, exactly one chunk, and one row more."""
     with serving_tables(LINES) as (server, listening, _):
@@ -75,6 +76,7 @@ KEYS = {
 
 @pytest.mark.parametrize("transport", rest_in_all(TRANSPORTS))
 @pytest.mark.parametrize("name", rest_in_all(KEYS))
+@pytest.mark.only_in_all
 def test_a_key_of_any_type_leads_from_chunk_to_chunk(name: str, transport: str, tmp_path: Path) -> None:
     columns, key, values = KEYS[name]
     every = ", ".join(f"{column.strip()} NOT NULL" for column in columns.split(", "))

@@ -179,6 +179,7 @@ def test_a_connection_that_is_dead_shows_when_a_select_is_prepared(
     assert len(told) == 1
 
 
+@pytest.mark.only_in_all
 def test_a_lock_that_a_long_select_meets_at_its_end_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

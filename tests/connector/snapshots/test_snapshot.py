@@ -58,6 +58,7 @@ def test_rows_that_were_there_are_delivered_as_inserts(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_run_of_available_now_ends_with_the_snapshot_though_the_spool_has_room_for_a_part(
     served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_lock_that_was_lost_costs_no_row(tmp_path: Path, monkeypatch: pytest.M
     assert (sorted(state), written) == ([0, 2, 99, 100], ["both"])
 
 
+@pytest.mark.only_in_all
 def test_a_row_of_the_heartbeat_table_that_is_locked_is_waited_for(tmp_path: Path) -> None:
     with serving_tables(LINES, PULSE) as (server, listening, writer):
         writer.rows("INSERT INTO informix.pulse VALUES (1)")

@@ -72,6 +72,7 @@ def test_spark_is_told_one_limit_and_never_to_take_everything(
     ],
     ids=str,
 )
+@pytest.mark.only_in_all
 def test_batches_end_between_transactions_at_the_first_limit_reached(
     options: dict[str, str], expected: list[list[int]], served: Served
 ) -> None:
@@ -112,6 +113,7 @@ def test_trigger_once_waits_for_everything_that_was_committed_before_whatever_th
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keeps_spool", [False, True])
+@pytest.mark.only_in_all
 def test_a_batch_that_ended_within_a_segment_is_gone_on_from_by_another_process(
     keeps_spool: bool, served: Served, tmp_path: object
 ) -> None:
@@ -195,6 +197,7 @@ def test_available_now_ends_beside_one_big_transaction_that_goes_on_and_on(serve
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_daily_runs_of_available_now_keep_their_place_over_a_log_wrap() -> None:
     """A quiet server: each run learns what moves the restart position in the next one."""
     with listening_stores(log_pages=4, log_count=9) as (server, listening):

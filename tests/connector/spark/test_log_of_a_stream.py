@@ -158,6 +158,7 @@ def _take_until_it_fails(made: object, end: object) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_each_loss_and_each_reconnect_is_one_line(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_transaction_open_over_the_start_is_left_out_and_one_open_over_a_stop_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chosen", ["earliest", "a sequence number"])
+@pytest.mark.only_in_all
 def test_a_stream_may_begin_in_the_past(chosen: str, served: Served) -> None:
     server, listening = served
     server.set_full_row_logging(ORDERS, True)

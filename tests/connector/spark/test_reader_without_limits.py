@@ -86,6 +86,7 @@ def test_no_batch_takes_more_than_the_options_allow(served: Served) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_planned_batch_runs_again_and_the_stream_goes_on_behind_it(served: Served) -> None:
     server, listening = served
     anchor = begun(listening.port)
@@ -117,6 +118,7 @@ def test_the_only_question_of_a_run_is_answered_with_all_that_was_committed_befo
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_only_question_of_a_run_over_a_limit_is_answered_with_a_full_batch(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_two_sigterms_end_the_runner_in_order_after_closing() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_sigterm_elsewhere_is_what_it_always_was() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "another.program"],

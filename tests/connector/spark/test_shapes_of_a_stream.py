@@ -77,6 +77,7 @@ def test_envelopes_are_found_again_by_commit_in_any_range(served: Served, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_envelopes_hold_the_same_changes_as_rows(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as plain, reader(listening.port, shape="envelope") as enveloped:
@@ -164,6 +165,7 @@ def test_rows_kept_in_another_form_are_captured_again_unless_they_are_planned(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("former", "now"), [("full", "minimal"), ("minimal", "full")])
+@pytest.mark.only_in_all
 def test_a_planned_batch_runs_again_with_other_metadata_columns_and_the_same_keys(
     served: Served, tmp_path: Path, former: str, now: str
 ) -> None:

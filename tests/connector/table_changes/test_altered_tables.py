@@ -24,6 +24,7 @@ def activations(monkeypatch: pytest.MonkeyPatch) -> list[Activation]:
 
 
 @pytest.mark.parametrize("is_kept", [True, False], ids=["spool kept", "spool lost"])
+@pytest.mark.only_in_all
 def test_the_other_table_goes_on_without_a_gap_and_the_altered_one_with_its_new_columns(
     shop: Shop, activations: list[Activation], is_kept: bool
 ) -> None:
@@ -60,6 +61,7 @@ def test_the_other_table_goes_on_without_a_gap_and_the_altered_one_with_its_new_
         assert shop.delivered(drained(made, end, last)[0]) == [("orders", 7)]
 
 
+@pytest.mark.only_in_all
 def test_a_stream_of_the_altered_table_alone_goes_on_too(shop: Shop) -> None:
     shop.table = "informix.orders"
     rows = shop.begin()
@@ -95,6 +97,7 @@ def test_columns_are_dropped_modified_and_renamed(shop: Shop, columns: str) -> N
     assert list(rest[-1]["orders"]) == names
 
 
+@pytest.mark.only_in_all
 def test_without_the_option_it_is_another_table_and_the_error_says_what_there_is(shop: Shop) -> None:
     shop.begin()
     shop.procedure()
@@ -125,6 +128,7 @@ def until_an_error(shop: Shop, made: InformixStreamReader) -> None:
     drained(made, end, shop.committed(("orders", 3)))
 
 
+@pytest.mark.only_in_all
 def test_acquire_waits_for_whoever_was_open_when_row_logging_went_on(shop: Shop) -> None:
     shop.begin()
     assert shop.release().exit_code == 0
@@ -253,6 +257,7 @@ def test_a_start_in_mid_alter_is_no_loss_that_is_remembered(shop: Shop) -> None:
     assert shop.delivered(rows + more + rest) == shop.expected
 
 
+@pytest.mark.only_in_all
 def test_a_table_joins_in_the_same_start_as_an_altered_one_comes_back(shop: Shop) -> None:
     shop.served[0].create_table("stores:informix.docs", "n integer")
     shop.begin()

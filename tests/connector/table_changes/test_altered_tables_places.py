@@ -38,6 +38,7 @@ def delivered_later(shop: Shop) -> list[tuple[str, int]]:
     outcome="no session begins there: neither their bytes nor -83790 are met",
 )
 @pytest.mark.parametrize("table", rest_in_all([TWO, ALONE]), ids=["two", "alone"])
+@pytest.mark.only_in_all
 def test_rows_of_the_former_layout_in_the_page_before_are_not_met(shop: Shop, table: str) -> None:
     shop.table = table
     shop.begin()
@@ -84,6 +85,7 @@ def with_others(monkeypatch: pytest.MonkeyPatch, step: Callable[[], None]) -> No
 
 
 @pytest.mark.parametrize("ends", rest_in_all(["commit", "rollback"]))
+@pytest.mark.only_in_all
 def test_one_that_begins_while_acquire_waits_and_writes_the_table_behind_it_comes_whole(
     shop: Shop, ends: str
 ) -> None:
@@ -100,6 +102,7 @@ def test_one_that_begins_while_acquire_waits_and_writes_the_table_behind_it_come
     assert went_on(shop) == delivered_later(shop)
 
 
+@pytest.mark.only_in_all
 def test_a_change_of_the_table_that_is_rolled_back_while_acquire_waits_is_none(shop: Shop) -> None:
     shop.begin()
     assert shop.release().exit_code == 0
@@ -115,6 +118,7 @@ def test_a_change_of_the_table_that_is_rolled_back_while_acquire_waits_is_none(s
     assert went_on(shop) == delivered_later(shop)
 
 
+@pytest.mark.only_in_all
 def test_who_begins_in_the_second_of_the_alter_is_not_taken_for_a_writer_of_a_former_table(
     shop: Shop,
 ) -> None:
@@ -124,6 +128,7 @@ def test_who_begins_in_the_second_of_the_alter_is_not_taken_for_a_writer_of_a_fo
     assert went_on(shop) == delivered_later(shop)
 
 
+@pytest.mark.only_in_all
 def test_on_an_idle_server_the_table_is_back_without_another_record(shop: Shop) -> None:
     shop.begin()
     shop.procedure()
@@ -133,6 +138,7 @@ def test_on_an_idle_server_the_table_is_back_without_another_record(shop: Shop) 
     assert end["tables"]["informix.orders"]["since"] > end["commit"]
 
 
+@pytest.mark.only_in_all
 def test_a_run_of_available_now_ends_with_what_came_behind_the_place(shop: Shop) -> None:
     shop.begin()
     shop.procedure()
@@ -158,6 +164,7 @@ def other_shop(
         yield Shop(served, tmp_path, dialect="gbase8s" if is_other else "informix")
 
 
+@pytest.mark.only_in_all
 def test_servers_of_other_manners_give_the_table_back_too(other_shop: Shop) -> None:
     other_shop.begin()
     other_shop.procedure()
@@ -188,6 +195,7 @@ def test_a_log_that_was_overwritten_meanwhile_is_a_loss(
     fault="row logging of an altered table goes off again before it is back in its stream",
     outcome="IFXCDC-0006 that names the table",
 )
+@pytest.mark.only_in_all
 def test_row_logging_that_goes_off_again_before_the_table_is_back_is_a_loss(shop: Shop) -> None:
     shop.begin()
     shop.procedure()
@@ -234,6 +242,7 @@ def test_a_batch_whose_commit_was_lost_is_run_again_from_the_spool_or_refused(
         assert shop.delivered(rows + more) == [("orders", 3)]
 
 
+@pytest.mark.only_in_all
 def test_one_table_comes_back_and_another_joins_in_the_same_run(shop: Shop) -> None:
     shop.table = ALONE
     shop.begin(shape="json")

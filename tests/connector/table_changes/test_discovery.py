@@ -50,6 +50,7 @@ def committed(server: EmulatedServer, number: int, *tables: str) -> int:
     return int(transaction.commit())
 
 
+@pytest.mark.only_in_all
 def test_a_table_that_is_created_joins_and_no_row_of_another_is_lost_or_comes_twice(
     served: Served, activations: list[Activation], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_table_that_is_created_joins_and_no_row_of_another_is_lost_or_comes_tw
     assert told(caplog, "table_left_out") == []
 
 
+@pytest.mark.only_in_all
 def test_a_table_that_is_created_is_delivered_from_its_first_row_on(tmp_path: Path) -> None:
     key = "(id INTEGER NOT NULL PRIMARY KEY, name VARCHAR(20))"
     options = {"initialSnapshot": "all", "snapshotChunkRows": "3", "spoolPath": str(tmp_path)}
@@ -100,6 +102,7 @@ def test_a_table_that_is_created_is_delivered_from_its_first_row_on(tmp_path: Pa
             assert found == [("ord_late", 7), ("orders", 5)]
 
 
+@pytest.mark.only_in_all
 def test_a_table_that_cannot_be_captured_is_logged_once_and_the_stream_goes_on(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -139,6 +142,7 @@ def test_a_table_without_a_usable_key_for_its_snapshot_is_left_out(
     assert "snapshotKey" in left_out["reason"]
 
 
+@pytest.mark.only_in_all
 def test_an_excluded_table_does_not_join(served: Served) -> None:
     server, listening = served
     with discovering(listening.port, tableExclude="informix.*papers") as made:
@@ -199,6 +203,7 @@ def test_a_dropped_table_leaves_and_joins_again_once_it_is_there_again(
     assert "dropped" in left_out["reason"]
 
 
+@pytest.mark.only_in_all
 def test_a_table_that_is_dropped_while_it_joins_is_left_out(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -230,6 +235,7 @@ def test_the_last_table_does_not_leave(served: Served, monkeypatch: pytest.Monke
     assert "dropped" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_tables_that_have_joined_stay_when_the_connection_is_lost(served: Served) -> None:
     server, listening = served
     with discovering(listening.port) as made:

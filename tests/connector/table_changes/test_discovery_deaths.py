@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow  # processes of their own
     fault="the process dies while a table joins that was created while the query ran",
     outcome="the next one goes on: no row is lost, and none comes twice",
 )
+@pytest.mark.only_in_all
 def test_a_death_while_a_table_joins_in_mid_run_loses_and_repeats_nothing(
     failpoint: str, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

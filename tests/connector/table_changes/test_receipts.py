@@ -71,6 +71,7 @@ def test_an_acquire_that_did_not_end_is_run_again(shop: Shop, monkeypatch: pytes
     assert shop.delivered(rows + more) == [("orders", 6)]
 
 
+@pytest.mark.only_in_all
 def test_the_receipt_is_named_for_a_query_and_for_a_mirror_s_file_by_its_whole_path(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +109,7 @@ def test_release_refuses_a_table_beside_another_that_is_released(shop: Shop) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_tables_that_are_altered_together_come_back_together(shop: Shop) -> None:
     shop.begin()
     assert shop.release(tables=BOTH).exit_code == 0
@@ -212,6 +214,7 @@ def test_changes_in_the_last_page_of_the_log_are_found(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_buffered_log_gives_the_table_back_with_the_next_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def until_all_is_read(made: InformixStreamReader, start: Offset) -> list[dict[st
     " one other, or two",
     outcome="the next process has the same rows, from the spool, and goes on behind them",
 )
+@pytest.mark.only_in_all
 def test_a_planned_batch_with_rows_of_a_joiner_comes_again_from_the_spool(
     already: str, tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_planned_batch_with_rows_of_a_joiner_comes_again_from_the_spool(
     fault="the spool is lost with a planned batch that has rows of a chunk of a joiner",
     outcome="refused by name, with onDataLoss=continue too: no log has these rows",
 )
+@pytest.mark.only_in_all
 def test_a_planned_batch_with_rows_of_a_joiner_is_refused_without_its_spool(
     goes_on: str, tmp_path: Path
 ) -> None:

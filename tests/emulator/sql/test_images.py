@@ -39,6 +39,12 @@ def test_each_change_has_its_records_and_whole_rows(table: Asked) -> None:
     ]
 
 
+def test_a_truncate_that_is_rolled_back_gives_the_rows_back(table: Asked) -> None:
+    table.run("INSERT INTO t (n) VALUES ('a')")
+    table.all("BEGIN WORK", "TRUNCATE TABLE t", "ROLLBACK WORK")
+    assert table.rows("SELECT n, q FROM t") == [("a", 7)]
+
+
 def test_without_begin_each_statement_is_a_transaction(table: Asked) -> None:
     start = len(table.log())
     table.run("INSERT INTO t (n) VALUES ('a')")

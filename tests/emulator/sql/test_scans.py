@@ -214,6 +214,7 @@ def test_how_many_rows_are_wanted_may_be_bound(table: Asked) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_writers_go_on_between_the_fetches_of_a_long_query(
     db: Asked, server: EmulatedServer, connect: Connect
 ) -> None:

@@ -22,7 +22,6 @@ _LOSS_IN_A_MODE = (
     "tests/end_to_end/test_real_time_after_a_loss.py"
     "::test_a_loss_that_one_mode_has_reported_is_not_forgotten_by_the_other"
 )
-_EQUAL = "tests/connector/lake/test_equal_tables.py::test_tables_equal_informix_after_every_batch"
 _WRAPPED = (
     "tests/connector/capture/test_resync_after_a_loss.py"
     "::test_tables_equal_informix_after_the_log_has_wrapped"
@@ -77,11 +76,7 @@ _LONG = (
     "tests/manual/test_release.py::test_two_builds",
 )
 # More seeds of tests of which `make test` runs the first.
-_SEEDS = (
-    f"{_EQUAL}[2]",
-    *(f"{_WRAPPED}[{seed}]" for seed in range(2, 6)),
-    *(f"{_VERIFIED}[{seed}]" for seed in range(1, 4)),
-)
+_SEEDS = (*(f"{_VERIFIED}[{seed}]" for seed in range(1, 4)),)
 ONLY_IN_ALL = (*_SPARKS, *_DEFECTS, *_LONG, *_SEEDS)
 
 

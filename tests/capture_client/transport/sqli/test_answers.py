@@ -196,6 +196,7 @@ def test_a_value_of_text_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPa
         read((u16(39) + padded(b"x" * 65_000)) * 3, room=10)
 
 
+@pytest.mark.only_in_all
 def test_columns_that_share_a_name_take_no_memory_for_it() -> None:
     content = described(32_767, b"x" * 500 + b"\0\0") + END
     tracemalloc.start()
