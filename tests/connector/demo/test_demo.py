@@ -34,7 +34,7 @@ def demo(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
 def interrupt(demo: subprocess.Popen[str]) -> None:
     assert demo.stdout is not None
     for line in demo.stdout:
-        if line.startswith("    3 s"):
+        if line.startswith("    2 s"):
             break
     os.killpg(demo.pid, signal.SIGINT)  # as a terminal does: to the whole process group
 
