@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.only_in_all  # `make check` runs them
+
 ROOT = Path(__file__).parent.parent
 SOURCE_ROOTS = ("connector", "capture_client", "checkpoints")
 CLIENT = "capture_client/informix_capture_client/"

@@ -136,6 +136,7 @@ def test_a_capture_that_dies_in_a_snapshot_loses_no_row(
     outcome="the table joins after a restart; each reader gets its existing rows and its changes",
 )
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.only_in_all
 def test_a_capture_that_dies_while_a_table_joins_loses_no_row(
     place: str, served: tuple[Work, int], tmp_path: Path
 ) -> None:

@@ -145,6 +145,7 @@ def at_any_moment(process: subprocess.Popen[bytes], runs: Runs, log: Path) -> No
     seeds="2 kills at random moments in `make test`, 18 more in `make test-all`",
 )
 @pytest.mark.parametrize(("spool", "kills"), [("private", 2), ("private", 8), ("kept", 10)])
+@pytest.mark.only_in_all
 def test_a_killed_driver_repeats_only_the_batch_that_was_not_committed(
     spool: str, kills: int, session: SparkSession, served: Served, tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def test_spanned_records_are_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", rest_in_all(["rdw", "bdw counts itself"]))
+@pytest.mark.only_in_all
 def test_a_file_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes(name: str) -> None:
     data, is_rdw = FRAMED[name], name == "rdw"
     ends = [0]

@@ -123,6 +123,7 @@ def test_the_client_service_shows_changes_and_ends_when_it_is_told_to(
 
 
 @pytest.mark.spark
+@pytest.mark.only_in_all
 def test_the_capture_service_captures_and_the_reader_service_shows_changes(
     arguments: Callable[[str], list[str]], shop: ListeningServer, tmp_path: Path
 ) -> None:

@@ -100,6 +100,7 @@ INSERTS = [("insert", 10, number, number, city) for number, city in CITIES.items
 MOVED = {number + 1: city for number, city in CITIES.items()}
 
 
+@pytest.mark.only_in_all
 def test_keys_that_move_to_the_next_row_leave_one_row_each(spark: SparkSession, tmp_path: Path) -> None:
     for number, changes in enumerate((INSERTS, SHIFT)):
         merge(tmp_path, spark.createDataFrame(changes, ROW), number)

@@ -164,6 +164,7 @@ def start_of_a_cut(
     return query
 
 
+@pytest.mark.only_in_all
 def test_a_transaction_that_outlasts_a_batch_is_continued_where_it_was_cut(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:

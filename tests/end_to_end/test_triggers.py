@@ -86,6 +86,7 @@ def test_once_takes_all_in_one_batch_whatever_the_limits(
     assert orders_of(run_to_the_end(stream, once=True)) == [list(range(1, 12))]
 
 
+@pytest.mark.only_in_all
 def test_a_batch_read_by_several_tasks_keeps_its_order(
     served: Served, collect: Callable[..., Collected]
 ) -> None:

@@ -30,6 +30,7 @@ def served() -> Iterator[Served]:
         yield server, listening
 
 
+@pytest.mark.only_in_all
 def test_a_query_shows_its_figures_while_it_runs_and_no_longer(
     served: Served, collect: Callable[..., Collected]
 ) -> None:

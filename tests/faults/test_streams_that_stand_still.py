@@ -172,6 +172,7 @@ def wall(manner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wall]:
     " in order",
 )
 @pytest.mark.parametrize("manner", rest_in_all(MANNERS))
+@pytest.mark.only_in_all
 def test_a_log_that_cannot_be_read_on_is_told_and_nothing_is_lost_once_the_server_was_restarted(
     manner: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -268,6 +268,7 @@ def test_rows_of_several_tables_that_an_earlier_version_stored_are_read(name: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", rest_in_all([FORMS[0], FORMS[2]]), ids=["rows", "envelope"])
+@pytest.mark.only_in_all
 def test_any_range_of_a_segment_of_groups_or_of_its_copy_are_its_rows(
     form: RowForm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from harness.capture.driving import (
     rows_of,
 )
 from harness.runs.patience import wait_until
+from harness.runs.tiers import rest_in_all
 from harness.servers.stores import (
     CUSTOMER_COLUMNS,
     CUSTOMERS,
@@ -65,7 +66,7 @@ def served() -> Iterator[Served]:
 
 
 # Where the end of the log is found, and with all records in one second.
-@pytest.fixture(params=["flushed", "begun", "full", "full, in one second"])
+@pytest.fixture(params=rest_in_all(["full, in one second", "flushed", "begun", "full"]))
 def any_served(request: pytest.FixtureRequest) -> Iterator[Served]:
     used_pages, _, in_one_second = request.param.partition(", ")
     with serving(used_pages, **({"clock": lambda: NOON} if in_one_second else {})) as found:

@@ -94,6 +94,7 @@ def inserted(path: Path, world: World, form: RowForm) -> Stored:
 
 
 @pytest.mark.parametrize(("name", "tables"), rest_in_all(CASES))
+@pytest.mark.only_in_all
 def test_both_readers_have_the_rows_of_a_chunk(
     name: str, tables: int, read: dict[tuple[str, int], BothReaders]
 ) -> None:
@@ -103,6 +104,7 @@ def test_both_readers_have_the_rows_of_a_chunk(
 
 
 @pytest.mark.parametrize(("name", "tables"), CASES)
+@pytest.mark.only_in_all
 def test_in_the_jvm_they_are_inserts_but_for_what_is_known_of_them(
     name: str, tables: int, read: dict[tuple[str, int], BothReaders]
 ) -> None:

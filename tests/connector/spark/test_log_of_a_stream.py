@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from pyspark.sql.types import StructType
 
 from harness.capture.driving import (
     LIMIT,
@@ -27,9 +28,13 @@ from harness.servers.stores import (
     PASSWORD,
     listening_stores,
     order_row,
+    source_options,
 )
 from informix_capture_client.log_events import EVENTS
 from informix_capture_client.positions import show
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.spark import reader as stream_reader
+from informix_cdc.spark.reader import InformixStreamReader
 from informix_emulator import EmulatedServer
 
 # Values that nothing else looks like, in every column of an order.
@@ -171,3 +176,16 @@ def test_each_loss_and_each_reconnect_is_one_line(
         figures = made.reportLatestOffset() or {}
     assert len(told(caplog, "connection_lost")) == figures["reconnectAttempts"] >= 3
     assert figures["reconnects"] == 3
+
+
+@pytest.mark.parametrize(("has_jar", "is_told"), [(False, True), (True, False)])
+def test_a_runner_without_the_jar_says_what_needs_it(
+    has_jar: bool, is_told: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(stream_reader, "is_runner", lambda: True)
+    monkeypatch.setattr(stream_reader, "log_to_standard_error", lambda _: None)
+    options = SourceOptions.parse(source_options(1))
+    InformixStreamReader(options, StructType(), has_jar=has_jar).log_who_reads()
+    assert [line["requires_jar"] for line in told(caplog, "read_in_python")] == is_told * [
+        "trigger(realTime), asyncProgressTrackingEnabled"
+    ]
