@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests wait too: with more workers than cores others go on meanwhile. Each takes some five seconds of
 # the processor before its first test.
 WORKERS ?= 4
-SPARK_WORKERS ?= 4
+SPARK_WORKERS ?= 5
 # Who shares a worker: tests/harness/runs/workers.py
 PYTEST := $(BIN)/pytest --dist loadscope
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
