@@ -342,6 +342,7 @@ RECORDS = [
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_log_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes() -> None:
     data, ends = b"".join(RECORDS), [0]
     for record in RECORDS:

@@ -254,6 +254,7 @@ def test_a_record_that_cannot_be_read_is_refused_and_its_neighbours_are_read(
 @pytest.mark.slow
 @examples(200)
 @given(st.integers(0, 900), st.binary(max_size=12), st.integers(0, 12))
+@pytest.mark.only_in_all
 def test_whatever_comes_it_is_read_or_refused(at: int, noise: bytes, cut: int) -> None:
     one, two = segments(emp(42, "Ed"), [7, 0])
     for framing, data in (("rdw", rdw(one, BODIES_OF_EMP, two)), ("bdw_rdw", FRAMED["bdw does not"])):

@@ -59,6 +59,7 @@ def test_a_record_in_front_of_a_beginning_may_hold_a_line_of_its_own() -> None:
     assert bad_bytes(rows) == bad * 3
 
 
+@pytest.mark.only_in_all
 def test_refused_records_are_given_window_by_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "WINDOW_BYTES", 2000)
     for bad in UNSOUND.values():
@@ -82,6 +83,7 @@ def test_sound_records_between_others_are_read_many_at_a_time(
 
 
 @pytest.mark.parametrize("seed", rest_in_all(range(20)))
+@pytest.mark.only_in_all
 def test_windows_of_any_size_give_the_same_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     kinds = [SOUND, SOUND, by_arrow(Written("update", ["a"], ["b"])), b"\n", *UNSOUND.values()]

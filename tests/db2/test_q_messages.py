@@ -340,6 +340,7 @@ def _as_fields(values: Any) -> list[Row] | None:
 @pytest.mark.slow
 @examples(200)
 @given(st.lists(st.lists(changes(), max_size=4), min_size=1, max_size=4))
+@pytest.mark.only_in_all
 def test_what_was_written_is_read_whatever_the_split_into_messages(parts: list[list[Written]]) -> None:
     messages = [b"".join(map(by_hand, part)) for part in parts]
     expected = [

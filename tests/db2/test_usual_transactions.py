@@ -121,6 +121,7 @@ def _read(values: list[bytes], tables: dict[str, str] | None, **settings: Any) -
     words=STREAMS,
     cuts=st.sets(st.integers(1, 39), max_size=2),
 )
+@pytest.mark.only_in_all
 def test_columns_give_what_records_one_by_one_give(
     most: int, tables: dict[str, str] | None, words: list[tuple[str, int, int]], cuts: set[int]
 ) -> None:

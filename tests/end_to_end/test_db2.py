@@ -90,6 +90,7 @@ def _stream(spark: SparkSession, folder: str, place: Path, files_at_once: int = 
     )
 
 
+@pytest.mark.only_in_all
 def test_a_stream_over_a_folder_stopped_and_started_again_equals_the_batch(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -44,11 +44,11 @@ def read(tables: lake.TablesAsOf, of: list[LedgerTable]) -> State:
 def test_tables_equal_informix_as_of_every_batch_and_through_restarts(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    with ledger(11, 8) as (made, listening):
+    with ledger(11, 4) as (made, listening):
         made.change(40)
         batches = mirrored(spark, tmp_path, listening.port)
         first = batches[-1].commit
-        for _ in range(3):
+        for _ in range(2):
             made.change(15)
             made.truncate(made.tables[0])
             made.change(15)

@@ -58,6 +58,7 @@ def is_read_in_columns(made: Collected) -> bool:
     return is_named
 
 
+@pytest.mark.only_in_all
 def test_a_query_changes_between_both_readers_and_loses_and_repeats_nothing(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:

@@ -195,6 +195,7 @@ def test_a_micro_batch_continues_a_cut_transaction(
     assert begun + [row[2] for row in rest.values()] == list(range(2002))
 
 
+@pytest.mark.only_in_all
 def test_a_planned_batch_before_any_commit_is_refused_and_micro_batches_run_it(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def fill(server: EmulatedServer) -> None:
         insert(server, number)
 
 
+@pytest.mark.only_in_all
 def test_once_takes_all_in_one_batch_whatever_the_limits(
     served: Served, collect: Callable[..., Collected]
 ) -> None:

@@ -142,6 +142,7 @@ def command_line(python: Path, *arguments: str) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.only_in_all
 def test_whoever_installs_the_wheel_has_the_jar(wheel: Path, fresh_python: Path) -> None:
     require_javac()
     printed = command_line(fresh_python, "jar")

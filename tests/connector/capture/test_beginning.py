@@ -71,6 +71,7 @@ def test_a_transaction_that_is_open_at_acquire_is_left_out_whole(
     assert numbers(rows) == [3]
 
 
+@pytest.mark.only_in_all
 def test_a_beginning_that_the_log_does_not_have_is_refused_with_the_ways_out(counting: Served) -> None:
     run(counting[1], "acquire", "informix.orders")
     with (
@@ -80,6 +81,7 @@ def test_a_beginning_that_the_log_does_not_have_is_refused_with_the_ways_out(cou
         anchor_of(made)
 
 
+@pytest.mark.only_in_all
 def test_no_row_is_missed_that_is_committed_after_acquire(counting: Served) -> None:
     server, listening = counting
     insert(server, 1)
@@ -90,6 +92,7 @@ def test_no_row_is_missed_that_is_committed_after_acquire(counting: Served) -> N
     assert numbers(rows)[-1:] == [2]
 
 
+@pytest.mark.only_in_all
 def test_no_row_is_missed_of_a_transaction_that_begins_just_after_the_start(
     counting: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +115,7 @@ def test_no_row_is_missed_of_a_transaction_that_begins_just_after_the_start(
     assert numbers(rows) == [2]
 
 
+@pytest.mark.only_in_all
 def test_what_committed_in_the_page_before_a_start_at_the_latest_does_not_come(
     counting: Served,
 ) -> None:
@@ -127,6 +131,7 @@ def test_what_committed_in_the_page_before_a_start_at_the_latest_does_not_come(
     assert numbers(rows) == [3]
 
 
+@pytest.mark.only_in_all
 def test_a_transaction_that_is_open_at_the_start_is_left_out_whole(
     counting: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,6 +124,7 @@ def test_row_logging_switched_off_in_between_loses_only_what_changed_meanwhile(s
     fault="full row logging off in mid-run",
     outcome="IFXCDC-0006 with table and position, after all rows before it",
 )
+@pytest.mark.only_in_all
 def test_row_logging_switched_off_in_mid_run_ends_the_stream(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +161,7 @@ def test_row_logging_switched_off_in_mid_run_is_switched_on_again_if_the_stream_
     fault="table dropped and created again; onDataLoss=continue",
     outcome="a new stream of the new source",
 )
+@pytest.mark.only_in_all
 def test_a_table_dropped_and_created_again_goes_on_as_another_source(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as first:
@@ -181,6 +183,7 @@ def test_a_table_dropped_and_created_again_goes_on_as_another_source(served: Ser
     fault="the log is gone while the kept spool still holds rows",
     outcome="these rows first, then the jump",
 )
+@pytest.mark.only_in_all
 def test_what_the_kept_spool_holds_is_handed_out_before_the_stream_is_left(
     small_log: Served, tmp_path: Path
 ) -> None:
@@ -209,6 +212,7 @@ def test_what_the_kept_spool_holds_is_handed_out_before_the_stream_is_left(
     fault="a planned batch is asked for again when the log has moved on; spoolPath kept",
     outcome="the same rows from the spool",
 )
+@pytest.mark.only_in_all
 def test_a_planned_batch_can_be_replayed_from_the_kept_spool_when_the_log_has_moved_on(
     small_log: Served, tmp_path: Path
 ) -> None:
@@ -289,6 +293,7 @@ def test_available_now_goes_over_a_loss_and_ends(small_log: Served) -> None:
     fault="the server's log ends before the stream's position (restored server)",
     outcome="IFXCDC-0006; with onDataLoss=continue from its oldest log",
 )
+@pytest.mark.only_in_all
 def test_a_server_that_was_set_up_anew_is_read_from_its_oldest_log(served: Served) -> None:
     """Its positions are lower than those of the checkpoint: they must not hide what is new."""
     server, listening = served

@@ -306,6 +306,7 @@ def test_rows_of_a_snapshot_that_were_planned_and_are_gone_cannot_be_made_again(
     assert "snapshot rows" in error.message
 
 
+@pytest.mark.only_in_all
 def test_what_is_known_of_a_snapshot_is_passed_on(served: Served) -> None:
     server, listening = served
     start = begun(served)
@@ -316,6 +317,7 @@ def test_what_is_known_of_a_snapshot_is_passed_on(served: Served) -> None:
     assert end["tables"] == states
 
 
+@pytest.mark.only_in_all
 def test_a_table_under_a_known_name_that_is_another_one_is_refused(served: Served) -> None:
     server, listening = served
     start = begun(served)

@@ -214,6 +214,7 @@ def test_a_start_that_takes_long_is_not_taken_for_a_dead_connection(
     fault="the server stays away",
     outcome="the query fails after maxReconnectAttempts or maxReconnectSeconds",
 )
+@pytest.mark.only_in_all
 def test_reconnecting_ends_after_so_many_attempts(served: Served) -> None:
     _, listening = served
     with reader(listening.port, maxReconnectAttempts="2", maxReconnectSeconds="600") as made:
@@ -260,6 +261,7 @@ def test_what_fails_on_its_way_into_the_spool_is_not_tried_for_ever(
     assert "the place of copies is away" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_a_replay_bears_a_server_that_stands_still_for_a_moment(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as first:
@@ -409,6 +411,7 @@ def test_a_transaction_with_heartbeats_among_its_rows_is_delivered_without_them(
     assert len(changes) == 2
 
 
+@pytest.mark.only_in_all
 def test_a_stream_with_a_heartbeat_is_the_same_source_as_without(served: Served) -> None:
     server, listening = served
     anchor = begun_and_stopped(listening.port)

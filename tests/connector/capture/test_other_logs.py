@@ -118,6 +118,7 @@ def test_a_log_that_lost_its_end_under_a_running_query_ends_it(timed: Served, cl
     fault="the same, where the last delivered transaction began in the log file before",
     outcome="the same",
 )
+@pytest.mark.only_in_all
 def test_a_lost_end_shows_although_the_last_transaction_began_in_an_earlier_log_file(
     timed: Served, clock: Clock
 ) -> None:
@@ -155,6 +156,7 @@ def available_now(made: InformixStreamReader, start: Offset) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_nightly_run_does_not_end_well_in_a_log_that_lost_its_end(
     timed: Served, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +308,7 @@ def test_rows_of_a_table_that_had_the_partition_number_before_are_left_out(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_jump_leaves_out_rows_of_a_former_table_too(timed: Served, clock: Clock) -> None:
     _, listening = timed
     anchor = begun_and_stopped(listening.port)
@@ -315,6 +318,7 @@ def test_a_jump_leaves_out_rows_of_a_former_table_too(timed: Served, clock: Cloc
     assert numbers(rows) == [4]
 
 
+@pytest.mark.only_in_all
 def test_other_tables_of_an_older_transaction_keep_their_rows(timed: Served, clock: Clock) -> None:
     server, listening = timed
     server.set_full_row_logging(CUSTOMERS, True)
@@ -337,6 +341,7 @@ def test_other_tables_of_an_older_transaction_keep_their_rows(timed: Served, clo
     ]
 
 
+@pytest.mark.only_in_all
 def test_a_stream_that_began_at_the_end_of_the_log_leaves_nothing_out(
     timed: Served, clock: Clock
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_file_that_is_being_replaced_is_read_again(served: Served, tmp_path: P
         assert numbers(drained(made, anchor, last)[0]) == [1]
 
 
+@pytest.mark.only_in_all
 def test_a_password_that_stays_wrong_is_tried_once(served: Served, tmp_path: Path) -> None:
     """An account that is locked after three wrong passwords is not locked by us."""
     server, listening = served

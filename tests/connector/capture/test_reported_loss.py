@@ -249,6 +249,7 @@ def test_a_table_that_is_gone_is_not_called_switched_off(served: Served, is_othe
     fault="the server was set up anew: same names, a younger log, no full row logging",
     outcome="IFXCDC-0006 that says where its log ends; nothing is said of row logging",
 )
+@pytest.mark.only_in_all
 def test_a_server_that_was_set_up_anew_is_called_so(served: Served) -> None:
     with listening_stores(first_log=9) as (_, former):
         anchor = begun_and_stopped(former.port)

@@ -57,6 +57,7 @@ def stop_logging(server: EmulatedServer) -> None:
         (stop_logging, BadOption, "is not logged", "database"),
     ],
 )
+@pytest.mark.only_in_all
 def test_what_a_capture_would_end_on_is_refused_with_the_doctors_remedy(
     stores: Served,
     spoil: Callable[[EmulatedServer], None],

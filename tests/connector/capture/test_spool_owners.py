@@ -23,6 +23,7 @@ from informix_cdc.capture import run as capture_run
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_two_sinks_on_one_data_frame_are_two_streams(served: Served, tmp_path: Path) -> None:
     server, listening = served
     kept = {"spoolPath": str(tmp_path)}
@@ -60,6 +61,7 @@ def test_a_newcomer_answers_with_the_start_while_the_former_owner_ends(
     fault="two queries on one checkpoint and spoolPath",
     outcome="the second is refused: IFXCDC-0002; the first is not disturbed",
 )
+@pytest.mark.only_in_all
 def test_a_newcomer_refuses_after_the_read_timeout_and_a_margin(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

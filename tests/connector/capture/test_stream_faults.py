@@ -54,6 +54,7 @@ def test_row_logging_switched_off_between_two_runs_is_data_loss_not_a_silent_swi
     )
 
 
+@pytest.mark.only_in_all
 def test_a_position_whose_log_has_been_overwritten_is_data_loss() -> None:
     with listening_stores(log_pages=4, log_count=3) as (server, listening):
         anchor = begun_and_stopped(listening.port)
@@ -65,6 +66,7 @@ def test_a_position_whose_log_has_been_overwritten_is_data_loss() -> None:
     assert "CDC_E_LSN" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_a_table_dropped_and_created_again_is_another_source(
     served: Served,
 ) -> None:
@@ -97,6 +99,7 @@ def test_an_offset_that_is_not_ours_is_refused_by_name(change: dict[str, object]
     assert isinstance(error, BadOption)
 
 
+@pytest.mark.only_in_all
 def test_an_offset_of_another_stream_is_refused_and_both_are_named(
     served: Served,
 ) -> None:
@@ -111,6 +114,7 @@ def test_an_offset_of_another_stream_is_refused_and_both_are_named(
         assert "0123456789abcdef" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_a_lost_connection_is_opened_again_and_nothing_is_lost_or_repeated(
     served: Served,
 ) -> None:
@@ -124,6 +128,7 @@ def test_a_lost_connection_is_opened_again_and_nothing_is_lost_or_repeated(
     assert (numbers(rows), numbers(more)) == ([1], [2])
 
 
+@pytest.mark.only_in_all
 def test_a_killed_session_ends_the_stream_with_the_symbolic_name(
     served: Served,
 ) -> None:
@@ -214,6 +219,7 @@ def test_a_planned_quiet_pair_is_no_loss_when_the_kept_spool_is_beyond_it(
     assert numbers(rows) == [2]
 
 
+@pytest.mark.only_in_all
 def test_available_now_takes_all_that_was_committed_before_it_under_load(
     served: Served,
 ) -> None:
@@ -235,6 +241,7 @@ def test_available_now_takes_all_that_was_committed_before_it_under_load(
     assert end["commit"] >= before
 
 
+@pytest.mark.only_in_all
 def test_available_now_ends_beside_an_open_transaction_and_foreign_load(
     served: Served,
 ) -> None:
@@ -257,6 +264,7 @@ def test_available_now_ends_beside_an_open_transaction_and_foreign_load(
         writer.join()
 
 
+@pytest.mark.only_in_all
 def test_a_restart_position_beyond_the_log_is_loss_not_silence(
     served: Served,
 ) -> None:
@@ -335,6 +343,7 @@ def test_a_declared_schema_that_is_not_the_tables_is_refused(
     assert "declared schema" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_a_spool_that_cannot_be_written_is_named_with_its_folder(served: Served, tmp_path: Any) -> None:
     (tmp_path / "file").write_text("in the way")
     with reader(served[1].port, spoolPath=str(tmp_path / "file")) as made:

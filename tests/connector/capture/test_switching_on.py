@@ -33,6 +33,7 @@ def test_a_first_start_tells_what_it_has_changed_and_what_undoes_it(
     assert record.levelno == logging.WARNING  # shown by default
 
 
+@pytest.mark.only_in_all
 def test_a_start_that_changes_nothing_tells_nothing(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:

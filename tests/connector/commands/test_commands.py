@@ -171,6 +171,7 @@ def test_a_port_that_is_taken_is_one_line(shop: ListeningServer) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_command_line_starts_without_loading_spark_or_arrow() -> None:
     program = (
         "import sys, informix_cdc.commands.cli;"

@@ -195,6 +195,7 @@ def test_who_may_not_see_the_sessions_is_told_the_grant_and_the_rest_is_checked(
     assert of(found, "api version")["state"] == "ok"
 
 
+@pytest.mark.only_in_all
 def test_a_dba_of_syscdcv1_is_a_warning_of_what_is_reported_only() -> None:
     users = {"app": "in4mix"}
     with spoilt(users=users, cdc_users=frozenset({"app"})) as listening:
@@ -381,6 +382,7 @@ def test_the_doctor_changes_nothing(shop: ListeningServer) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.only_in_all
 def test_many_and_wide_tables_stay_readable(shop: ListeningServer, columns: int) -> None:
     wide = ", ".join(f"a_rather_long_name_of_column_{n} text" for n in range(300))
     names = [f"informix.t{n}" for n in range(60)]

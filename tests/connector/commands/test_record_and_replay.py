@@ -114,6 +114,7 @@ def test_the_command_that_a_replay_prints_shows_the_session(session: Recorded) -
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_small_buffer_gets_the_same_bytes_in_more_reads(
     session: Recorded, replay: ServerSocket
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_table_that_a_session_captures_is_refused_and_the_session_is_named(
     assert is_logged(server)
 
 
+@pytest.mark.only_in_all
 def test_a_session_of_another_table_is_no_reason_to_refuse(served: Served) -> None:
     server, listening = served
     server.set_full_row_logging(CUSTOMERS, on=True)

@@ -33,6 +33,7 @@ from informix_capture_client.positions import log_page, show
 from informix_cdc.commands import release as release_command
 
 
+@pytest.mark.only_in_all
 def test_changes_that_a_query_has_delivered_are_no_reason_to_refuse(
     served: Served, tmp_path: Path
 ) -> None:
@@ -48,6 +49,7 @@ def test_changes_that_a_query_has_delivered_are_no_reason_to_refuse(
     fault="a table is released before a query has delivered all its changes",
     outcome="refused, with the transactions and rows of each table",
 )
+@pytest.mark.only_in_all
 def test_changes_that_were_committed_since_are_counted_and_refused(
     served: Served, tmp_path: Path
 ) -> None:
@@ -83,6 +85,7 @@ def test_a_transaction_that_is_still_open_is_refused_until_it_ends(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_transaction_older_than_the_last_delivered_one_is_read_from_its_beginning(
     served: Served, tmp_path: Path
 ) -> None:
@@ -144,6 +147,7 @@ def test_the_other_tables_of_a_stream_are_named_before_it_ends_for_them(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_release_that_was_half_done_can_be_ended(served: Served, tmp_path: Path) -> None:
     server, listening = served
     both = "informix.orders,informix.customers"
@@ -158,6 +162,7 @@ def test_a_release_that_was_half_done_can_be_ended(served: Served, tmp_path: Pat
     assert not is_logged(server)
 
 
+@pytest.mark.only_in_all
 def test_it_is_told_up_to_where_the_log_was_read(served: Served, tmp_path: Path) -> None:
     server, listening = served
     end = stopped_query(served, tmp_path, 1)
@@ -167,6 +172,7 @@ def test_it_is_told_up_to_where_the_log_was_read(served: Served, tmp_path: Path)
     assert f"All changes up to {show(last)} are delivered" in result.stderr
 
 
+@pytest.mark.only_in_all
 def test_a_gbase_server_is_released_and_acquired_as_well(tmp_path: Path) -> None:
     gbase = {"dialect": "gbase8s"}
     with listening_stores(poses_as="gbase8s", **SOON) as (server, listening):
@@ -224,6 +230,7 @@ def test_a_checkpoint_of_another_source_is_refused(served: Served, tmp_path: Pat
     assert is_logged(server)
 
 
+@pytest.mark.only_in_all
 def test_a_checkpoint_whose_log_is_gone_cannot_be_checked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -288,6 +295,7 @@ def test_changes_that_show_late_are_waited_for(served: Served, tmp_path: Path) -
     assert is_logged(server)
 
 
+@pytest.mark.only_in_all
 def test_what_commits_while_the_question_is_open_is_seen(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,6 +321,7 @@ def test_buffered_logging_is_warned_of_with_the_command_that_writes_the_buffer(
     assert "onmode -c" not in run(listening, *arguments).stderr
 
 
+@pytest.mark.only_in_all
 def test_a_query_of_a_table_with_columns_behind_a_collection_is_waited_for(
     served: Served, tmp_path: Path
 ) -> None:

@@ -145,6 +145,7 @@ def test_requests_are_stored_without_a_query_and_can_be_cancelled(tmp_path: Path
     assert all(folder.is_cancelled(request.id) for request in folder.pending())
 
 
+@pytest.mark.only_in_all
 def test_wrong_arguments_are_refused_with_a_remedy(tmp_path: Path) -> None:
     with query(tmp_path):
         assert f"Its tables: {TABLE}." in resync(tmp_path, "informix.orders").stderr
@@ -152,6 +153,7 @@ def test_wrong_arguments_are_refused_with_a_remedy(tmp_path: Path) -> None:
         assert "Give --spool" in resync(tmp_path, TABLE, "--spool=/nowhere").stderr
 
 
+@pytest.mark.only_in_all
 def test_a_request_that_takes_too_long_continues(tmp_path: Path) -> None:
     with query(tmp_path) as running:
         result = resync(tmp_path, TABLE, "--timeout=0.1")

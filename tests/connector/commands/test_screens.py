@@ -155,6 +155,7 @@ def test_status_and_offsets_of_a_checkpoint_break_no_word(
         assert broken_words(narrow, wide) == {}
 
 
+@pytest.mark.only_in_all
 def test_release_shows_how_far_the_log_is_read(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

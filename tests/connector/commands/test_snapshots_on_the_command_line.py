@@ -40,6 +40,7 @@ def findings(listening: ListeningServer, *arguments: str) -> dict[tuple[str, str
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_tail_prints_the_rows_that_are_there_as_json(lines: ListeningServer) -> None:
     result = run(lines, "tail", f"--table={LINES}", "--snapshot", "--format=json", "--limit=10")
     assert result.exit_code == 0, result.output
@@ -62,6 +63,7 @@ def test_a_row_that_was_there_is_called_read_for_people(lines: ListeningServer) 
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_tail_keeps_nothing_behind(
     lines: ListeningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

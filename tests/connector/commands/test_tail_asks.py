@@ -49,6 +49,7 @@ def test_the_emulator_is_known_whatever_it_poses_as(pose: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_emulator_is_not_asked_about(live: ListeningServer) -> None:
     live.server.version = live.server.pose.version
     result = run(live, "tail", *ONE_ROW)
@@ -91,6 +92,7 @@ def test_on_a_terminal_a_yes_goes_on(live: ListeningServer) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_where_it_is_on_already_nothing_is_asked(live: ListeningServer) -> None:
     live.server.set_full_row_logging(ORDERS, on=True)
     result = run(live, "tail", *ONE_ROW)

@@ -91,6 +91,7 @@ def test_silence_at_the_transport_is_told(in_a_hurry: None) -> None:
     assert "IFXCDC-0001: A read does not return: " in line
 
 
+@pytest.mark.only_in_all
 def test_a_server_with_nothing_to_say_is_followed_on(in_a_hurry: None) -> None:
     """TIMEOUT records are contact enough."""
     with listening_stores() as (server, listening):

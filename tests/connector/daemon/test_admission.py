@@ -56,6 +56,7 @@ def test_a_reader_with_its_file_is_admitted(running: Path, port: int) -> None:
     assert published_capture(options(running, port)).options["shape"] == "rows"
 
 
+@pytest.mark.only_in_all
 def test_a_wrong_token_is_refused(running: Path, port: int) -> None:
     address, _ = address_of(options(running, port))
     refused = refusal(replace(address, token="0" * 64))
@@ -78,6 +79,7 @@ def test_the_file_of_another_reader_is_refused_at_once(running: Path, port: int)
     assert "is the file of reader one" in str(failure_of(lambda: published_capture(wrong)))
 
 
+@pytest.mark.only_in_all
 def test_an_earlier_file_of_a_reader_is_no_longer_valid(running: Path, port: int) -> None:
     address, _ = address_of(options(running, port))
     CaptureAccess(running).add("one")
@@ -142,6 +144,7 @@ def test_a_call_that_makes_no_sense_is_refused_and_shows_no_code(
     assert str(running) not in str(caught.value)
 
 
+@pytest.mark.only_in_all
 def test_rows_of_files_outside_the_capture_are_refused(running: Path, port: int) -> None:
     address, _ = address_of(options(running, port))
     ticket = {"path": "a.arrow", "first": 0, "end": 1, "rows": 1, "size_bytes": 1, "checksum": 0}

@@ -82,6 +82,7 @@ def test_rows_that_cannot_be_stored_end_the_capture_and_are_captured_later(
         assert numbers(rows + drained(made, start, last)[0]) == [1, 2]
 
 
+@pytest.mark.only_in_all
 def test_news_that_cannot_be_written_end_the_capture_and_lose_nothing(
     served: Served, tmp_path: Path
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_running_reader_whose_place_is_damaged_is_not_called_another_query(
     assert "Start the query again" in str(refused)
 
 
+@pytest.mark.only_in_all
 def test_a_damaged_place_of_a_reader_that_is_gone_can_be_removed(
     served: Served, tmp_path: Path
 ) -> None:

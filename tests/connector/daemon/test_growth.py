@@ -109,6 +109,7 @@ def at_most_linear(cost: Callable[[int], int]) -> None:
     assert many <= 1.1 * few * MANY / FEW, f"{few} with {FEW} segments, {many} with {MANY}"
 
 
+@pytest.mark.only_in_all
 def test_a_quiet_step_of_the_capture_grows_with_the_segments(tmp_path: Path) -> None:
     def cost(segments: int) -> int:
         with closing(Stored(tmp_path / str(segments), segments)) as stored:
@@ -176,6 +177,7 @@ def test_what_a_capture_writes_grows_with_the_segments(tmp_path: Path) -> None:
     assert published_many <= published + 20
 
 
+@pytest.mark.only_in_all
 def test_a_step_grows_with_the_readers(tmp_path: Path) -> None:
     def cost(readers: int) -> int:
         folder = tmp_path / str(readers)

@@ -54,10 +54,12 @@ def test_a_server_that_keeps_rows_does_not_fill_up_with_what_the_shop_has_forgot
     session.close()
 
 
+@pytest.mark.only_in_all
 def test_another_seed_makes_other_transactions() -> None:
     assert work(demo_server(), 7, 300) != work(demo_server(), 8, 300)
 
 
+@pytest.mark.only_in_all
 def test_a_long_run_has_every_kind_of_change_and_of_ending() -> None:
     workload = Workload(demo_server(), 3, 100, clock=lambda: NOW)
     account: list[CommittedTransaction] = []
@@ -82,6 +84,7 @@ def test_transactions_interleave() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_no_row_is_changed_before_it_exists_or_after_it_is_gone() -> None:
     rows: dict[tuple[str, tuple[object, ...]], dict[str, object]] = {}
     for transaction in work(demo_server(), 11, 1500):
@@ -109,6 +112,7 @@ class Account:
                 rows[key] = change.row
 
 
+@pytest.mark.only_in_all
 def test_rows_that_others_changed_and_altered_are_those_of_the_log() -> None:
     server, account = demo_server(), Account()
     keep_rows(server)
@@ -143,6 +147,7 @@ def stated(row: dict[str, object]) -> dict[str, object]:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_account_is_what_a_capture_of_the_server_delivers(shop: ListeningServer) -> None:
     check = DemoCheck()
     workload = Workload(shop.server, 5, 200, check.expect)

@@ -335,6 +335,7 @@ def test_auto_finds_the_rows_when_the_folder_is_not_to_be_seen(served: Served, t
     assert pa.Table.from_batches(batches).column("order_num").to_pylist() == [1, 2, 3]
 
 
+@pytest.mark.only_in_all
 def test_only_partitions_carry_token_and_key_and_nothing_shows_them(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -375,6 +376,7 @@ def test_the_end_of_a_query_does_not_wait_for_an_executor_that_has_stopped_readi
     read_on.set()
 
 
+@pytest.mark.only_in_all
 def test_copies_of_a_streams_segments_come_and_go(served: Served, tmp_path: Path) -> None:
     server, listening = served
     with reader(listening.port, segmentCopies=tmp_path.as_uri(), delivery="files") as made:
@@ -392,6 +394,7 @@ def test_copies_of_a_streams_segments_come_and_go(served: Served, tmp_path: Path
     fault="the place of segmentCopies is away for a while",
     outcome="the capture tries again; rows as committed, once, in order",
 )
+@pytest.mark.only_in_all
 def test_a_place_of_copies_that_is_away_for_a_while_is_waited_for(
     served: Served, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def joined(pieces: list[SegmentRange]) -> list[SegmentRange]:
 
 
 @given(ranges(), st.integers(1, 1000), st.integers(1 << 16, 1 << 40))
+@pytest.mark.only_in_all
 def test_the_pieces_in_their_order_are_the_ranges(
     given_ranges: list[SegmentRange], least: int, most_bytes: int
 ) -> None:

@@ -33,6 +33,7 @@ def here(folder: Path, defaults: str = "") -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "SPARK_CONF_DIR": str(folder)}
 
 
+@pytest.mark.only_in_all
 def test_a_jar_that_is_there_is_right_and_the_line_that_uses_it_is_printed(
     jar: Path, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_the_demo_with_java_11_ends_in_one_sentence_and_does_not_start_spark(tmp_path: Path) -> None:
     java_that_says(tmp_path, 'openjdk version "11.0.2" 2019-01-15')
     demo = start("demo", environment={"JAVA_HOME": str(tmp_path)})

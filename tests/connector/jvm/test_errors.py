@@ -19,6 +19,7 @@ LEAVES = [
 ]
 
 
+@pytest.mark.only_in_all
 def test_an_error_keeps_its_text_and_an_interruption_is_one_that_spark_knows() -> None:
     """A proxy of Java's wraps a checked error into one without a text: Spark showed an empty line.
 

@@ -115,6 +115,7 @@ def numbers_of(rows: object) -> object:
     return [row["n"] for row in rows] if isinstance(rows, list) else rows
 
 
+@pytest.mark.only_in_all
 def test_what_is_read_and_what_is_left(tmp_path: Path) -> None:
     """One process of Java for all cases."""
     require_javac()

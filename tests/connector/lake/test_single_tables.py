@@ -189,6 +189,7 @@ def test_two_tables_that_would_have_one_target_do_not_mix(mirrored: Mirrored) ->
     assert [row["id"] for row in mirrored.rows()] == [1, 2]
 
 
+@pytest.mark.only_in_all
 def test_what_changes_nothing_makes_no_version(mirrored: Mirrored) -> None:
     version = mirrored.table().version()
     mirrored.orders(("insert", 150, {"id": 3, "note": "c"}), ("delete", 150, {"id": 3, "note": "c"}))
@@ -307,6 +308,7 @@ def test_a_table_that_comes_back_without_its_rows_stops(mirrored: Mirrored) -> N
     assert [row["id"] for row in mirrored.rows()] == [1, 2]
 
 
+@pytest.mark.only_in_all
 def test_what_comes_before_a_table_is_read_again_is_not_applied(mirrored: Mirrored) -> None:
     mirrored.batch(tables=())
     mirrored.number += 1

@@ -203,6 +203,7 @@ def file_of(running: Running, folder: Path) -> str:
     return str(path)
 
 
+@pytest.mark.only_in_all
 def test_the_command_prints_differences_and_ends_with_a_code(running: Running, tmp_path: Path) -> None:
     path = file_of(running, tmp_path)
     stopped = run_plain("verify", path)

@@ -99,6 +99,7 @@ def test_a_key_may_only_be_hashed(tmp_path: Path, kind: str) -> None:
     assert f"has mask {kind}, which makes different keys equal" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_flight_delivers_masked_rows(tmp_path: Path) -> None:
     with (
         people(tmp_path, delivery="flight", flightHost="127.0.0.1") as of,

@@ -145,6 +145,7 @@ def continues(of: People, start: Any) -> bool:
         return bool(drained(made, start, of.insert(7))[0])
 
 
+@pytest.mark.only_in_all
 def test_a_shared_capture_stores_masked_rows(tmp_path: Path) -> None:
     with people(tmp_path) as of:
         given = {name: value for name, value in of.options.items() if name != "spoolPath"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from harness.capture.driving import Served, anchor_of, reader
 from harness.capture.scraping import free_port, scraped
 from informix_cdc import __version__
@@ -12,6 +14,7 @@ from informix_cdc.monitoring import MetricsServer
 OF_THE_QUERY = {"server": "informix", "database": "stores", "tables": "stores:informix.orders"}
 
 
+@pytest.mark.only_in_all
 def test_versions_dialect_and_start_are_shown(served: Served) -> None:
     server, listening = served
     port, before = free_port(), time.time()

@@ -122,6 +122,7 @@ def test_counts_are_those_of_the_workload(served: Served) -> None:
     assert told["informix_cdc_reconnects_total"] == told["informix_cdc_data_losses_total"] == 0
 
 
+@pytest.mark.only_in_all
 def test_the_port_shows_what_the_progress_shows_with_server_database_and_tables(served: Served) -> None:
     server, listening = served
     port = free_port()
@@ -147,6 +148,7 @@ def test_the_port_shows_what_the_progress_shows_with_server_database_and_tables(
     assert "note" not in str([family.samples for family in families.values()])  # of an order
 
 
+@pytest.mark.only_in_all
 def test_rows_that_spark_has_not_taken_are_behind_and_then_no_longer(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as made:
@@ -163,6 +165,7 @@ def test_rows_that_spark_has_not_taken_are_behind_and_then_no_longer(served: Ser
     assert 0 <= shown["lagSeconds"] < 60
 
 
+@pytest.mark.only_in_all
 def test_the_oldest_open_transaction_has_an_age(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as made:
@@ -321,6 +324,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_captured(
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_port_that_the_query_before_lets_go_of_is_waited_for(served: Served) -> None:
     port = free_port()
     with reader(served[1].port, metricsPort=str(port)) as first:
@@ -338,6 +342,7 @@ def _in_background(call: Callable[[], object]) -> Callable[[], None]:
     return thread.join
 
 
+@pytest.mark.only_in_all
 def test_the_port_is_closed_when_the_query_ends(served: Served) -> None:
     port = free_port()
     with reader(served[1].port, metricsPort=str(port)) as made:

@@ -102,6 +102,7 @@ def pictures(rows: list[dict[str, Any]]) -> list[Any]:
     return [each["picture"] for each in rows]
 
 
+@pytest.mark.only_in_all
 def test_contents_sizes_and_null_are_delivered(
     files: Files, tmp_path: Path, way: dict[str, str]
 ) -> None:
@@ -115,6 +116,7 @@ def test_contents_sizes_and_null_are_delivered(
     assert files.server.sbspace.open_count == 0
 
 
+@pytest.mark.only_in_all
 def test_one_beyond_the_bound_tells_its_size_and_nothing_else(
     files: Files, tmp_path: Path, way: dict[str, str]
 ) -> None:
@@ -124,6 +126,7 @@ def test_one_beyond_the_bound_tells_its_size_and_nothing_else(
     assert pictures(found)[2] == without("too_large", 1001)
 
 
+@pytest.mark.only_in_all
 def test_images_before_and_deletes_are_not_read(
     files: Files, tmp_path: Path, way: dict[str, str]
 ) -> None:
@@ -141,6 +144,7 @@ def test_images_before_and_deletes_are_not_read(
     assert by_kind["update_postimage"]["status"] in ("read", "gone")  # read before the delete, or after
 
 
+@pytest.mark.only_in_all
 def test_what_was_replaced_before_it_was_opened_is_gone_and_the_change_follows(
     files: Files, tmp_path: Path, way: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +211,7 @@ def test_a_batch_that_is_read_again_has_equal_bytes_although_the_object_has_chan
     assert pictures(first) == [content(b"as it was read")]
 
 
+@pytest.mark.only_in_all
 def test_a_clob_in_another_code_set_becomes_text(tmp_path: Path, way: dict[str, str]) -> None:
     with serving("de_DE.8859-1") as files:
         page = files.object("Grüße".encode("latin-1"))
@@ -214,6 +219,7 @@ def test_a_clob_in_another_code_set_becomes_text(tmp_path: Path, way: dict[str, 
     assert found["page"] == {"content": "Grüße", "size": 5, "status": "read"}
 
 
+@pytest.mark.only_in_all
 def test_bad_characters_of_a_clob_are_judged_as_in_any_text(files: Files, tmp_path: Path) -> None:
     page = files.object(b"a\xffb")
     options = {"badCharacters": "replace"}
@@ -250,6 +256,7 @@ def test_no_more_is_read_when_the_time_for_it_is_over(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["rows", "json"])
+@pytest.mark.only_in_all
 def test_rows_that_were_there_have_contents_too(files: Files, tmp_path: Path, shape: str) -> None:
     for number in range(5):
         files.insert((number, files.object(b"%d" % number), files.object(b"page")))
@@ -287,6 +294,7 @@ def test_several_tables_have_contents_in_groups(files: Files, tmp_path: Path) ->
     ]
 
 
+@pytest.mark.only_in_all
 def test_rows_as_json_hold_contents_in_base64_and_text(files: Files, tmp_path: Path) -> None:
     picture, page = files.object(b"\0\xff"), files.object(b'a "b"')
     found = streamed(
@@ -301,6 +309,7 @@ def test_rows_as_json_hold_contents_in_base64_and_text(files: Files, tmp_path: P
     assert before["picture"] == before["page"] == without("not_read")
 
 
+@pytest.mark.only_in_all
 def test_the_envelope_has_contents_after_and_none_before(files: Files, tmp_path: Path) -> None:
     old, new = files.object(b"old"), files.object(b"new")
     files.insert((1, old, None))
@@ -333,6 +342,7 @@ def test_a_lost_connection_is_tried_again_and_never_half_a_content(
     assert len(files.server.sessions()) <= 1
 
 
+@pytest.mark.only_in_all
 def test_a_server_that_does_not_open_objects_ends_the_query_with_a_remedy(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

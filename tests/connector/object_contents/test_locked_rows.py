@@ -81,6 +81,7 @@ def test_an_update_whose_locks_go_late_shows_what_it_has_set(
     assert pictures(found)[-1] == (None if after is None else content(after))
 
 
+@pytest.mark.only_in_all
 def test_a_row_whose_locks_go_late_is_there(notes: Notes, tmp_path: Path, way: dict[str, str]) -> None:
     found = notes.streamed(tmp_path, late(notes.server, lambda: notes.put((1, b"new", None))), **way)
     assert pictures(found) == [content(b"new")]
@@ -101,6 +102,7 @@ def test_an_object_whose_row_is_released_late_is_that_of_the_change(
     assert pictures(found)[-1] == content(b"new")
 
 
+@pytest.mark.only_in_all
 def test_a_server_may_show_what_was_committed_last_by_itself(informix: Notes, tmp_path: Path) -> None:
     informix.server.configuration["USELASTCOMMITTED"] = "ALL"
     informix.put((1, b"old", None))
@@ -108,6 +110,7 @@ def test_a_server_may_show_what_was_committed_last_by_itself(informix: Notes, tm
     assert pictures(found)[-1] == content(b"new")
 
 
+@pytest.mark.only_in_all
 def test_a_writer_who_came_later_is_not_waited_for(
     informix: Notes, tmp_path: Path, way: dict[str, str]
 ) -> None:
@@ -126,6 +129,7 @@ def test_a_writer_who_came_later_is_not_waited_for(
         writer.rows("ROLLBACK WORK")
 
 
+@pytest.mark.only_in_all
 def test_a_transaction_that_has_the_id_of_one_before_holds_up_no_row_of_others(
     informix: Notes, tmp_path: Path
 ) -> None:
@@ -229,6 +233,7 @@ def test_a_key_with_bytes_that_are_no_characters_finds_no_other_row(
     assert pictures(found) == [without("not_read"), without("not_read"), content(b"third")]
 
 
+@pytest.mark.only_in_all
 def test_an_ansi_database_shows_it_too(tmp_path: Path, way: dict[str, str]) -> None:
     server = EmulatedServer("informix", {"informix": PASSWORD}, timeout_seconds=SHORT_SECOND)
     server.create_database(DATABASE, logged=True, ansi=True, locale="en_US.utf8")

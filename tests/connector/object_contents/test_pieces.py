@@ -67,6 +67,7 @@ def test_beyond_the_bytes_of_a_piece_it_is_opened_again(
     assert world.server.sbspace.open_count == 0
 
 
+@pytest.mark.only_in_all
 def test_objects_that_grow_before_they_are_read_are_not_in_memory_together(
     world: Emulated, pool: ContentPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,7 @@ class ShortValues:
         return SimpleObject(8000, bytes(8000))
 
 
+@pytest.mark.only_in_all
 def test_short_values_count_as_what_is_in_memory_together(
     world: Emulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def test_contents_come_by_the_key_of_the_row(
     assert files.server.sbspace.open_count == 0
 
 
+@pytest.mark.only_in_all
 def test_a_handle_that_leads_nowhere_is_never_opened(
     served: tuple[Files, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_handle_that_leads_nowhere_is_never_opened(
     assert pictures(found) == [content(b"new"), without("not_read"), content(b"new")]
 
 
+@pytest.mark.only_in_all
 def test_a_row_that_is_not_there_any_more_is_gone(
     served: tuple[Files, dict[str, str]], tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ def informix() -> Iterator[Notes]:
         yield Notes(server, listening.port, options("informix", owner))
 
 
+@pytest.mark.only_in_all
 def test_values_sizes_and_null_are_delivered(notes: Notes, tmp_path: Path, way: dict[str, str]) -> None:
     sizes = [0, 1, 8_191, 8_192, 8_193, 31_999, 32_000, 32_001, 100_000]
     data = [bytes(n % 251 for n in range(size)) for size in sizes]
@@ -169,6 +170,7 @@ def test_several_tables_have_values_in_groups(informix: Notes, tmp_path: Path) -
     assert [each and each["picture"] for each in files] == [content(b"one"), None, None]
 
 
+@pytest.mark.only_in_all
 def test_a_text_in_another_code_set_becomes_text(tmp_path: Path, way: dict[str, str]) -> None:
     server, owner = serving("informix", COLUMNS + KEY, "en_US.819")
     with ListeningServer(server) as listening:
@@ -205,6 +207,7 @@ def test_values_need_a_spool_that_is_kept(informix: Notes) -> None:
         pass
 
 
+@pytest.mark.only_in_all
 def test_no_more_is_read_when_the_time_for_it_is_over(
     informix: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

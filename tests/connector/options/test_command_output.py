@@ -75,6 +75,7 @@ def test_a_program_out_of_time_goes_with_its_children(before: str, left_behind: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.only_in_all
 def test_a_program_does_not_outlive_the_command_that_a_signal_ends(
     number: signal.Signals, left_behind: Path
 ) -> None:

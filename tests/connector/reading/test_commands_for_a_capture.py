@@ -95,6 +95,7 @@ def test_resync_waits_until_the_reader_has_the_rows(
         assert inserted(running) == [*range(7)]
 
 
+@pytest.mark.only_in_all
 def test_resync_says_that_the_capture_does_not_run(
     at: SharedPlace, served: Any, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ def data_of(size: int) -> bytes:
     return bytes(n % 251 for n in range(size))
 
 
+@pytest.mark.only_in_all
 def test_each_reader_gets_contents_that_were_read_once(at: SharedPlace) -> None:
     """The objects are gone before the second reader comes."""
     with serving() as files, at.capturing(files.port, **LOBS, lobMaxBytes="1000000") as running:
@@ -46,6 +47,7 @@ def test_each_reader_gets_contents_that_were_read_once(at: SharedPlace) -> None:
     assert second[: len(first)] == first
 
 
+@pytest.mark.only_in_all
 def test_a_content_above_the_limit_has_its_size(at: SharedPlace) -> None:
     with serving() as files, at.capturing(files.port, **LOBS, lobMaxBytes="1000"), at.reader() as made:
         start = anchor_of(made)
@@ -67,6 +69,7 @@ def test_the_snapshot_has_contents_too(at: SharedPlace) -> None:
     assert {each["page"]["content"] for each in rows} == {"page"}
 
 
+@pytest.mark.only_in_all
 def test_a_capture_that_is_stopped_reads_the_contents_of_missed_changes(at: SharedPlace) -> None:
     with serving() as files:
         with at.capturing(files.port, **LOBS), at.reader() as made:

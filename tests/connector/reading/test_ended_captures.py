@@ -115,6 +115,7 @@ def test_a_run_of_available_now_gets_stored_rows_and_then_misses_the_capture(
     assert "Start informix-cdc capture" in error.remedy
 
 
+@pytest.mark.only_in_all
 def test_a_run_of_available_now_goes_on_when_the_capture_comes_back(
     served: Served, tmp_path: Path
 ) -> None:
@@ -166,6 +167,7 @@ def test_a_planned_batch_that_is_not_stored_is_awaited_and_then_missed(
         assert isinstance(failure_of(lambda: rows_of(made, start, end)), ConnectionLost)
 
 
+@pytest.mark.only_in_all
 def test_an_error_is_gone_once_a_capture_runs_again(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_reader_that_is_too_far_behind_is_told_and_may_go_on(
     assert behind["reader"] == "slow"
 
 
+@pytest.mark.only_in_all
 def test_the_limit_holds_without_any_reader(served: Served, tmp_path: Path) -> None:
     with capturing(served[1].port, tmp_path, FEW) as running:
         fill(served, running, 1)
@@ -150,6 +151,7 @@ def next_offset_of_two(served: Served, running: RunningCapture, made: object, st
     return end
 
 
+@pytest.mark.only_in_all
 def test_an_older_checkpoint_holds_its_rows_back_again(served: Served, tmp_path: Path) -> None:
     """A query whose checkpoint is restored reads again; another reader keeps the rows until then."""
     with capturing(served[1].port, tmp_path) as running:

@@ -116,6 +116,7 @@ def test_an_older_run_does_not_take_the_name_back_after_the_capture_restarts(
         assert numbers(rows) == [1]
 
 
+@pytest.mark.only_in_all
 def test_an_unexpected_error_of_the_server_shows_neither_code_nor_paths(
     served: Served, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_an_unexpected_error_of_the_server_shows_neither_code_nor_paths(
         assert shown not in str(refused)
 
 
+@pytest.mark.only_in_all
 def test_damaged_tokens_show_neither_code_nor_paths(served: Served, tmp_path: Path, port: int) -> None:
     with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
         start = anchor_of(made)

@@ -27,6 +27,7 @@ from informix_checkpoints.readers import Readers
 from informix_checkpoints.spool import load_manifest
 
 
+@pytest.mark.only_in_all
 def test_a_reader_gets_what_is_committed_while_it_is_away(served: Served, at: SharedPlace) -> None:
     server, listening = served
     with at.capturing(listening.port):
@@ -40,6 +41,7 @@ def test_a_reader_gets_what_is_committed_while_it_is_away(served: Served, at: Sh
     assert numbers(rows + more) == [1, 2, 3, 4]
 
 
+@pytest.mark.only_in_all
 def test_the_same_offsets_give_the_same_rows(served: Served, at: SharedPlace) -> None:
     server, listening = served
     with at.capturing(listening.port):

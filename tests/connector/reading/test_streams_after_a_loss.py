@@ -79,6 +79,7 @@ def until_stream(
     fault="the capture of several readers loses data; one reader is away",
     outcome="each reader gets all rows of the previous stream first; its folder goes after the last",
 )
+@pytest.mark.only_in_all
 def test_each_reader_gets_the_previous_stream_before_the_new_one(
     served: Served, tmp_path: Path
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from harness.capture.driving import (
     Served,
     anchor_of,
@@ -19,6 +21,7 @@ from harness.runs.patience import wait_until
 from informix_capture_client.errors import DataLoss
 
 
+@pytest.mark.only_in_all
 def test_a_capture_of_its_own_reads_removed_rows_again_and_the_shared_one_continues(
     served: Served, tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_hundred_tables_take_the_statements_of_one(way: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_500_tables_take_five_statements_where_one_takes_one() -> None:
     one, many = asked_of(1), asked_of(500)
     grown = {statement: count for statement, count in many.items() if count != one[statement]}
@@ -104,6 +105,7 @@ def test_500_tables_take_five_statements_where_one_takes_one() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_table_that_is_dropped_or_made_anew_among_250_is_the_only_one_that_is_noticed() -> None:
     with listening_stores() as (server, listening):
         options = many_tables(server, listening, 250, "sqli")

@@ -95,6 +95,7 @@ def test_what_a_pattern_cannot_be_is_refused(
         names(served, table, **changes)
 
 
+@pytest.mark.only_in_all
 def test_a_table_with_a_column_that_cannot_be_captured_is_refused_until_it_is_excluded(
     served: Served,
 ) -> None:
@@ -118,6 +119,7 @@ def test_what_was_looked_up_names_its_tables_one_by_one(served: Served) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_what_matches_is_told_and_a_new_match_joins_at_the_next_start(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:

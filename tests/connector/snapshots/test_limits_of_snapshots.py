@@ -96,6 +96,7 @@ def test_a_table_that_may_not_be_read_is_refused_before_the_stream_begins(
     assert f"GRANT SELECT ON {table} to" in str(failure)
 
 
+@pytest.mark.only_in_all
 def test_with_lock_writers_wait_and_the_result_is_exact(tmp_path: Path) -> None:
     with serving_tables(HEAP) as (server, listening, writer):
         fill(server, "heap", 5)

@@ -146,6 +146,7 @@ def test_a_start_that_is_killed_before_its_first_batch_takes_no_table_out(
     copy.require_equal("id", "b")
 
 
+@pytest.mark.only_in_all
 def test_a_snapshot_of_a_table_that_is_not_captured_is_refused_at_load(copy: Copy) -> None:
     options = source_options(copy.listening.port, table="informix.t1", initialSnapshot="informix.t0")
     source = InformixCdcDataSource({**options, "spoolPath": str(copy.folder / "spool")})

@@ -97,6 +97,7 @@ def test_in_an_ansi_database_a_snapshot_comes_as_in_any_other(transport: str, tm
     assert [row["id"] for row in rows] == list(range(5))
 
 
+@pytest.mark.only_in_all
 def test_over_odbc_a_snapshot_is_the_same(tmp_path: Path) -> None:
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", ({"id": n, "name": "x"} for n in range(5)))

@@ -84,6 +84,7 @@ def readers() -> list[str]:
     outcome="it is waited for, for up to an hour, while the second connection answers",
 )
 @pytest.mark.parametrize("transport", rest_in_all(["sqli", "odbc"]))
+@pytest.mark.only_in_all
 def test_a_select_may_take_longer_than_a_server_may_be_silent(
     transport: str, slow: SlowSelects, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -204,6 +205,7 @@ def test_a_lock_that_a_long_select_meets_at_its_end_is_waited_for(
     assert len(calls) > 1
 
 
+@pytest.mark.only_in_all
 def test_over_odbc_a_stopped_query_locks_no_table_for_an_hour(
     slow: SlowSelects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def until_done(made: InformixStreamReader, start: Offset) -> tuple[list[dict[str
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_rows_that_were_there_are_delivered_as_inserts(
     served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
 ) -> None:

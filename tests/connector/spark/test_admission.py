@@ -99,6 +99,7 @@ def test_a_smaller_limit_of_spark_s_is_that_of_a_range_in_real_time_mode(served:
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_trigger_once_waits_for_everything_that_was_committed_before_whatever_the_limits(
     served: Served,
 ) -> None:
@@ -148,6 +149,7 @@ def available_now(made: InformixStreamReader, start: Offset) -> tuple[list[list[
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_available_now_keeps_to_the_limits_and_ends(served: Served) -> None:
     server, listening = served
     anchor = begun_and_stopped(listening.port)
@@ -164,6 +166,7 @@ def test_available_now_keeps_to_the_limits_and_ends(served: Served) -> None:
     fault="AvailableNow under constant load",
     outcome="ends; everything committed before the call, within the limits",
 )
+@pytest.mark.only_in_all
 def test_available_now_ends_under_constant_load_with_limits(served: Served) -> None:
     server, listening = served
     anchor = begun_and_stopped(listening.port)
@@ -179,6 +182,7 @@ def test_available_now_ends_under_constant_load_with_limits(served: Served) -> N
     fault="AvailableNow beside a transaction that never ends",
     outcome="ends with what was committed before the call",
 )
+@pytest.mark.only_in_all
 def test_available_now_ends_beside_one_big_transaction_that_goes_on_and_on(served: Served) -> None:
     """No COMMTX and no TIMEOUT comes: the rows themselves show how far the log has been read."""
     server, listening = served
@@ -244,6 +248,7 @@ def test_reading_pauses_when_the_spool_is_full_and_says_so(
     fault="the spool is full and Spark never calls commit",
     outcome="reading pauses and goes on; rows as committed, once, in order",
 )
+@pytest.mark.only_in_all
 def test_a_full_spool_is_no_deadlock_though_spark_never_commits(served: Served) -> None:
     """What lies at or below the start that was last handed in does not count."""
     server, listening = served
@@ -259,6 +264,7 @@ def test_a_full_spool_is_no_deadlock_though_spark_never_commits(served: Served) 
     fault="one transaction is larger than maxSpoolBytes",
     outcome="it passes whole",
 )
+@pytest.mark.only_in_all
 def test_a_single_transaction_may_exceed_the_bound(served: Served) -> None:
     server, listening = served
     with reader(listening.port, maxSpoolBytes="1k") as made:
@@ -267,6 +273,7 @@ def test_a_single_transaction_may_exceed_the_bound(served: Served) -> None:
     assert numbers(rows) == list(range(1000))
 
 
+@pytest.mark.only_in_all
 def test_a_planned_batch_larger_than_the_bound_is_captured_again(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as first:
@@ -279,6 +286,7 @@ def test_a_planned_batch_larger_than_the_bound_is_captured_again(served: Served)
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_available_now_ends_with_a_full_spool(served: Served) -> None:
     server, listening = served
     anchor = begun_and_stopped(listening.port)

@@ -108,6 +108,7 @@ def test_a_column_that_the_server_would_leave_out_in_silence_is_refused(served: 
 
 
 @pytest.mark.parametrize("changes", [{"unsupportedColumns": "omit-following"}, {"columns": "id"}])
+@pytest.mark.only_in_all
 def test_a_table_with_a_collection_is_captured_as_far_as_it_goes(
     served: Served, changes: dict[str, str]
 ) -> None:
@@ -136,6 +137,7 @@ def test_positions_belong_to_the_chosen_columns(papers: Served) -> None:
     assert again.identity == sources[1]
 
 
+@pytest.mark.only_in_all
 def test_a_table_with_an_odd_name_is_captured(served: Served) -> None:
     server, listening = served
     server.create_table('stores:informix."Lines, Old"', '"Upper Case" integer')

@@ -47,6 +47,7 @@ def test_options_and_tables_are_refused_without_frames(served: Served) -> None:
         assert error.__suppress_context__
 
 
+@pytest.mark.only_in_all
 def test_an_offset_that_cannot_be_given_has_no_frames_of_the_capture(served: Served) -> None:
     with reader(served[1].port, startingPosition="47") as made:
         error = raised_by(lambda: made.latestOffset(NOT_STARTED, LIMIT))
@@ -55,6 +56,7 @@ def test_an_offset_that_cannot_be_given_has_no_frames_of_the_capture(served: Ser
     assert frames_of(error)[1:] == frames_of(again)[1:] == ["entry"]
 
 
+@pytest.mark.only_in_all
 def test_on_an_older_spark_neither(served: Served) -> None:
     options = SourceOptions.parse(source_options(served[1].port, startingPosition="47"))
     made = ReaderWithoutLimits(options, to_spark(look_up_tables(options).schema()))

@@ -43,6 +43,7 @@ def test_the_initial_offset_is_a_constant_that_opens_nothing() -> None:
         assert made.reportLatestOffset() is None
 
 
+@pytest.mark.only_in_all
 def test_offsets_have_a_fixed_order_of_keys(served: Served) -> None:
     with reader(served[1].port) as made:
         anchor = anchor_of(made)
@@ -52,6 +53,7 @@ def test_offsets_have_a_fixed_order_of_keys(served: Served) -> None:
     assert " ".join(end) == f"{made_of} witness logged settling form tables chunk"
 
 
+@pytest.mark.only_in_all
 def test_the_first_batch_is_an_empty_anchor(served: Served) -> None:
     with reader(served[1].port) as made:
         anchor = anchor_of(made)
@@ -59,6 +61,7 @@ def test_the_first_batch_is_an_empty_anchor(served: Served) -> None:
         assert made.partitions(NOT_STARTED, anchor) == []
 
 
+@pytest.mark.only_in_all
 def test_a_batch_0_planned_by_a_process_that_died_is_empty_again(
     served: Served,
 ) -> None:
@@ -71,6 +74,7 @@ def test_a_batch_0_planned_by_a_process_that_died_is_empty_again(
     assert numbers(rows) == [1]
 
 
+@pytest.mark.only_in_all
 def test_nothing_new_is_answered_with_the_very_start(
     served: Served,
 ) -> None:
@@ -79,6 +83,7 @@ def test_nothing_new_is_answered_with_the_very_start(
         assert json.dumps(made.latestOffset(anchor, LIMIT)) == json.dumps(anchor)
 
 
+@pytest.mark.only_in_all
 def test_the_same_offsets_give_the_same_rows_in_another_process(
     served: Served,
 ) -> None:
@@ -94,6 +99,7 @@ def test_the_same_offsets_give_the_same_rows_in_another_process(
         assert rows_of(second, anchor, end) == rows
 
 
+@pytest.mark.only_in_all
 def test_a_planned_batch_is_the_first_thing_a_new_process_is_asked_for_and_the_stream_goes_on(
     served: Served,
 ) -> None:
@@ -109,6 +115,7 @@ def test_a_planned_batch_is_the_first_thing_a_new_process_is_asked_for_and_the_s
 
 
 @pytest.mark.slow
+@pytest.mark.only_in_all
 def test_a_transaction_open_over_the_start_is_left_out_and_one_open_over_a_stop_is_delivered(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +166,7 @@ def test_a_stream_may_begin_in_the_past(chosen: str, served: Served) -> None:
     fault="a start in the past where full row logging is off now",
     outcome="IFXCDC-0003, with the command that switches it on and prints a position to begin at",
 )
+@pytest.mark.only_in_all
 def test_a_start_in_the_past_without_full_row_logging_is_refused_and_switches_nothing(
     chosen: str, served: Served
 ) -> None:
@@ -181,6 +189,7 @@ def test_a_start_that_the_log_does_not_have_is_refused(position: str, served: Se
     assert f"option 'startingPosition' is {position}" in str(error)
 
 
+@pytest.mark.only_in_all
 def test_commit_lets_go_of_rows_below_it_and_keeps_the_next_batch(
     served: Served,
 ) -> None:
@@ -194,6 +203,7 @@ def test_commit_lets_go_of_rows_below_it_and_keeps_the_next_batch(
         assert numbers(rows_of(made, middle, end)) == [2]
 
 
+@pytest.mark.only_in_all
 def test_rows_survive_the_death_of_the_process_in_a_given_spool_path(
     served: Served, tmp_path: Any
 ) -> None:
@@ -207,6 +217,7 @@ def test_rows_survive_the_death_of_the_process_in_a_given_spool_path(
     assert [folder.name for folder in tmp_path.iterdir()] == [anchor["stream"]]
 
 
+@pytest.mark.only_in_all
 def test_the_private_spool_is_removed_when_the_query_ends(
     served: Served, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,6 +251,7 @@ def test_a_pickled_reader_is_small_holds_no_password_and_still_reads(
         assert [batch.num_rows for part in parts for batch in copied.read(part)] == [1]
 
 
+@pytest.mark.only_in_all
 def test_a_quiet_table_moves_the_restart_position_with_an_empty_batch(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def next_end(made: ReaderWithoutLimits, start: Offset) -> Offset:
     raise AssertionError(f"nothing new after {start}")
 
 
+@pytest.mark.only_in_all
 def test_a_query_goes_on_from_where_its_last_batch_ended(served: Served) -> None:
     server, listening = served
     with old_reader(listening.port) as made:

@@ -58,6 +58,7 @@ def test_the_process_of_somebody_else_keeps_its_signals_while_a_stream_runs(serv
 
 
 @pytest.mark.usefixtures("as_runner")
+@pytest.mark.only_in_all
 def test_the_runner_gets_its_signals_back_when_the_stream_stops(served: Served) -> None:
     before, frozen = signal.getsignal(signal.SIGTERM), gc.get_freeze_count()
     with reader(served[1].port) as stream:

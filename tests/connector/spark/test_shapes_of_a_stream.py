@@ -50,6 +50,7 @@ def batches_of(made: InformixStreamReader, start: Offset, end: Offset) -> list[p
 
 
 @pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
+@pytest.mark.only_in_all
 def test_what_is_read_has_exactly_the_declared_schema(served: Served, shape: str) -> None:
     server, listening = served
     with reader(listening.port, shape=shape) as made:
@@ -60,6 +61,7 @@ def test_what_is_read_has_exactly_the_declared_schema(served: Served, shape: str
         assert {str(batch.schema) for batch in batches_of(made, start, end)} == {str(expected)}
 
 
+@pytest.mark.only_in_all
 def test_envelopes_are_found_again_by_commit_in_any_range(served: Served, tmp_path: Path) -> None:
     server, listening = served
     kept = {"shape": "envelope", "spoolPath": str(tmp_path)}
@@ -107,6 +109,7 @@ def test_envelopes_hold_the_same_changes_as_rows(served: Served) -> None:
     assert [(i, {n: r[n] for n in columns}, s) for i, r, s in shown] == expected
 
 
+@pytest.mark.only_in_all
 def test_raw_rows_add_up_to_whole_transactions(served: Served) -> None:
     server, listening = served
     with reader(listening.port, shape="raw") as made:

@@ -82,6 +82,7 @@ def test_a_stream_of_the_altered_table_alone_goes_on_too(shop: Shop) -> None:
     ],
     ids=["DROP", "MODIFY", "RENAME"],
 )
+@pytest.mark.only_in_all
 def test_columns_are_dropped_modified_and_renamed(shop: Shop, columns: str) -> None:
     rows = shop.begin()
     assert shop.release().exit_code == 0
@@ -156,6 +157,7 @@ def test_release_with_a_receipt_wants_a_checkpoint_and_a_new_file(shop: Shop) ->
     assert shop.served[0].table(ORDERS).full_row_logging  # nothing was done
 
 
+@pytest.mark.only_in_all
 def test_changes_of_the_table_that_are_not_delivered_are_refused_and_others_are_not(shop: Shop) -> None:
     shop.begin()
     shop.committed(("customers", 2))

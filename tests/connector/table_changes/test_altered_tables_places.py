@@ -176,6 +176,7 @@ def test_servers_of_other_manners_give_the_table_back_too(other_shop: Shop) -> N
     fault="the log is overwritten between release and the query that goes on",
     outcome="IFXCDC-0006",
 )
+@pytest.mark.only_in_all
 def test_a_log_that_was_overwritten_meanwhile_is_a_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -224,6 +224,7 @@ def test_a_table_that_is_dropped_while_it_joins_is_left_out(
     assert [*end["tables"]] == BEGUN
 
 
+@pytest.mark.only_in_all
 def test_the_last_table_does_not_leave(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
     server, listening = served

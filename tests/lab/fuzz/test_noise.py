@@ -61,7 +61,7 @@ def damaged(draw: st.DrawFn, target: Target) -> bytes:
 def test_noise_brings_out_nothing_but_our_own_errors(name: str) -> None:
     target = TARGETS[name]
 
-    @examples(300, *HealthCheck)
+    @examples(100, *HealthCheck)
     @given(damaged(target) | st.binary(max_size=300))
     def feed(data: bytes) -> None:
         target.run(data)

@@ -312,6 +312,7 @@ def _silence_before_giving_up(transport: Transport, session: int) -> float:
 
 @pytest.mark.slow
 @pytest.mark.assumption(15)
+@pytest.mark.only_in_all
 def test_the_log_runs_ahead_of_syslogs_by_less_than_assumed(
     server: CaptureServer, table: ContractTable
 ) -> None:
@@ -477,6 +478,7 @@ def test_a_table_with_a_pending_in_place_alter_is_refused_and_seen(server: Captu
 
 
 @pytest.mark.assumption(23)
+@pytest.mark.only_in_all
 def test_a_session_whose_log_is_overwritten_is_told(
     server: CaptureServer, table: ContractTable
 ) -> None:
@@ -576,6 +578,7 @@ def has_come_behind(position: int, seen: Sequence[Item]) -> bool:
 
 
 @pytest.mark.assumption(50)
+@pytest.mark.only_in_all
 def test_a_caught_up_client_that_begins_again_ten_times_reads_on(
     server: CaptureServer, table: ContractTable
 ) -> None:

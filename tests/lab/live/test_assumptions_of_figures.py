@@ -11,6 +11,7 @@ TEXT = "x" * 200
 
 
 @pytest.mark.assumption(40)
+@pytest.mark.only_in_all
 def test_the_log_between_two_positions_has_the_bytes_that_were_written(server: CaptureServer) -> None:
     table = server.create_table({"id": "integer", "b": "varchar(200,0)"})
     with server.catalog() as catalog, server.writer() as writer:

@@ -154,6 +154,7 @@ def test_shadow_columns_are_hidden_in_the_catalog_and_a_capture_does_without_the
 
 
 @pytest.mark.assumption(97)
+@pytest.mark.only_in_all
 def test_a_transaction_that_is_not_listed_any_more_holds_no_lock(
     server: CaptureServer, other: Transport
 ) -> None:
