@@ -19,6 +19,7 @@ from harness.runs.sources import show_sources_to_children
 from harness.runs.tiers import mark_tiers
 from harness.runs.workers import Scheduling, require_in_scope, turn_of
 from harness.spark.starting import settle_environment
+from informix_cdc.server import connections
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -87,7 +88,11 @@ def pytest_report_header() -> str:
 def _state_of_its_own(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keep what a product remembers in the user's state folder out of it."""
+    """Keep out of it what the product remembers: in the user's state folder, and of a server's locales.
+
+    The emulator of a former test may have had the same port.
+    """
+    connections._locales.clear()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{next(_tests)}"))
 
 

@@ -110,6 +110,7 @@ def test_an_error_of_the_source_is_its_line_with_the_jar_too(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:
     """Java's proxies take the text from a checked exception, and Spark's own is one."""
+    served[0].set_full_row_logging(ORDERS, True)
     options = source_options(served[1].port, startingPosition="47")
     made = started(session, options, tmp_path / "checkpoint")
     with pytest.raises(StreamingQueryException) as caught:

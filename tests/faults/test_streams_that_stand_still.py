@@ -153,7 +153,7 @@ class Wall:
 
 @contextmanager
 def wall(manner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wall]:
-    reads_time_out(monkeypatch, None if "time out" in manner else 0.2 * PATIENCE)
+    reads_time_out(monkeypatch, None if "time out" in manner else PATIENCE)
     # A read that never returns is given up after this and readTimeoutSeconds, together 0.1 s.
     monkeypatch.setattr("informix_cdc.capture.run.STOP_MARGIN_SECONDS", -0.9)
     with stores_behind_proxy(timeout_seconds=0.02) as stores:

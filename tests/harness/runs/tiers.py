@@ -1,5 +1,8 @@
 """Which tests `make test` leaves to `make test-all`: those that cost much for what they alone notice.
 
+Tests have the mark `only_in_all` where they stand (docs/decisions/0125); here are those that only some
+parameters or whole files are left out of.
+
 Rule: known defects guard the choice (`make mutants`): what only `make test-all` notices brings the test
 back that does. Names are beginnings of test ids; one that fits no test is an error.
 """
