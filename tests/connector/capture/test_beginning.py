@@ -20,7 +20,6 @@ from harness.capture.driving import (
     reader,
 )
 from harness.runs.patience import patiently
-from harness.runs.tiers import rest_in_all
 from harness.servers.stores import ORDERS, listening_stores
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import BadOption
@@ -30,7 +29,7 @@ from informix_cdc.capture.start import CaptureStart
 from informix_cdc.commands import acquire as acquire_command
 
 
-@pytest.fixture(params=rest_in_all(["flushed", "begun", "full"]))
+@pytest.fixture(params=["flushed", "begun", "full"])
 def counting(request: pytest.FixtureRequest) -> Iterator[Served]:
     """A server whose clock says another second whenever it is asked."""
     seconds = itertools.count(1_800_000_000)

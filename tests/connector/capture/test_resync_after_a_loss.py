@@ -40,7 +40,6 @@ def small() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("seed", rest_in_all(range(6)))
-@pytest.mark.only_in_all
 def test_tables_equal_informix_after_the_log_has_wrapped(seed: int, small: Any, tmp_path: Path) -> None:
     server, listening, writer = small
     draw, copies = random.Random(seed), Copies(KEYS)
