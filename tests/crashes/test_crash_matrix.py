@@ -18,6 +18,7 @@ import pytest
 from crashes.conftest import chosen_of, seeds
 from harness.oracles.delivered import planned_batches
 from harness.oracles.long_workload import LongWorkload
+from harness.runs.examples import PROFILE
 from harness.spark.mortal_stream import MortalStreams, end_and_compare, wait_for
 from informix_emulator import EmulatedServer, ListeningServer
 
@@ -46,7 +47,7 @@ BY_TURNS = [
 ]
 FAILPOINTS = EACH_TIME + BY_TURNS
 CHOSEN = EACH_TIME + chosen_of(BY_TURNS)
-DEATHS_IN_A_SEQUENCE = 6
+DEATHS_IN_A_SEQUENCE = 6 if PROFILE == "thorough" else 3
 SEQUENCES = "1 or 2 by the date; others by INFORMIX_CDC_CRASH_SEEDS"
 SIGNALS = {"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
 

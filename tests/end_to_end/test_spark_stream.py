@@ -59,16 +59,16 @@ def assert_positions_are_a_total_order(rows: list[Row]) -> None:
 
 
 @pytest.mark.parametrize("dialect", rest_in_all(["informix", "gbase8s"]))
-def test_two_thousand_interleaved_transactions_arrive_as_the_account_lists_them(
+def test_interleaved_transactions_arrive_as_the_account_lists_them(
     dialect: str, drivers: Drivers, collect: Callable[..., Collected]
 ) -> None:
     with listening_stores(poses_as=dialect) as (server, listening):
         stream = collect(odbc_options(listening.port, drivers, dialect=dialect)).start()
         stream.wait_for_start()
         work = Workload(server, seed=2026)
-        work.run(2000)
-        assert work.rolled_back > 50
-        assert work.savepoints_undone > 50
+        work.run(600)
+        assert work.rolled_back > 15
+        assert work.savepoints_undone > 15
         stream.wait_for_commit(work.committed[-1].commit)
         assert changes_in(stream.rows) == work.changes()
         assert_positions_are_a_total_order(stream.rows)

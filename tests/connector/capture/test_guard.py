@@ -22,8 +22,8 @@ from harness.capture.driving import (
 from harness.capture.told import told
 from harness.runs.patience import wait_until
 from harness.servers.stores import ORDERS, listening_stores
-from informix_capture_client.errors import ConnectionLost, DataLoss
-from informix_capture_client.positions import Position, log_page, show
+from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
+from informix_capture_client.positions import DeliveredCommit, Position, log_page, show
 from informix_capture_client.stream import Read, Silence, Starting
 from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.capture import Counters, Gauges, server_watch
@@ -110,6 +110,24 @@ def test_time_before_the_session_was_open_is_not_the_servers_silence() -> None:
         guard.check(Position(log_page(9, 5), log_page(9, 4)))
     now[0] = 27.0
     guard.on_read(Silence())
+
+
+def test_a_log_that_ends_before_a_delivered_commit_is_another_one_after_a_minute_only() -> None:
+    """The end of the log that the server shows may be late: it is not on disk yet."""
+    watch, now = Told(), [0.0]
+    guard = CaptureGuard(Liveness(8.0, 120.0), watch, CaptureState(), clock=lambda: now[0])
+    delivered = DeliveredCommit(log_page(9, 30), log_page(9, 40), 1)
+    for seconds in (0.0, 30.0, 59.0):
+        now[0] = seconds
+        reached = Position(log_page(9, 40), log_page(9, 30), last_delivered=delivered)
+        guard.on_read(Read([], log_page(9, 5), 0, TransactionAssembler(reached)))
+        watch.facts = LogFacts(seconds, log_page(9, 5), log_page(1, 0))
+        guard.check(reached)
+    now[0] = 61.0
+    watch.facts = LogFacts(61.0, log_page(9, 5), log_page(1, 0))
+    with pytest.raises(DataLoss, match="the log ends at") as caught:
+        guard.check(reached)
+    assert caught.value.gap is Gap.OTHER_LOG
 
 
 LATE = [

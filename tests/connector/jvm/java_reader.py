@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
+import contextlib
 import functools
 import hashlib
 import json
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,16 +30,22 @@ _OPENS = ["--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/s
 
 
 @functools.cache
-def jar() -> Path:
-    """Compile the jar, once for all workers and runs with the same sources; return its path."""
+def _folder() -> Path:
+    """Return the folder of what is compiled once for all workers and runs with the same sources."""
     digest = hashlib.sha256(pyspark.__version__.encode())
-    for source in sorted(_SOURCES.glob("*.java")):
+    for source in [*sorted(_SOURCES.glob("*.java")), *_PROGRAMS]:
         digest.update(source.read_bytes())
-    folder = ROOT / "build" / f"jar-{digest.hexdigest()[:12]}"
-    made = folder / "informix-cdc.jar"
+    made = ROOT / "build" / f"jar-{digest.hexdigest()[:12]}"
+    made.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+@functools.cache
+def jar() -> Path:
+    """Compile the jar; return its path."""
+    made = _folder() / "informix-cdc.jar"
     if not made.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        compile_jar(folder / f"{os.getpid()}.jar").replace(made)
+        compile_jar(made.with_name(f"{os.getpid()}.jar")).replace(made)
     return made
 
 
@@ -58,8 +63,11 @@ def require_javac() -> None:
 
 @functools.cache
 def _classes() -> str:
-    folder = tempfile.mkdtemp(prefix="informix-cdc-classes-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    made = _folder() / "programs"
+    classes = f"{made}:{jar()}:{JARS}/*"
+    if made.exists():
+        return classes
+    folder = made.with_name(f"{os.getpid()}.programs")
     command = [
         "javac",
         "-nowarn",
@@ -68,10 +76,12 @@ def _classes() -> str:
         "-cp",
         f"{jar()}:{JARS}/*",
         "-d",
-        folder,
+        str(folder),
     ]
     subprocess.run([*command, *map(str, _PROGRAMS)], check=True, capture_output=True, text=True)
-    return f"{folder}:{jar()}:{JARS}/*"
+    with contextlib.suppress(OSError):  # another worker was faster
+        folder.rename(made)
+    return classes
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +16,6 @@ from pyspark import cloudpickle
 from connector.jvm.java_reader import plain_rows, read_in_jvm, require_javac
 from connector.jvm.random_segment import parts, random_segment
 from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, null_row, row
-from harness import GOLDEN
 from harness.capture.driving import anchor_of, next_offset, reader
 from harness.servers.stores import CUSTOMERS, ORDERS, listening_stores, order_row
 from informix_cdc.executors import SegmentPlaces
@@ -34,7 +31,6 @@ TWO_TABLES = "informix.every_type,informix.orders"
 FORMS = {
     "every type as rows, in cut segments": {"table": "informix.every_type", "minPartitions": "3"},
     "intervals as texts": {"table": "informix.every_type", "intervals": "string"},
-    "rows of one table, in cut segments": {"table": "informix.orders", "minPartitions": "5"},
     "rows of two tables, in cut segments": {"table": TWO_TABLES, "minPartitions": "5"},
     "envelopes of every type": {"table": "informix.every_type", "shape": "envelope"},
     "envelopes of two tables, in cut segments": {
@@ -43,19 +39,12 @@ FORMS = {
         "minPartitions": "5",
         "truncate": "emit",
     },
-    "envelopes of two tables without images before": {
-        "table": TWO_TABLES,
-        "shape": "envelope",
-        "minPartitions": "3",
-        "beforeImage": "false",
-    },
     "rows of two tables with few metadata, in cut segments": {
         "table": TWO_TABLES,
         "minPartitions": "5",
         "metadata": "minimal",
         "truncate": "emit",
     },
-    "rows of one table with few metadata": {"table": "informix.orders", "metadata": "minimal"},
     "JSON of two tables, in cut segments": {
         "table": TWO_TABLES,
         "shape": "json",
@@ -65,8 +54,7 @@ FORMS = {
     "raw records": {"table": TWO_TABLES, "shape": "raw", "minPartitions": "3"},
 }
 
-SEEDS = (1, 2)
-FORMER = sorted((GOLDEN / "kept_segments_of_tables").glob("*.arrow"))
+SEEDS = (1,)
 
 
 def change(server: EmulatedServer, *, truncates: bool) -> int:
@@ -96,7 +84,6 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]
     folder = tmp_path_factory.mktemp("partitions")
     with ExitStack() as opened:  # spools last as long as their readers; one Java reads them all
         cases = {form: opened.enter_context(captured(options)) for form, options in FORMS.items()}
-        cases |= {f"former {path.stem}": kept(path) for path in FORMER}
         for seed in SEEDS:
             cases[f"random {seed}"] = of_ranges(parts(random_segment(folder, seed), seed))
         found = read_in_jvm(
@@ -134,14 +121,6 @@ def captured(options: dict[str, str]) -> Iterator[Captured]:
             yield Captured(batches[0][0].schema, list(map(plain_rows, batches)), pickled)
 
 
-def kept(path: Path) -> Captured:
-    """Read a segment of several tables as a former release wrote it, whole and without its ends."""
-    content = path.read_bytes()
-    rows = pa.ipc.open_file(path).read_all().num_rows
-    whole = SegmentRange(str(path), 0, rows, rows, len(content), zlib.crc32(content))
-    return of_ranges([whole, whole.part(1, rows - 1)])
-
-
 def of_ranges(ranges: Sequence[SegmentRange]) -> Captured:
     """Read each range as a partition."""
     places = SegmentPlaces("files")
@@ -152,7 +131,6 @@ def of_ranges(ranges: Sequence[SegmentRange]) -> Captured:
 
 CASES = [
     *FORMS,
-    *(f"former {path.stem}" for path in FORMER),
     *(f"random {seed}" for seed in SEEDS),
 ]
 
