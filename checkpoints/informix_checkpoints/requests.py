@@ -26,8 +26,9 @@ from informix_checkpoints.spool import make_folder, read_plain, replace_file
 
 RESYNC, VERIFY, REPAIR = "resync", "verify", "repair"
 ALTER = "alter"
+COMPARE = "compare"  # of a mirror whose epoch has begun: a resync that also replaces a load
 RELOAD = "reload"  # not requested: what resync becomes for a key whose order is not known
-READS_ROWS = (RESYNC, VERIFY, REPAIR)
+READS_ROWS = (RESYNC, VERIFY, REPAIR, COMPARE)
 
 FOLDER = "requests"
 _MOST_BYTES = 16 << 20  # a receipt of thousands of tables
@@ -41,6 +42,8 @@ class Request:
 
     Attributes:
         kind: resync, verify or repair: read rows of tables again, to replace, to compare, or both;
+            compare: the same as resync, in place of an initial snapshot if one runs, and only in key
+            intervals;
             alter: stop capturing tables, and capture and read them again when they have been altered.
         tables: owner.table.
         low, high: limits of the first key column, inclusive, as text; None: unlimited.

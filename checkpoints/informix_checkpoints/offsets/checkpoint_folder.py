@@ -1,7 +1,7 @@
 """The files of a Spark checkpoint, local or under a URL.
 
-Rule: lists and reads files; `spark_checkpoint.py` interprets them. An error names the location without
-the secrets of a URL.
+Rule: Spark's own files are listed and read only; `spark_checkpoint.py` interprets them. Files of this
+package lie beside them, each written whole. An error names the location without the secrets of a URL.
 """
 
 from __future__ import annotations
@@ -90,24 +90,61 @@ class CheckpointFolder:
         except UnicodeDecodeError:
             raise BadOption(f"{path} is not text.", remedy) from None
 
-    def metadata(self) -> str:
-        """Return the text of the file `metadata`, which has the query's id; empty if it does not exist.
+    def content(self, name: str) -> bytes | None:
+        """Return the content of a file; None if it does not exist.
+
+        Args:
+            name: its path in the folder.
 
         Raises:
             AccessRefused: it cannot be read.
         """
         try:
             with self._named_errors():
-                return self._read(f"{self._path}/metadata").decode(errors="replace")
+                return self._read(f"{self._path}/{name}")
         except FileNotFoundError:
-            return ""
+            return None
+
+    # files of this package
+
+    @property
+    def local(self) -> Path | None:
+        """The folder as a local path; None if it is not local."""
+        from pyarrow import fs
+
+        return Path(self._path) if isinstance(self._system, fs.LocalFileSystem) else None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file of this package, as a whole or not at all.
+
+        Raises:
+            AccessRefused: it cannot be written.
+        """
+        path = f"{self._path}/{name}"
+        with self._named_errors("written"):
+            self._system.create_dir(path.rpartition("/")[0], recursive=True)
+            # An object store has no part of an object; elsewhere a file appears when it is renamed.
+            written = path if self.local is None else f"{path}.tmp"
+            with self._system.open_output_stream(written) as file:
+                file.write(content)
+            if written != path:
+                self._system.move(written, path)
+
+    def remove(self, name: str) -> None:
+        """Remove a file of this package.
+
+        Raises:
+            AccessRefused: it cannot be removed.
+        """
+        with contextlib.suppress(FileNotFoundError), self._named_errors("written"):
+            self._system.delete_file(f"{self._path}/{name}")
 
     def _read(self, path: str) -> bytes:
         with self._system.open_input_stream(path) as file:
             return bytes(file.read(_MOST_BYTES))
 
     @contextlib.contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _named_errors(self, done: str = "read") -> Iterator[None]:
         try:
             yield
         except FileNotFoundError:
@@ -119,7 +156,7 @@ class CheckpointFolder:
             ) from None
         except (OSError, pa.ArrowException) as reason:
             raise AccessRefused(
-                f"the checkpoint {self} cannot be read: {self._described(reason)}.",
+                f"the checkpoint {self} cannot be {done}: {self._described(reason)}.",
                 "Check the location and your permissions.",
             ) from None
 

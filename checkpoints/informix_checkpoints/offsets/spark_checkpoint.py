@@ -137,20 +137,6 @@ def planned_offset(place: str, batch: int) -> StreamOffset:
     return offsets[0]
 
 
-def query_id(place: str) -> str:
-    """Return the id of a query, which does not change while its checkpoint exists.
-
-    Raises:
-        BadOption: the checkpoint has none.
-        AccessRefused: it cannot be read.
-    """
-    folder = CheckpointFolder(place)
-    known = _json(folder.metadata())
-    if not isinstance(known, Mapping) or not isinstance(known.get("id"), str):
-        raise BadOption(f"{folder}/metadata has no query id.", _RESTORE)
-    return str(known["id"])
-
-
 def _committed(
     folder: CheckpointFolder, numbers: list[int], last: PlannedBatch, before: PlannedBatch | None
 ) -> PlannedBatch | None:

@@ -33,7 +33,16 @@ from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.requests import ALTER, RELOAD, REPAIR, RESYNC, Answer, Request, RequestFolder
+from informix_checkpoints.requests import (
+    ALTER,
+    COMPARE,
+    RELOAD,
+    REPAIR,
+    RESYNC,
+    Answer,
+    Request,
+    RequestFolder,
+)
 from informix_checkpoints.spool import Spool, load_manifest
 from informix_checkpoints.table_states import SnapshotState, TableState
 
@@ -118,8 +127,8 @@ class Requests(Companion):
         if request.kind == ALTER and folder.is_ready(request.id):
             return folder.is_altered(request.id) and not set(request.tables) <= known.keys()
         # Whatever is read of a table is finished first, with its present columns; for other requests
-        # only the initial snapshot is.
-        first = _is_read if request.kind == ALTER else _is_initial
+        # only the initial snapshot is, and for a comparison nothing.
+        first = {ALTER: _is_read, COMPARE: _is_nothing}.get(request.kind, _is_initial)
         return folder.is_cancelled(request.id) or not any(map(first, states.values()))
 
     def _finish(self, folder: RequestFolder, request: Request, answer: Answer) -> None:
@@ -287,13 +296,14 @@ class Requests(Companion):
         """
         if (known := spool.manifest.present_tables.get(name)) is None or name not in source.names:
             raise BadOption(f"the stream does not capture {name}.", "Name tables of the stream.")
+        purpose = RESYNC if request.kind == COMPARE else request.kind
         snapshot = SnapshotState(
-            purpose=request.kind, request=request.id, window=request.window, sample=request.sample
+            purpose=purpose, request=request.id, window=request.window, sample=request.sample
         )
         before = known.snapshot
-        if before is not None and not before.is_done:  # both are read together, from the first row
-            purpose = request.kind if before.purpose == request.kind else REPAIR
-            snapshot = replace(snapshot, purpose=purpose)
+        # Both are read together, from the first row. An initial snapshot is replaced.
+        if before is not None and not before.is_done and before.purpose not in ("", purpose):
+            snapshot = replace(snapshot, purpose=REPAIR)
         (planned,) = plan_snapshots(
             options, source, catalog, {name: replace(known, snapshot=snapshot), **_done(source, name)}
         )
@@ -352,6 +362,10 @@ def _is_initial(snapshot: SnapshotState | None) -> bool:
     return snapshot is not None and not snapshot.is_done and not snapshot.purpose
 
 
+def _is_nothing(_snapshot: SnapshotState | None) -> bool:
+    return False
+
+
 def _may_be_cancelled(snapshot: SnapshotState) -> bool:
     """Return whether a table is not incomplete while it is read again."""
     return snapshot.purpose not in ("", RELOAD)
@@ -383,7 +397,7 @@ def _require_possible(options: SourceOptions, request: Request, planned: Planned
         f"{planned.why_no_order}, so rows that the table no longer has cannot be found chunk by chunk."
     )
     if request.kind != RESYNC:
-        raise BadOption(f"it cannot be verified: {why}", "Name another unique key with snapshotKey.")
+        raise BadOption(f"it cannot be compared: {why}", "Name another unique key with snapshotKey.")
     if (request.low, request.high) != (None, None):
         raise BadOption(f"a part of it cannot be read again: {why}", "Omit --where.")
     if options.truncate != "emit":

@@ -31,9 +31,10 @@ from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
 from informix_cdc.demo.tables import changes_in_order
 from informix_cdc.demo.view import Account, summary, view_for
 from informix_cdc.host import Java, JavaUnfit, find_java
-from informix_cdc.lake import Lake, Mirror, MirrorSettings, delivered_rows, stream_options
+from informix_cdc.lake import Mirror, MirrorSettings, begin_mirror, delivered_rows, stream_options
+from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import OneLineError, waiting
-from informix_checkpoints.offsets import planned_offset, query_id
+from informix_checkpoints.offsets import planned_offset
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows, load_rows
 from informix_emulator.shop import Workload, database
 
@@ -201,8 +202,10 @@ class _Demo:
         """Start the stream and wait for its first micro-batch."""
         from informix_cdc.demo.spark import start_query
 
-        shutil.rmtree(self._lake.checkpoint, ignore_errors=True)  # of a start that timed out
+        for folder in (self._lake.checkpoint, self._lake.into):  # of a start that timed out
+            shutil.rmtree(folder, ignore_errors=True)
         options = stream_options(self._lake, _source_options(listening))
+        self._mirror = begin_mirror(self._lake, SourceOptions.parse(options))
         query = start_query(self._context, options, self._take, self._lake.checkpoint)
         self._wait_for_the_stream(query)
         return query
@@ -225,9 +228,7 @@ class _Demo:
 
         `lake.mirror` does the same; here the check needs the changes as well.
         """
-        if self._mirror is None:
-            query = query_id(self._lake.checkpoint)
-            self._mirror = Mirror(self._lake, Lake(self._lake, query), query)
+        assert self._mirror is not None  # begun before the query
         rows = list(delivered_rows(frame.toArrow()))
         end = planned_offset(self._lake.checkpoint, batch)
         self._mirror.apply(rows, batch, end)

@@ -19,9 +19,15 @@ from informix_cdc.lake.definitions import DEFINITIONS, DELTA, ICEBERG, SPARK, de
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:
-    from informix_cdc.lake.mirroring import Mirror, MirroredBatch, delivered_rows, mirror, start_mirror
+    from informix_cdc.lake.mirroring import (
+        Mirror,
+        MirroredBatch,
+        begin_mirror,
+        delivered_rows,
+        mirror,
+        start_mirror,
+    )
     from informix_cdc.lake.net_effect import net_changes
-    from informix_cdc.lake.places import Lake
     from informix_cdc.lake.plan import (
         MirrorPlan,
         checked_settings,
@@ -38,7 +44,6 @@ __all__ = [
     "DELTA",
     "ICEBERG",
     "SPARK",
-    "Lake",
     "Mirror",
     "MirrorNotRunning",
     "MirrorPlan",
@@ -50,6 +55,7 @@ __all__ = [
     "Verification",
     "VerifiedTable",
     "as_of",
+    "begin_mirror",
     "checked_settings",
     "definitions",
     "delivered_rows",
@@ -67,10 +73,16 @@ __all__ = [
 
 _HOMES = {
     "tables_as_of": ("TablesAsOf", "as_of"),
-    "mirroring": ("Mirror", "MirroredBatch", "delivered_rows", "mirror", "start_mirror"),
+    "mirroring": (
+        "Mirror",
+        "MirroredBatch",
+        "begin_mirror",
+        "delivered_rows",
+        "mirror",
+        "start_mirror",
+    ),
     "plan": ("MirrorPlan", "checked_settings", "plan_mirror", "stream_options"),
     "net_effect": ("net_changes",),
-    "places": ("Lake",),
     "sessions": ("start_session", "submitted_session"),
     "settings": ("MirrorSettings",),
     "verifying": ("MirrorNotRunning", "Verification", "VerifiedTable", "verify"),

@@ -3,10 +3,11 @@
 Rule: written last in a batch, with the same transaction identifier as the targets. A batch depends on
 them only for the list of stopped tables.
 
+    _informix_cdc_mirror    a row for each epoch: the mirror's id and settings, and why the epoch began
     _informix_cdc_tables    a row when a table is added, changes its columns, stops or is removed: the
                             latest row of a table has its state, all rows are its history
     _informix_cdc_batches   a row for each batch with changes: the Informix commit at its end, and the
-                            versions of the targets that it wrote
+                            versions of the targets that it wrote, with the ids of these tables
     _informix_cdc_differences  a row for each difference that a verification has found; written before
                             the targets, because a repair changes these
     _informix_cdc_verified  a row for each table whose verification has ended
@@ -16,28 +17,45 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 
+from informix_cdc.lake.identity import BatchEnd, Identity, batch_of, epoch_of, number_of
 from informix_cdc.lake.intervals import Compared
 from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.settings import CONTROL
 from informix_cdc.server import TableDefinition
 from informix_checkpoints.table_states import SnapshotState
 
-TABLES, BATCHES = f"{CONTROL}tables", f"{CONTROL}batches"
+MIRRORS, TABLES, BATCHES = f"{CONTROL}mirror", f"{CONTROL}tables", f"{CONTROL}batches"
 DIFFERENCES, VERIFIED = f"{CONTROL}differences", f"{CONTROL}verified"
 MIRRORED, STOPPED, LEFT = "mirrored", "stopped", "left"
 
 _INSTANT = pa.timestamp("us", "UTC")
 _BATCHES_A_FILE = 100
+_VERSION = pa.struct([("target", pa.string()), ("version", pa.int64()), ("table_id", pa.string())])
+_BATCH = [("mirror", pa.string()), ("epoch", pa.int64()), ("batch", pa.int64())]
+_OF_MIRRORS = pa.schema(
+    [
+        ("mirror", pa.string()),
+        ("epoch", pa.int64()),
+        ("begun", _INSTANT),
+        ("reason", pa.string()),
+        *(
+            (name, pa.string())
+            for name in ("into", "server", "database", "format", "keep", "table_name")
+        ),
+        ("request", pa.string()),
+        ("applied", pa.string()),
+    ]
+)
 _OF_TABLES = pa.schema(
     [
-        ("query", pa.string()),
-        ("batch", pa.int64()),
+        *_BATCH,
         ("commit", pa.int64()),
         ("table", pa.string()),
         ("target", pa.string()),
@@ -46,24 +64,25 @@ _OF_TABLES = pa.schema(
         ("reason", pa.string()),
         ("key", pa.list_(pa.string())),
         ("columns", pa.string()),
+        ("compared", pa.int64()),
     ]
 )
 _OF_BATCHES = pa.schema(
     [
-        ("query", pa.string()),
-        ("batch", pa.int64()),
+        *_BATCH,
         ("commit", pa.int64()),
+        ("chunk", pa.int64()),
         ("commit_timestamp", _INSTANT),
         ("loading", pa.list_(pa.string())),
-        ("versions", pa.list_(pa.struct([("target", pa.string()), ("version", pa.int64())]))),
+        ("stream", pa.string()),
+        ("versions", pa.list_(_VERSION)),
     ]
 )
 
 
 _OF_DIFFERENCES = pa.schema(
     [
-        ("query", pa.string()),
-        ("batch", pa.int64()),
+        *_BATCH,
         ("request", pa.string()),
         ("table", pa.string()),
         ("target", pa.string()),
@@ -76,8 +95,7 @@ _OF_DIFFERENCES = pa.schema(
 )
 _OF_VERIFIED = pa.schema(
     [
-        ("query", pa.string()),
-        ("batch", pa.int64()),
+        *_BATCH,
         ("request", pa.string()),
         ("commit", pa.int64()),
         ("commit_timestamp", _INSTANT),
@@ -100,6 +118,8 @@ class TableRecord:
         status: mirrored, stopped or left.
         reason: why it is stopped, or lacks rows although it is mirrored.
         columns: their names with Informix and Arrow types, as JSON.
+        compared: the epoch in which it was compared with Informix, or began; if that is an earlier
+            one than the mirror's, it is still to be compared.
     """
 
     table: str
@@ -109,16 +129,19 @@ class TableRecord:
     reason: str = ""
     key: tuple[str, ...] = ()
     columns: str = "[]"
+    compared: int = 0
 
     @classmethod
-    def of(cls, definition: TableDefinition, rows: pa.Schema, target: str, keep: str) -> TableRecord:
+    def of(
+        cls, definition: TableDefinition, rows: pa.Schema, target: str, keep: str, epoch: int
+    ) -> TableRecord:
         """Return the record of a table that is mirrored with these columns."""
         columns = [
             [column.name, column.type, str(field.type)]
             for column, field in zip(definition.columns, rows, strict=True)
         ]
         shown = json.dumps(columns, separators=(",", ":"))
-        return cls(definition.table, target, keep, MIRRORED, "", definition.key, shown)
+        return cls(definition.table, target, keep, MIRRORED, "", definition.key, shown, epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,37 +149,86 @@ class BatchRecord:
     """The end of a batch.
 
     Attributes:
-        commit: sequence number of its last commit.
+        number: of the batch, in its epoch: `number_of`.
+        stream: that the batch is of.
+        commit, chunk: the place of its end in the stream.
         committed_at: time of that commit by the server's clock; None if the batch has no changes.
         loading: tables whose snapshot is not done at its end.
-        versions: of the targets that it has changed.
+        versions: of the targets that it has changed, with the ids of these tables.
     """
 
-    batch: int
+    number: int
+    stream: str
     commit: int
+    chunk: int
     committed_at: datetime | None
     loading: Sequence[str]
-    versions: Mapping[str, int]
+    versions: Mapping[str, tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """An epoch of a mirror.
+
+    Attributes:
+        identity: of the mirror.
+        reason: why it began; empty for the first.
+        request: id of the request by which its tables are compared.
+        applied: the last commit that a table has, by stream, by owner.table.
+    """
+
+    identity: Identity
+    epoch: int
+    reason: str = ""
+    request: str = ""
+    applied: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 class ControlTables:
     """The control tables of a mirror.
 
     Args:
-        query: id of the query.
+        mirror: id of the mirror.
         target: returns the target of a name.
     """
 
-    def __init__(self, query: str, target: Callable[[str], Target]) -> None:
-        self._query = query
+    def __init__(self, mirror: str, target: Callable[[str], Target]) -> None:
+        self._mirror = mirror
+        self._mirrors = target(MIRRORS)
         self._tables, self._batches = target(TABLES), target(BATCHES)
         self._differences, self._verified = target(DIFFERENCES), target(VERIFIED)
+        self._written: dict[str, Target] = {}  # since `written` was asked for
+
+    def epochs(self) -> list[EpochRecord]:
+        """Return the epochs of all mirrors in the lake, oldest first."""
+        rows = self._mirrors.rows().to_pylist() if self._mirrors.is_there() else []
+        return [
+            EpochRecord(
+                Identity(id=row["mirror"], **{name: row[name] for name in _OF_IDENTITY}),
+                row["epoch"],
+                row["reason"],
+                row["request"],
+                json.loads(row["applied"]),
+            )
+            for row in sorted(rows, key=lambda row: row["epoch"])
+        ]
+
+    def write_epoch(self, record: EpochRecord) -> None:
+        """Append the record of an epoch that begins."""
+        row = {
+            "mirror": record.identity.id,
+            "epoch": record.epoch,
+            "begun": datetime.now(UTC),
+            "reason": record.reason,
+            **{name: getattr(record.identity, name) for name in _OF_IDENTITY},
+            "request": record.request,
+            "applied": json.dumps(record.applied),
+        }
+        rows = pa.Table.from_pylist([row], _OF_MIRRORS)
+        self._append(self._mirrors, MIRRORS, rows, number_of(record.epoch, 0))
 
     def tables(self) -> dict[str, TableRecord]:
-        """Return the latest record of each table of this query."""
-        if not self._tables.is_there():
-            return {}
-        rows = [row for row in self._tables.rows().to_pylist() if row["query"] == self._query]
+        """Return the latest record of each table of this mirror."""
         return {
             row["table"]: TableRecord(
                 row["table"],
@@ -166,64 +238,119 @@ class ControlTables:
                 row["reason"],
                 tuple(row["key"]),
                 row["columns"],
+                row["compared"],
             )
-            for row in sorted(rows, key=lambda row: row["batch"])
+            for row in self._rows(self._tables)
         }
 
     def verified(self) -> dict[str, str]:
-        """Return the request of the last verification of each table of this query."""
-        if not self._verified.is_there():
-            return {}
-        rows = [row for row in self._verified.rows().to_pylist() if row["query"] == self._query]
-        return {row["table"]: row["request"] for row in sorted(rows, key=lambda row: row["batch"])}
+        """Return the request of the last verification of each table of this mirror."""
+        return {row["table"]: row["request"] for row in self._rows(self._verified)}
+
+    def end_of(self, number: int) -> BatchEnd | None:
+        """Return where a batch ended; None if it has no record."""
+        wanted = (epoch_of(number), batch_of(number))
+        for row in self._rows(self._batches):
+            if (row["epoch"], row["batch"]) == wanted:
+                return BatchEnd(row["stream"], row["commit"], row["chunk"])
+        return None
+
+    def _rows(self, target: Target) -> list[dict[str, Any]]:
+        """Return the rows of this mirror, in the order of batches."""
+        rows = target.rows().to_pylist() if target.is_there() else []
+        mine = [row for row in rows if row["mirror"] == self._mirror]
+        return sorted(mine, key=lambda row: (row["epoch"], row["batch"]))
+
+    def last_verified(self) -> Iterator[tuple[str, datetime, int]]:
+        """Yield table, time and number of differences of the last verification of each table."""
+        for row in {each["table"]: each for each in self._rows(self._verified)}.values():
+            at = row["commit_timestamp"] or datetime.now(UTC)
+            yield row["table"], at, sum(row[what] for what in _WHAT)
+
+    def differences(self) -> list[dict[str, Any]]:
+        """Return the differences that verifications have found."""
+        return self._rows(self._differences)
+
+    def verifications(self) -> list[dict[str, Any]]:
+        """Return a row for each table whose verification has ended, in the order of batches."""
+        return self._rows(self._verified)
 
     def is_foreign(self, target: Target, name: str) -> bool:
         """Return whether a table exists that no mirror has created."""
         if not target.is_there() or target.is_empty():
             return False
         rows = self._tables.rows().to_pylist() if self._tables.is_there() else []
-        return not target.is_numbered() and all(row["target"] != name for row in rows)
+        return target.number() is None and all(row["target"] != name for row in rows)
+
+    def targets(self) -> dict[str, Target]:
+        """Return the control tables that each batch may change, by name."""
+        return {
+            TABLES: self._tables,
+            BATCHES: self._batches,
+            DIFFERENCES: self._differences,
+            VERIFIED: self._verified,
+        }
+
+    def written(self) -> dict[str, Target]:
+        """Return the control tables that were written since the last call."""
+        found, self._written = self._written, {}
+        return found
 
     def write(
         self, batch: BatchRecord, changed: Sequence[TableRecord], *, is_news: bool = False
     ) -> None:
         """Append the records of a batch if missing; `is_news` if the list of loading tables changes."""
+        about = self._about(batch.number)
         tables = [
             {
-                "query": self._query,
-                "batch": batch.batch,
+                **about,
                 "commit": batch.commit,
                 **{name: getattr(record, name) for name in TableRecord.__slots__},
             }
             for record in changed
         ]
         if tables:
-            _append(self._tables, TABLES, pa.Table.from_pylist(tables, _OF_TABLES), batch.batch)
+            rows = pa.Table.from_pylist(tables, _OF_TABLES)
+            self._append(self._tables, TABLES, rows, batch.number)
         if batch.versions or is_news:
-            versions = [{"target": t, "version": v} for t, v in sorted(batch.versions.items())]
+            versions = [
+                {"target": target, "version": version, "table_id": table_id}
+                for target, (version, table_id) in sorted(batch.versions.items())
+            ]
             row = {
-                "query": self._query,
-                "batch": batch.batch,
+                **about,
+                "stream": batch.stream,
                 "commit": batch.commit,
+                "chunk": batch.chunk,
                 "commit_timestamp": batch.committed_at,
                 "loading": sorted(batch.loading),
                 "versions": versions,
             }
-            _append(self._batches, BATCHES, pa.Table.from_pylist([row], _OF_BATCHES), batch.batch)
-            if batch.batch % _BATCHES_A_FILE == 0:
+            rows = pa.Table.from_pylist([row], _OF_BATCHES)
+            self._append(self._batches, BATCHES, rows, batch.number)
+            if batch.number % _BATCHES_A_FILE == 0:
                 self._batches.compact()
+
+    def _about(self, number: int) -> dict[str, object]:
+        return {"mirror": self._mirror, "epoch": epoch_of(number), "batch": batch_of(number)}
+
+    def _append(self, target: Target, name: str, rows: pa.Table, number: int) -> None:
+        if not target.is_there():
+            target.create(rows.schema, name, "written by informix-cdc")
+        if not target.has(number):
+            target.append(rows, number)
+        self._written[name] = target
 
     def write_differences(
         self,
-        batch: int,
+        number: int,
         compared: Mapping[TableRecord, Compared],
         snapshots: Mapping[str, SnapshotState],
     ) -> None:
         """Append the differences of a batch if missing."""
         rows = [
             {
-                "query": self._query,
-                "batch": batch,
+                **self._about(number),
                 "request": snapshots[record.table].request,
                 "table": record.table,
                 "target": record.target,
@@ -237,7 +364,9 @@ class ControlTables:
             for each in found.differences
         ]
         if rows:
-            _append(self._differences, DIFFERENCES, pa.Table.from_pylist(rows, _OF_DIFFERENCES), batch)
+            self._append(
+                self._differences, DIFFERENCES, pa.Table.from_pylist(rows, _OF_DIFFERENCES), number
+            )
 
     def write_verified(self, batch: BatchRecord, ended: Mapping[str, SnapshotState]) -> dict[str, int]:
         """Append a row for each table whose verification has ended; return their differences.
@@ -252,8 +381,7 @@ class ControlTables:
         counts = self._counts({snapshot.request for snapshot in ended.values()})
         rows = [
             {
-                "query": self._query,
-                "batch": batch.batch,
+                **self._about(batch.number),
                 "request": snapshot.request,
                 "commit": batch.commit,
                 "commit_timestamp": batch.committed_at,
@@ -264,7 +392,7 @@ class ControlTables:
             }
             for table, snapshot in ended.items()
         ]
-        _append(self._verified, VERIFIED, pa.Table.from_pylist(rows, _OF_VERIFIED), batch.batch)
+        self._append(self._verified, VERIFIED, pa.Table.from_pylist(rows, _OF_VERIFIED), batch.number)
         return {
             table: sum(counts[snapshot.request, table, what] for what in _WHAT)
             for table, snapshot in ended.items()
@@ -278,10 +406,4 @@ class ControlTables:
 
 
 _WHAT = ("missing", "extra", "different")
-
-
-def _append(target: Target, name: str, rows: pa.Table, batch: int) -> None:
-    if not target.is_there():
-        target.create(rows.schema, name, "written by informix-cdc")
-    if not target.has(batch):
-        target.append(rows, batch)
+_OF_IDENTITY = ("into", "server", "database", "format", "keep", "table_name")

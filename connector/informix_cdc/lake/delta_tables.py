@@ -1,8 +1,8 @@
 """Delta tables that this process writes with delta-rs: no jar, any PySpark, no cluster.
 
 Rule: a micro-batch is one commit of a table, with the transaction identifier (application, number) of
-the Delta protocol. A batch that is already in the table is recognized by it and skipped, also if Spark
-with Delta Lake has written it.
+the Delta protocol, and where it ends in `userMetadata` of its commitInfo. A batch that is already in
+the table is recognized by them and skipped, also if Spark with Delta Lake has written it.
 
 Sources: Delta protocol, "Transaction Identifiers"; delta-rs 1.6.6, `DeltaTable`. A local table is only
 as durable as the file system makes it: delta-rs does not sync files.
@@ -10,9 +10,9 @@ as durable as the file system makes it: delta-rs does not sync files.
 
 from __future__ import annotations
 
-import functools
+import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,13 @@ from deltalake import (
     Transaction,
     write_deltalake,
 )
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import PyFileSystem
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from informix_cdc.lake.commit_text import CommitText, has_batch
+from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
 
@@ -42,28 +46,7 @@ _MANY_ROWS = 1_000_000
 _MANY_BYTES = 8 << 30
 # An open table gets slower with each commit, so it is reopened regularly.
 _MOST_COMMITS = 100
-
-
-def _again(method: Callable[..., None]) -> Callable[..., None]:
-    """Retry a commit if another writer, such as OPTIMIZE, has committed at the same time."""
-
-    @functools.wraps(method)
-    def patiently(self: DeltaTarget, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        for attempt in Retrying(
-            retry=retry_if_exception_type(CommitFailedError),
-            stop=stop_after_attempt(5),
-            wait=wait_random_exponential(0.05, 2),
-            reraise=True,
-        ):
-            with attempt:
-                if attempt.retry_state.attempt_number > 1:
-                    self.refresh()
-                elif self._commits >= _MOST_COMMITS:
-                    self._opened, self._commits = None, 0
-                self._commits += 1
-                method(self, *args, **kwargs)
-
-    return patiently
+_MOST_ENTRIES = 1000  # of the log that are read to find where a batch ended
 
 
 @dataclass(slots=True)
@@ -73,11 +56,13 @@ class DeltaTarget:
     Args:
         place: a path or URL.
         application: the identifier under which batches are numbered.
+        end: where the batch ends that is written, as text for its commit.
         storage_options: of delta-rs, for object stores.
         cluster: runs large merges, if Spark can.
         large_rows: number of rows from which a merge is large.
 
     Attributes:
+        witnessed: as in `Target`.
         has_snapshot_rows_only: whether all rows are known to come from the running snapshot, so that
             its next rows, which have other keys, can be appended.
     """
@@ -87,6 +72,8 @@ class DeltaTarget:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     cluster: SparkMerges | None = None
     large_rows: int = _MANY_ROWS
+    end_of_batch: CommitText = field(default_factory=CommitText)
+    witnessed: Witnessed | None = None
     has_snapshot_rows_only: bool = False
     _opened: DeltaTable | None = field(default=None, init=False)
     _commits: int = field(default=0, init=False)  # since it was opened
@@ -122,17 +109,99 @@ class DeltaTarget:
         """Return whether the table has no rows."""
         return not self.table().file_uris()
 
-    def is_numbered(self) -> bool:
-        """Return whether the table has any batch of this query."""
-        return self.table().transaction_version(self.application) is not None
+    def table_id(self) -> str:
+        """Return the id in the table's metadata."""
+        return str(self.table().metadata().id)
+
+    def number(self) -> int | None:
+        """Return the number of the last batch of this mirror in the current state; None if none is."""
+        self.refresh()
+        return self._number()
+
+    def _number(self) -> int | None:
+        found = self.table().transaction_version(self.application)
+        return None if found is None else int(found)
+
+    def end(self) -> BatchEnd | None:
+        """Return where the batch of `number` ended; None if the log no longer has its entry."""
+        number = self._number()
+        for version in range(self.version(), max(self.version() - _MOST_ENTRIES, -1), -1):
+            if (entry := self._entry(version)) is None:
+                return None
+            if any(each.get("version") == number for each in self._transactions(entry)):
+                return CommitText.end_in(_user_metadata(entry))
+        return None
 
     def has(self, batch: int) -> bool:
-        """Return whether the table has a batch in its current state."""
+        """Return whether the table has a batch in its current state.
+
+        Raises:
+            DataLoss: it has another batch with this number, or a later one.
+        """
         if self._opened is None:
             self._list_features()  # the process may have ended right after creating the table
-        self.refresh()
-        latest = self.table().transaction_version(self.application)
-        return latest is not None and latest >= batch
+        latest = self.number()
+        return has_batch(self.place, latest, batch, self.end, self.end_of_batch)
+
+    # what others write
+
+    def foreign_change(self) -> str:
+        """Return what others have done to the rows since `witnessed`, in words; "" if nothing."""
+        latest, known = self.number(), self.witnessed
+        if known is None:
+            self.accept()
+            return ""
+        if (latest or 0) < known.number or self.version() < known.version:
+            return "it is older than the checkpoint says"
+        for version in range(known.version + 1, self.version() + 1):
+            if (entry := self._entry(version)) is None:
+                return f"version {version} is no longer in its log, so nobody knows what it changed"
+            if _changes_data(entry) and not self._is_own(entry):
+                operation = _commit_info(entry).get("operation", "another program")
+                return f"{operation} in version {version} has changed its rows"
+        self.witnessed = Witnessed(latest or 0, self.version())
+        return ""
+
+    def accept(self) -> None:
+        """Take the current state as the one that this mirror left."""
+        self.witnessed = Witnessed(self.number() or 0, self.version())
+
+    def _written(self) -> None:
+        """Accept a commit of this process, if none of others came in between."""
+        if self.witnessed is None or self.version() == self.witnessed.version + 1:
+            self.witnessed = Witnessed(self._number() or 0, self.version())
+
+    def _entry(self, version: int) -> list[Mapping[str, Any]] | None:
+        """Return the actions of a version; None if the log no longer has it."""
+        try:
+            with self._log().open_input_stream(f"_delta_log/{version:020}.json") as file:
+                lines = bytes(file.read()).splitlines()
+        except FileNotFoundError:
+            return None
+        return [json.loads(line) for line in lines if line.strip()]
+
+    def _log(self) -> PyFileSystem:
+        return PyFileSystem(DeltaStorageHandler(self.place, dict(self.storage_options)))
+
+    def _transactions(self, entry: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        found = (action["txn"] for action in entry if "txn" in action)
+        return [each for each in found if each.get("appId") == self.application]
+
+    def _is_own(self, entry: Sequence[Mapping[str, Any]]) -> bool:
+        is_marked = CommitText.application_in(_user_metadata(entry)) == self.application
+        return is_marked or bool(self._transactions(entry))
+
+    def version_at(self, number: int, since: int) -> int | None:
+        """Return the newest version whose last batch has at most a number; None if it is gone."""
+        options = dict(self.storage_options)
+        for version in range(self.version(), since - 1, -1):
+            try:
+                found = DeltaTable(self.place, version, options).transaction_version(self.application)
+            except (DeltaError, OSError):
+                return None  # the log before this was cleaned up
+            if found is None or found <= number:
+                return version
+        return None
 
     def rows(self) -> pa.Table:
         """Return all rows."""
@@ -189,60 +258,80 @@ class DeltaTarget:
         if is_bare and not all(each.nullable for each in table.schema().fields):
             table.alter.add_feature(TableFeatures.Invariants)
 
-    @_again
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """Add columns, with NULL in all existing rows."""
-        self.table().alter.add_columns(list(Schema.from_arrow(pa.schema(columns)).fields))
+        fields = list(Schema.from_arrow(pa.schema(columns)).fields)
+
+        def add() -> None:
+            self.table().alter.add_columns(fields, commit_properties=self._marked())
+
+        self._commit(add)
         self._list_features()
 
-    @_again
     def widen(self, schema: pa.Schema) -> None:
         """Rewrite all rows, with wider types for some columns: delta-rs has no type widening.
 
         They go through a temporary file, and are in memory in parts: delta-rs cannot read a table while
         writing it.
         """
-        table = self.table()
-        with tempfile.TemporaryFile() as file:
-            with pa.ipc.new_stream(file, schema) as kept:
-                for batch in pa.RecordBatchReader.from_stream(table.scan()):
-                    kept.write_table(_in(schema, pa.Table.from_batches([batch])))
-            file.seek(0)
-            rows = pa.ipc.open_stream(file)
-            write_deltalake(table, rows, mode="overwrite", schema_mode="overwrite")
+
+        def rewrite() -> None:
+            table = self.table()
+            with tempfile.TemporaryFile() as file:
+                with pa.ipc.new_stream(file, schema) as kept:
+                    for batch in pa.RecordBatchReader.from_stream(table.scan()):
+                        kept.write_table(_in(schema, pa.Table.from_batches([batch])))
+                file.seek(0)
+                write_deltalake(
+                    table,
+                    pa.ipc.open_stream(file),
+                    mode="overwrite",
+                    schema_mode="overwrite",
+                    commit_properties=self._marked(),
+                )
+
+        self._commit(rewrite)
         self._list_features()
 
-    @_again
     def compact(self) -> None:
         """Compact small files."""
-        self.table().optimize.compact()
+        self._commit(lambda: self.table().optimize.compact(commit_properties=self._marked()))
 
     # a batch
 
-    @_again
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
-        table = self.table()
-        rows = _in(pa.schema(table.schema().to_arrow()), rows)
-        write_deltalake(table, rows, mode="append", commit_properties=self._numbered(batch))
 
-    @_again
+        def append() -> None:
+            table = self.table()
+            stored = _in(pa.schema(table.schema().to_arrow()), rows)
+            write_deltalake(table, stored, mode="append", commit_properties=self._marked(batch))
+
+        self._commit(append, batch)
+
     def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
         """Replace all rows, and the columns if they differ."""
-        write_deltalake(
-            self.table(),
-            _in(schema, rows),
-            mode="overwrite",
-            schema_mode="overwrite",
-            commit_properties=self._numbered(batch),
-        )
+        stored = _in(schema, rows)
+
+        def replace() -> None:
+            write_deltalake(
+                self.table(),
+                stored,
+                mode="overwrite",
+                schema_mode="overwrite",
+                commit_properties=self._marked(batch),
+            )
+
+        self._commit(replace, batch)
         self._list_features()
 
-    @_again
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
+        self._commit(lambda: self._merge(rows, merge, batch), batch)
+
+    def _merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         if self.cluster is not None and self._is_large(rows):
-            self.cluster.merge(f"delta.`{self.place}`", rows, merge, batch)
+            self.cluster.merge(f"delta.`{self.place}`", rows, merge)
             return self.refresh()
         values = {_quoted(name): f"s.{_quoted(name)}" for name in merge.inserts}
         merger = self.table().merge(
@@ -250,7 +339,7 @@ class DeltaTarget:
             merge.condition(_quoted),
             source_alias="s",
             target_alias="t",
-            commit_properties=self._numbered(batch),
+            commit_properties=self._marked(batch),
         )
         if merge.deletes_if:
             merger = merger.when_matched_delete(f"s.{merge.deletes_if}")
@@ -263,6 +352,29 @@ class DeltaTarget:
             merger = merger.when_not_matched_by_source_update(literals, merge.rest_condition())
         merger.execute()
 
+    def _commit(self, write: Callable[[], object], batch: int | None = None) -> None:
+        """Make a commit; try again if another writer, such as OPTIMIZE, has committed meanwhile.
+
+        That writer may be another driver of this mirror, which had this batch, or runs a later one:
+        the table is asked again before each further attempt.
+        """
+        if self._commits >= _MOST_COMMITS:
+            self._opened, self._commits = None, 0
+        for attempt in Retrying(
+            retry=retry_if_exception_type(CommitFailedError),
+            stop=stop_after_attempt(5),
+            wait=wait_random_exponential(0.05, 2),
+            reraise=True,
+        ):
+            with attempt:
+                if attempt.retry_state.attempt_number > 1:
+                    self.refresh()
+                    if batch is not None and self.has(batch):
+                        return
+                self._commits += 1
+                write()
+        self._written()
+
     def _is_large(self, rows: pa.Table) -> bool:
         """Return whether a cluster should run a MERGE, because of its rows or the size of the table."""
         if len(rows) >= self.large_rows:
@@ -270,8 +382,25 @@ class DeltaTarget:
         sizes = pa.table(self.table().get_add_actions(flatten=True)).column("size_bytes")
         return bool((pc.sum(sizes).as_py() or 0) >= _MANY_BYTES)
 
-    def _numbered(self, batch: int) -> CommitProperties:
-        return CommitProperties(app_transactions=[Transaction(self.application, batch)])
+    def _marked(self, batch: int | None = None) -> CommitProperties:
+        """Return what tells a commit of this mirror from those of others, with its batch if it has one."""
+        text = self.end_of_batch.of(self.application, batch)
+        numbered = [] if batch is None else [Transaction(self.application, batch)]
+        return CommitProperties({"userMetadata": text}, app_transactions=numbered)
+
+
+def _commit_info(entry: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return next((action["commitInfo"] for action in entry if "commitInfo" in action), {})
+
+
+def _user_metadata(entry: Iterable[Mapping[str, Any]]) -> str:
+    return str(_commit_info(entry).get("userMetadata", ""))
+
+
+def _changes_data(entry: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether an entry adds or removes rows; files that only move them have dataChange false."""
+    files = (action.get("add") or action.get("remove") for action in entry)
+    return any(file.get("dataChange", True) for file in files if file)
 
 
 def _in(schema: pa.Schema, rows: pa.Table) -> pa.Table:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import BEGIN, Compared, KeyInterval, compare
 from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_states
 from informix_cdc.lake.settings import CHANGES, CURRENT, FAIL, HISTORY, SOFT
@@ -36,11 +37,15 @@ from informix_cdc.lake.table_changes import (
 class Target(Protocol):
     """A table of the lake; each method that writes a batch makes one commit, or none.
 
+    A batch is given by its number over all epochs (`number_of`).
+
     Attributes:
+        witnessed: what the table must have, and what others may not have changed since.
         has_snapshot_rows_only: whether all rows are known to come from the running snapshot, so that
             its next rows, which have other keys, can be appended.
     """
 
+    witnessed: Witnessed | None
     has_snapshot_rows_only: bool
 
     def is_there(self) -> bool:
@@ -51,16 +56,47 @@ class Target(Protocol):
         """Return whether the table has no rows."""
         ...
 
-    def has(self, batch: int) -> bool:
-        """Return whether the table has a batch in its current state."""
+    def number(self) -> int | None:
+        """Return the number of the last batch of this mirror in the current state; None if none is."""
         ...
 
-    def is_numbered(self) -> bool:
-        """Return whether the table has any batch of this query."""
+    def end(self) -> BatchEnd | None:
+        """Return where the batch of `number` ended; None if nobody knows any more."""
+        ...
+
+    def has(self, batch: int) -> bool:
+        """Return whether the table has a batch in its current state.
+
+        Raises:
+            DataLoss: it has another batch with this number, or a later one.
+        """
+        ...
+
+    def foreign_change(self) -> str:
+        """Return what others have done to the rows since `witnessed`, in words; "" if nothing.
+
+        Moves `witnessed` up to the last state in which the table is as this mirror left it.
+        """
+        ...
+
+    def accept(self) -> None:
+        """Take the current state as the one that this mirror left."""
+
+    def table_id(self) -> str:
+        """Return what tells the table from another one that was made in its place."""
         ...
 
     def version(self) -> int:
         """Return the version that was last read or written."""
+        ...
+
+    def version_at(self, number: int, since: int) -> int | None:
+        """Return the newest version whose last batch has at most a number; None if it is gone.
+
+        Args:
+            number: of the batch.
+            since: a version that has it.
+        """
         ...
 
     def schema(self) -> pa.Schema:
@@ -167,6 +203,10 @@ class MirroredTable:
             target.has_snapshot_rows_only = True
         elif target.has(batch):
             return
+        elif changes.begins_snapshot:
+            target.accept()
+        elif why := target.foreign_change():
+            raise TableStopped(f"its target {self.name} is not as the mirror left it: {why}.", RELOAD)
         else:
             self._require_same_form(target.schema().names)
         if not (self._form == CURRENT and (changes.last_truncate >= 0 or changes.replaces)):
@@ -182,6 +222,8 @@ class MirroredTable:
         begins = bool(changes.is_kind(BEGIN).any())
         if self.target.is_there():
             self._require_same_form(self.target.schema().names)
+            if begins:  # whatever others have done is compared
+                self.target.accept()
             if begins and self._form == CURRENT and not self._fits(changes):
                 changes = replace(changes, replaces=True)
         if begins:

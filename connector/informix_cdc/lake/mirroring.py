@@ -11,6 +11,7 @@
 
 Rule: a micro-batch has whole transactions, and each table gets its part in one commit. When a batch is
 repeated, also after a crash between two tables, it changes only the tables that do not have it yet.
+Numbers of batches decide that within an epoch; `epochs.py` begins epochs.
 """
 
 from __future__ import annotations
@@ -25,34 +26,30 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.errors import UnsupportedColumn
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MIRROR_TABLE_STOPPED
 from informix_capture_client.shell_commands import command
-from informix_cdc.lake.control_tables import (
-    LEFT,
-    MIRRORED,
-    STOPPED,
-    VERIFIED,
-    BatchRecord,
-    ControlTables,
-    TableRecord,
-)
-from informix_cdc.lake.intervals import Compared, begins_pass, from_pass
-from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped
-from informix_cdc.lake.places import Lake
+from informix_cdc.lake.control_tables import LEFT, MIRRORED, STOPPED, BatchRecord, TableRecord
+from informix_cdc.lake.durable import make_durable
+from informix_cdc.lake.epochs import Beginning, MirrorEpoch, end_of
+from informix_cdc.lake.identity import Witnessed, number_of
+from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
+from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped, Target
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
 from informix_cdc.lake.settings import MirrorSettings
-from informix_cdc.lake.table_changes import TableChanges
+from informix_cdc.lake.table_changes import COMMIT, SNAPSHOT, TableChanges
 from informix_cdc.lake.target_tables import TargetTable
-from informix_cdc.lake.verifying import last_verified
 from informix_cdc.monitoring import MirrorMetrics
-from informix_checkpoints.offsets import StreamOffset, planned_offset, query_id
-from informix_checkpoints.requests import REPAIR, VERIFY
+from informix_cdc.options import SourceOptions
+from informix_checkpoints.offsets import CheckpointFolder, StreamOffset, planned_offset
+from informix_checkpoints.requests import COMPARE, REPAIR, VERIFY, Answer, Request, RequestFolder
 from informix_checkpoints.table_states import SnapshotState
 
 if TYPE_CHECKING:
@@ -121,26 +118,28 @@ class Mirror:
 
     Args:
         settings: names and contents of targets.
-        lake: creates targets.
-        query: id of the streaming query, which numbers the batches.
+        epoch: that has begun.
         on_batch: called after each batch.
+        spool: folder of the streams, for requests to the capture; None if it is on another host.
     """
 
     def __init__(
         self,
         settings: MirrorSettings,
-        lake: Lake,
-        query: str,
+        epoch: MirrorEpoch,
         on_batch: Callable[[MirroredBatch], None] = lambda _: None,
+        spool: Path | None = None,
     ) -> None:
-        self._settings, self._lake, self._on_batch = settings, lake, on_batch
-        self._control = ControlTables(query, lake.target)
-        self._known = self._control.tables()
+        self._settings, self._lake, self._on_batch = settings, epoch.lake, on_batch
+        self._epoch, self._spool = epoch, spool
+        self._control = epoch.control
+        self._known = dict(epoch.tables)
         self._verified = self._control.verified()
         self._tables: dict[str, MirroredTable] = {}
         self._loading: set[str] = set()
         self._committed_at: datetime | None = None
         self._tables_by_target = {each.target.lower(): each.table for each in self._known.values()}
+        self._requested: dict[str, tuple[str, str]] = {}  # stream and request, by table
         self._pool = ThreadPoolExecutor(settings.threads, "informix-cdc mirror")
 
     def apply(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
@@ -156,8 +155,12 @@ class Mirror:
 
     def _apply_all(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
         begun = time.monotonic()
-        self._lake.number(batch)
+        number = number_of(self._epoch.number, batch)
+        self._lake.begin_batch(number, end_of(end))
+        self.request_comparison(end)
         shares = _shares(rows)
+        if shares:
+            self._epoch.folder.make_planned_durable(batch)
         for table in shares:  # the first table that arrives gets the name
             self._tables_by_target.setdefault(self._settings.name_of(table).lower(), table)
         snapshots = {
@@ -166,16 +169,18 @@ class Mirror:
             if state.snapshot is not None
         }
         prepared = self._done(
-            partial(self._prepare, table, share, snapshots.get(table))
+            partial(self._prepare, table, share, end.stream, snapshots.get(table))
             for table, share in shares.items()
         )
         failpoint("mirror.before_differences")
         compared = {work.record: work.compared for work in prepared if work.compared}
-        self._control.write_differences(batch, compared, snapshots)
-        done = self._done(partial(self._write, work, batch) for work in prepared)
+        self._control.write_differences(number, compared, snapshots)
+        done = self._done(partial(self._write, work, number) for work in prepared)
         failpoint("mirror.before_control")
-        verified = self._record(done, batch, end, snapshots)
+        verified = self._record(done, number, end, snapshots)
         failpoint("mirror.after_control")
+        self._witness(done, number)
+        failpoint("mirror.after_witness")
         _, committed_at = max((work.last for work in done), default=(0, None))
         self._on_batch(
             MirroredBatch(
@@ -193,7 +198,7 @@ class Mirror:
     def _record(
         self,
         done: Sequence[_Work],
-        batch: int,
+        number: int,
         end: StreamOffset,
         snapshots: Mapping[str, SnapshotState],
     ) -> dict[str, int]:
@@ -202,21 +207,50 @@ class Mirror:
         changed = [each for each in records if self._known.get(each.table) != each]
         changed += self._tables_that_left(end)
         changed += self._tables_read(records, snapshots)
+        changed += self._tables_not_compared()
         self._known |= {each.table: each for each in changed}
-        loading = [name for name, snapshot in snapshots.items() if _is_loading(snapshot)]
+        loading = {name for name, snapshot in snapshots.items() if _is_loading(snapshot)}
+        loading |= {name for name, known in self._known.items() if self._is_to_be_compared(known)}
         versions = {
-            each.target: self._tables[each.table].target.version()
-            for each in records
-            if each.status == MIRRORED and self._tables[each.table].target.is_there()
+            record.target: (target.version(), target.table_id())
+            for record, target in self._written(done)
         }
         _, committed_at = max((work.last for work in done), default=(0, None))
         self._committed_at = committed_at or self._committed_at
-        record = BatchRecord(batch, end.position.commit, self._committed_at, loading, versions)
-        self._control.write(record, changed, is_news=set(loading) != self._loading)
-        self._loading = set(loading)
+        record = BatchRecord(
+            number,
+            end.stream,
+            *end.position.place,
+            self._committed_at,
+            sorted(loading),
+            versions,
+        )
+        self._control.write(record, changed, is_news=loading != self._loading)
+        self._loading = loading
         ended = self._ended(snapshots)
         self._verified |= {name: snapshot.request for name, snapshot in ended.items()}
         return self._control.write_verified(record, ended)
+
+    def _written(self, done: Sequence[_Work]) -> Iterator[tuple[TableRecord, Target]]:
+        """Yield the targets that a batch has changed, or had changed before it died."""
+        for work in done:
+            if work.mirrored is not None and work.record.status == MIRRORED:
+                target = work.mirrored.target
+                if target.is_there():
+                    yield work.record, target
+
+    def _witness(self, done: Sequence[_Work], number: int) -> None:
+        """Make the batch durable, then record in the checkpoint what its tables have."""
+        changed = {record.target: target for record, target in self._written(done)}
+        changed |= self._control.written()
+        if not changed:
+            return
+        make_durable(self._settings.into)
+        failpoint("mirror.before_witness")
+        self._epoch.folder.record(
+            number,
+            {name: Witnessed(each.number() or 0, each.version()) for name, each in changed.items()},
+        )
 
     def _done(self, jobs: Iterable[Callable[[], _Work]]) -> list[_Work]:
         running = [self._pool.submit(job) for job in jobs]
@@ -235,7 +269,7 @@ class Mirror:
     def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
         """Return the tables that have left the stream since the previous batch."""
         return [
-            replace(known, status=LEFT)
+            replace(known, status=LEFT)  # compared when it returns, if it was not
             for name, known in self._known.items()
             if known.status != LEFT and end.is_started and name not in (end.tables or {})
         ]
@@ -255,7 +289,9 @@ class Mirror:
 
         If the request was cancelled, the table is stopped again.
         """
-        if record.status != MIRRORED or not record.reason or snapshot is None or not snapshot.is_done:
+        if record.status != MIRRORED or not record.reason or self._is_to_be_compared(record):
+            return record
+        if snapshot is None or not snapshot.is_done:
             return record
         if snapshot.purpose:
             return replace(record, reason="")
@@ -269,23 +305,110 @@ class Mirror:
             for name, snapshot in snapshots.items()
             if snapshot.is_done and snapshot.purpose in (VERIFY, REPAIR)
             if name in self._known and self._known[name].status == MIRRORED
+            if not self._is_to_be_compared(self._known[name])
             if self._verified.get(name, "") < snapshot.request
         }
+
+    def last_verified(self) -> Iterator[tuple[str, datetime, int]]:
+        """Yield table, time and number of differences of the last verification of each table."""
+        return self._control.last_verified()
 
     def close(self) -> None:
         """Stop the threads."""
         self._pool.shutdown()
 
-    def _prepare(self, table: str, share: _Share, snapshot: SnapshotState | None) -> _Work:
+    # tables that are compared because an epoch has begun
+
+    def _is_to_be_compared(self, record: TableRecord) -> bool:
+        """Return whether a table of an earlier epoch has not been read from its first row yet."""
+        return record.status in (MIRRORED, LEFT) and record.compared < self._epoch.number
+
+    def request_comparison(self, end: StreamOffset) -> None:
+        """Let the capture read the tables that are to be compared; again if the stream is another one.
+
+        Args:
+            end: an offset of the stream that is captured.
+        """
+        if self._spool is None or not end.is_started:
+            return
+        wanted = [
+            name
+            for name, known in sorted(self._known.items())
+            if self._is_to_be_compared(known) and name in (end.tables or {})
+            if self._requested.get(name, ("", ""))[0] != end.stream
+        ]
+        if not wanted:
+            return
+        folder = RequestFolder(self._spool / end.stream)
+        request = Request(kind=COMPARE, tables=tuple(wanted))
+        if not self._requested:  # the same one in each process
+            request = replace(request, id=self._epoch.request)
+        if folder.answer(request.id) is None:
+            folder.submit(request)
+        self._requested |= dict.fromkeys(wanted, (end.stream, request.id))
+
+    def _tables_not_compared(self) -> list[TableRecord]:
+        """Return, stopped, the tables that the capture cannot read for a comparison."""
+        found = []
+        answers: dict[tuple[str, str], Answer | None] = {}
+        for name, asked in self._requested.items():
+            known = self._known[name]
+            if self._spool is None or not self._is_to_be_compared(known):
+                continue
+            if asked not in answers:
+                answers[asked] = RequestFolder(self._spool / asked[0]).answer(asked[1])
+            if (answer := answers[asked]) and (
+                why := answer.problems.get(name, answer.problems.get(""))
+            ):
+                stop = TableStopped(f"it was not compared with Informix: {why}", RELOAD)
+                found.append(self._stopped(known, stop))
+        return found
+
+    def _still_missing(
+        self, changes: TableChanges, known: TableRecord | None, stream: str
+    ) -> TableChanges:
+        """Return the changes without those that a target has, or that a comparison will bring.
+
+        Transactions are totally ordered within a stream: those up to the last one that the target has
+        are left out. A table that is to be compared takes later ones of the same stream; whatever else
+        comes before it is read from its first row, it gets by the comparison: chunks of a load that
+        was under way, and transactions of another stream.
+        """
+        applied = self._epoch.applied.get(changes.definition.table)
+        if applied is None:
+            return changes
+        commits = np.asarray(changes.about.column(COMMIT).to_numpy())
+        is_snapshot = np.asarray(changes.about.column(SNAPSHOT).to_numpy())
+        is_new = commits > applied.get(stream, 0)
+        is_wanted = is_snapshot | is_new
+        if known is not None and self._is_to_be_compared(known):
+            place = np.arange(len(changes))
+            begins = np.flatnonzero(changes.is_kind(BEGIN))
+            is_after = place >= (begins[-1] if len(begins) else len(changes))
+            is_wanted = np.where(is_snapshot, is_after, is_new & (is_after | (stream in applied)))
+        return changes if is_wanted.all() else changes.only(is_wanted)
+
+    # a table's part of a batch
+
+    def _prepare(self, table: str, share: _Share, stream: str, snapshot: SnapshotState | None) -> _Work:
         """Return the part of a table as it will be applied to its target."""
         changes = TableChanges.of(share.streams)
         name, special = self._settings.name_of(table), self._settings.of_table(table)
-        record = TableRecord.of(changes.definition, changes.rows.schema, name, str(special.keep))
+        keep, epoch = str(special.keep), self._epoch.number
+        record = TableRecord.of(changes.definition, changes.rows.schema, name, keep, epoch)
         known = self._known.get(table)
-        if known is not None and known.status == MIRRORED:
-            record = replace(record, reason=known.reason)
         last = changes.commit_at(len(changes) - 1)
-        if known is not None and known.status != MIRRORED:
+        changes = self._still_missing(changes, known, stream)
+        if known is not None and self._is_to_be_compared(known):
+            if begins_pass(changes):
+                record = replace(record, reason=_LACKS_ROWS)
+            elif known.status == LEFT or not self._lake.target(known.target).is_there():
+                return _Work(known, last)  # the comparison brings all of it
+            else:
+                record = replace(record, compared=known.compared, reason=known.reason)
+        elif known is not None and known.status == MIRRORED:
+            record = replace(record, reason=known.reason)
+        elif known is not None:
             if changes.begins_snapshot:
                 changes = changes.from_snapshot()
             elif begins_pass(changes):
@@ -337,6 +460,7 @@ class Mirror:
                     f"its target {record.target} exists but was not created by a mirror.",
                     "Set another name in the settings of tables, or move that table.",
                 )
+            place.witnessed = self._epoch.folder.witnessed.get(record.target)
             self._tables[table] = MirroredTable(
                 place, record.target, record.keep, str(special.deletes), change
             )
@@ -355,7 +479,7 @@ class Mirror:
             TableStopped: the table was mirrored before, into another target or into one that no longer
                 exists.
         """
-        if changes.begins_snapshot or begins_pass(changes):
+        if changes.begins_snapshot or begins_pass(changes) or not len(changes):
             return
         if known is None:
             why = "is new here, and its rows were read before" if _is_begun(snapshot) else ""
@@ -436,11 +560,13 @@ def start_mirror(
     """Start the query of a plan.
 
     Raises:
-        BadOption: the plan has problems, or a port is in use.
+        BadOption: the plan has problems, the folder or the checkpoint belongs to another mirror, or a
+            port is in use.
+        DataLoss: the checkpoint and the lake do not belong together, and onDataLoss is not resync.
     """
     plan.require_sound()
-    stream = spark.readStream.format("informix-cdc").options(**plan.options).load()
     sink = _Sink(spark, plan, on_batch)
+    stream = spark.readStream.format("informix-cdc").options(**plan.options).load()
     writer = stream.writeStream.foreachBatch(sink.write)
     writer = writer.option("checkpointLocation", plan.settings.checkpoint)
     if trigger:
@@ -452,33 +578,63 @@ def start_mirror(
     return query
 
 
+def begin_mirror(
+    settings: MirrorSettings,
+    options: SourceOptions,
+    spark: SparkSession | None = None,
+    on_batch: Callable[[MirroredBatch], None] = lambda _: None,
+    source: tuple[str, str] | None = None,
+) -> Mirror:
+    """Begin a mirror, or go on with it, where its checkpoint and its lake stand.
+
+    Args:
+        settings: of the mirror.
+        options: of the source.
+        spark: the session; without one, only this process writes Delta tables.
+        on_batch: called after each batch.
+        source: server and database of the tables, if they are not those of `options`.
+
+    Raises:
+        BadOption: the folder or the checkpoint belongs to another mirror.
+        DataLoss: the checkpoint and the lake do not belong together, and onDataLoss is not resync.
+    """
+    server, database = source or (options.server, options.database)
+    beginning = Beginning(settings, server, database, spark)
+    epoch = beginning.begin(may_begin_epoch=options.on_data_loss == "resync")
+    spool = options.capture_at or options.spool_path
+    is_here = spool and "://" not in spool
+    made = Mirror(settings, epoch, on_batch, Path(spool) if is_here else None)
+    numbers = CheckpointFolder(settings.checkpoint).batches("offsets")
+    if numbers:
+        made.request_comparison(planned_offset(settings.checkpoint, numbers[-1]))
+    return made
+
+
 class _Sink:
     """Writes the micro-batches of a query.
 
     Raises:
-        BadOption: a port is in use.
+        BadOption: the mirror may not begin here, or a port is in use.
+        DataLoss: the checkpoint and the lake do not belong together.
     """
 
     def __init__(
         self, spark: SparkSession, plan: MirrorPlan, on_batch: Callable[[MirroredBatch], None]
     ) -> None:
-        self._spark, self._settings, self._on_batch = spark, plan.settings, on_batch
-        self._mirror: Mirror | None = None  # the query has its id only after it has begun
+        self._settings, self._on_batch = plan.settings, on_batch
+        options = SourceOptions.parse(dict(plan.options))
+        source = (plan.server, plan.database)
+        self._mirror = begin_mirror(plan.settings, options, spark, self._report, source)
         port = plan.settings.metrics_port
         labels = {"server": plan.server, "database": plan.database}
         self._metrics = MirrorMetrics(port, labels) if port else None
+        if self._metrics is not None:
+            for table, at, differences in self._mirror.last_verified():
+                self._metrics.verified(table, at, differences)
 
     def write(self, batch: DataFrame, number: int) -> None:
         """Apply a micro-batch to the tables."""
-        settings = self._settings
-        if self._mirror is None:
-            query = query_id(settings.checkpoint)
-            lake = Lake(settings, query, self._spark)
-            self._mirror = Mirror(settings, lake, query, self._report)
-            if self._metrics is not None:
-                for table, at, differences in last_verified(lake.target(VERIFIED), query):
-                    self._metrics.verified(table, at, differences)
-        end = planned_offset(settings.checkpoint, number)
+        end = planned_offset(self._settings.checkpoint, number)
         self._mirror.apply(delivered_rows(batch.toArrow()), number, end)
 
     def _report(self, batch: MirroredBatch) -> None:
@@ -493,7 +649,6 @@ class _Sink:
         """Release threads and port after the query has ended."""
         with contextlib.suppress(Exception):  # a failure is reported to the caller of the query
             query.awaitTermination()
-        if self._mirror is not None:
-            self._mirror.close()
+        self._mirror.close()
         if self._metrics is not None:
             self._metrics.close()

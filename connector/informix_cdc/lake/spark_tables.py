@@ -1,8 +1,8 @@
 """Tables that Spark writes: Iceberg, and Delta if a MERGE is large.
 
 Rule: changes of a batch are computed in Arrow, as for the embedded engine; Spark only runs the MERGE.
-The batch number is passed in Spark settings of a separate session, so that nothing else gets the
-number.
+The batch number, and where the batch ends, are passed in Spark settings of a separate session, so that
+nothing else gets them.
 
 Sources: Delta Lake, "Idempotent writes" (spark.databricks.delta.write.txnAppId); Iceberg 1.12,
 `SparkSQLProperties.SNAPSHOT_PROPERTY_PREFIX`; Iceberg, "MERGE INTO" and "Spark DDL".
@@ -11,23 +11,27 @@ Sources: Delta Lake, "Idempotent writes" (spark.databricks.delta.write.txnAppId)
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
 
+from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.definitions import ICEBERG, quoted, type_in
+from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_APPLICATION, _BATCH = "informix-cdc.query", "informix-cdc.batch"
+_APPLICATION, _BATCH, _END = "informix-cdc.mirror", "informix-cdc.number", "informix-cdc.end"
 _ICEBERG_PROPERTY = "spark.sql.iceberg.snapshot-property"
 _DELTA_NUMBER = "spark.databricks.delta.write"
+_DELTA_TEXT = "spark.databricks.delta.commitInfo.userMetadata"
+_MOVES_ROWS = "replace"  # the operation of a snapshot with the same rows in other files
 NO_SNAPSHOT = -1
 _views = itertools.count()
 
@@ -44,13 +48,16 @@ class SparkMerges:
         self.session, self._application = spark.newSession(), application
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
 
-    def number(self, batch: int) -> None:
+    def number(self, batch: int, text: CommitText) -> None:
         """Set the batch number of further writes; called before a batch, in one thread."""
+        end = text.of(self._application, batch)
         facts = {
             f"{_DELTA_NUMBER}.txnAppId": self._application,
             f"{_DELTA_NUMBER}.txnVersion": str(batch),
+            _DELTA_TEXT: end,
             f"{_ICEBERG_PROPERTY}.{_APPLICATION}": self._application,
             f"{_ICEBERG_PROPERTY}.{_BATCH}": str(batch),
+            f"{_ICEBERG_PROPERTY}.{_END}": end,
         }
         for name, value in facts.items():
             self.session.conf.set(name, value)
@@ -59,9 +66,8 @@ class SparkMerges:
         """Return rows as a data frame."""
         return self.session.createDataFrame(rows)
 
-    def merge(self, table: str, rows: pa.Table, merge: Merge, batch: int) -> None:
+    def merge(self, table: str, rows: pa.Table, merge: Merge) -> None:
         """Merge rows into a table, given in SQL syntax."""
-        del batch  # it is in the session's settings
         view = f"informix_cdc_rows_{next(_views)}"
         self.frame(rows).createOrReplaceTempView(view)
         try:
@@ -116,8 +122,9 @@ class IcebergTarget:
     name: str
     application: str
     spark: SparkMerges = field(repr=False)
+    end_of_batch: CommitText = field(default_factory=CommitText)
+    witnessed: Witnessed | None = None
     has_snapshot_rows_only: bool = False
-    _latest: int | None = field(default=None, init=False)  # latest batch in the table
 
     def is_there(self) -> bool:
         """Return whether the table exists."""
@@ -128,24 +135,76 @@ class IcebergTarget:
         snapshot = self._loaded().currentSnapshot()
         return snapshot is None or int(snapshot.summary().getOrDefault("total-records", "0")) == 0
 
-    def has(self, batch: int) -> bool:
-        """Return whether the table has a batch: only the first one of a process can be in it."""
-        if self._latest is None:
-            self._latest = -1
-            table = self._loaded()
-            snapshot = table.currentSnapshot()
-            while snapshot is not None:
-                summary = snapshot.summary()
-                if summary.get(_APPLICATION) == self.application:
-                    self._latest = int(summary.get(_BATCH))
-                    break
-                parent = snapshot.parentId()
-                snapshot = None if parent is None else table.snapshot(parent)
-        return self._latest >= batch
+    def table_id(self) -> str:
+        """Return the table's UUID."""
+        return str(self._loaded().uuid())
 
-    def is_numbered(self) -> bool:
-        """Return whether the table has any batch of this query."""
-        return self.has(0)
+    def _snapshots(self) -> Iterator[tuple[int, Mapping[str, str] | None]]:
+        """Yield id and summary of the current snapshot and its ancestors; None where one has expired."""
+        table = self._loaded()
+        snapshot = table.currentSnapshot()
+        while snapshot is not None:
+            facts = {"operation": str(snapshot.operation() or ""), **snapshot.summary()}
+            yield int(snapshot.snapshotId()), facts
+            parent = snapshot.parentId()
+            if parent is None:
+                return
+            if (snapshot := table.snapshot(parent)) is None:
+                yield int(parent), None
+
+    def number(self) -> int | None:
+        """Return the number of the last batch of this mirror in the current state; None if none is."""
+        return next((int(facts[_BATCH]) for _, facts in self._snapshots() if self._is_own(facts)), None)
+
+    def _is_own(self, facts: Mapping[str, str] | None) -> TypeGuard[Mapping[str, str]]:
+        return facts is not None and facts.get(_APPLICATION) == self.application
+
+    def end(self) -> BatchEnd | None:
+        """Return where the batch of `number` ended."""
+        texts = (facts.get(_END, "") for _, facts in self._snapshots() if self._is_own(facts))
+        return CommitText.end_in(next(texts, ""))
+
+    def has(self, batch: int) -> bool:
+        """Return whether the table has a batch in its current state.
+
+        Raises:
+            DataLoss: it has another batch with this number, or a later one.
+        """
+        return has_batch(self.name, self.number(), batch, self.end, self.end_of_batch)
+
+    def foreign_change(self) -> str:
+        """Return what others have done to the rows since `witnessed`, in words; "" if nothing."""
+        known = self.witnessed
+        if known is None:
+            self.accept()
+            return ""
+        for snapshot, facts in self._snapshots():
+            if facts is None:
+                return (
+                    f"its snapshots before {snapshot} have expired, and those after it are not the"
+                    " mirror's, so nobody knows which batches it has"
+                )
+            if self._is_own(facts):
+                is_older = int(facts[_BATCH]) < known.number
+                return "it is older than the checkpoint says" if is_older else ""
+            if facts["operation"] != _MOVES_ROWS:
+                return f"snapshot {snapshot} ({facts['operation']}) has changed its rows"
+        return "it is older than the checkpoint says" if known.number else ""
+
+    def accept(self) -> None:
+        """Take the current state as the one that this mirror left."""
+        self.witnessed = Witnessed(self.number() or 0, max(self.version(), 0))
+
+    def version_at(self, number: int, since: int) -> int | None:
+        """Return the newest snapshot whose last batch has at most a number; None if it has expired."""
+        newer: int | None = None
+        for snapshot, facts in self._snapshots():
+            newer = snapshot if newer is None else newer
+            if self._is_own(facts):
+                if int(facts[_BATCH]) <= number:
+                    return newer
+                newer = None
+        return NO_SNAPSHOT if since == NO_SNAPSHOT else None
 
     def version(self) -> int:
         """Return the id of the current snapshot."""
@@ -218,11 +277,13 @@ class IcebergTarget:
 
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
+        del batch  # it is in the session's settings, as for the other writes
         self.spark.frame(rows).writeTo(self.name).append()
-        self._latest = batch
+        self._written()
 
     def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
         """Replace all rows, and the columns if they differ."""
+        del batch
         if {each.name for each in self.schema()} != set(schema.names):
             found = self.schema()
             dropped = [quoted(name) for name in found.names if name not in schema.names]
@@ -233,12 +294,16 @@ class IcebergTarget:
         names = ", ".join(map(quoted, schema.names))
         self._run(f"INSERT OVERWRITE {self.name} SELECT {names} FROM {view}")
         self.spark.session.catalog.dropTempView(view)
-        self._latest = batch
+        self._written()
 
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
-        self.spark.merge(self.name, rows, merge, batch)
-        self._latest = batch
+        del batch
+        self.spark.merge(self.name, rows, merge)
+        self._written()
+
+    def _written(self) -> None:
+        self.witnessed = Witnessed(self.number() or 0, self.version())
 
     def _current(self) -> DataFrame:
         """Return the table with what others wrote: Iceberg's catalogs keep tables in a cache."""

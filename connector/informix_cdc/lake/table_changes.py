@@ -141,6 +141,13 @@ class TableChanges:
         is_snapshot = bool(pc.all(about.column(SNAPSHOT)).as_py())
         return replace(self, about=about, rows=self.rows.slice(first), is_snapshot=is_snapshot)
 
+    def only(self, wanted: np.ndarray) -> TableChanges:
+        """Return the changes that a mask selects."""
+        about = self.about.filter(pa.array(wanted))
+        is_snapshot = bool(pc.all(about.column(SNAPSHOT)).as_py())
+        rows = self.rows.filter(pa.array(wanted))
+        return replace(self, about=about, rows=rows, is_snapshot=is_snapshot)
+
     def is_kind(self, *kinds: str) -> np.ndarray:
         """Return for each change whether it is of one of these kinds."""
         return _is_kind(self.about, *kinds)

@@ -10,16 +10,16 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from informix_capture_client.errors import BadOption, ServerRefused
-from informix_cdc.lake.control_tables import DIFFERENCES, MIRRORED, VERIFIED, ControlTables
+from informix_cdc.lake.control_tables import MIRRORED, ControlTables
+from informix_cdc.lake.identity import known_identity
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import MirrorSettings
-from informix_checkpoints.offsets import StreamOffset, query_id, read_checkpoint
+from informix_checkpoints.offsets import StreamOffset, read_checkpoint
 from informix_checkpoints.requests import REPAIR, VERIFY, Request
 from informix_checkpoints.running_streams import RunningStream
 
@@ -142,20 +142,6 @@ def verify(
     return _Verifying(settings, spark, request, stream).result(timeout)
 
 
-def last_verified(target: Any, query: str) -> Iterator[tuple[str, datetime, int]]:  # noqa: ANN401
-    """Yield table, time and number of differences of the last verification of each table.
-
-    Args:
-        target: the control table of verifications.
-        query: id of the mirror's query.
-    """
-    if target.is_there():
-        rows = [row for row in target.rows().to_pylist() if row["query"] == query]
-        for row in {each["table"]: each for each in sorted(rows, key=lambda r: r["batch"])}.values():
-            at = row["commit_timestamp"] or datetime.now(UTC)
-            yield row["table"], at, _verified(row).differences
-
-
 class _Verifying:
     """Submits a request and waits for its result."""
 
@@ -167,8 +153,8 @@ class _Verifying:
         stream: RunningStream,
     ) -> None:
         self._settings, self._request, self._stream = settings, request, stream
-        self._query = query_id(settings.checkpoint)
-        self._lake = Lake(settings, self._query, spark)
+        self._identity = known_identity(settings.checkpoint)
+        self._lake = Lake(settings, self._identity.application, spark)
 
     def result(self, timeout: float | None) -> Verification:
         """Return the result; the request is cancelled if it cannot be waited for."""
@@ -211,27 +197,24 @@ class _Verifying:
         return all(name in rows or name in unverified for name in wanted)
 
     def _not_mirrored(self) -> Iterator[tuple[str, str]]:
-        for name, record in ControlTables(self._query, self._lake.target).tables().items():
+        for name, record in self._control.tables().items():
             if name in self._request.tables and record.status != MIRRORED:
                 yield name, f"it is {record.status}: {record.reason}".rstrip(": ")
 
     def _rows(self) -> dict[str, dict[str, Any]]:
         """Return the row of each table that was compared for this request, or with a later one."""
-        rows = self._of_query(VERIFIED)
-        rows = [row for row in rows if row["request"] >= self._request.id]
-        rows.sort(key=lambda row: row["batch"], reverse=True)
+        rows = [row for row in self._control.verifications() if row["request"] >= self._request.id]
         return {row["table"]: row for row in rows if row["table"] in self._request.tables}
 
-    def _of_query(self, name: str) -> list[dict[str, Any]]:
-        target = self._lake.target(name)  # opened again: another process writes it
-        rows = target.rows().to_pylist() if target.is_there() else []
-        return [row for row in rows if row["query"] == self._query]
+    @property
+    def _control(self) -> ControlTables:
+        return ControlTables(self._identity.id, self._lake.target)  # anew: another process writes
 
     def _read(self, rows: Mapping[str, dict[str, Any]], unverified: Mapping[str, str]) -> Verification:
         requests = {(name, row["request"]) for name, row in rows.items()}
         found = [
             {name: row[name] for name in SHOWN}
-            for row in self._of_query(DIFFERENCES)
+            for row in self._control.differences()
             if (row["table"], row["request"]) in requests
         ]
         found.sort(key=lambda row: (row["table"], row["commit"], row["key"]))

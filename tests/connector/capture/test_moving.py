@@ -214,7 +214,6 @@ def test_a_start_that_takes_long_is_not_taken_for_a_dead_connection(
     fault="the server stays away",
     outcome="the query fails after maxReconnectAttempts or maxReconnectSeconds",
 )
-@pytest.mark.only_in_all
 def test_reconnecting_ends_after_so_many_attempts(served: Served) -> None:
     _, listening = served
     with reader(listening.port, maxReconnectAttempts="2", maxReconnectSeconds="600") as made:

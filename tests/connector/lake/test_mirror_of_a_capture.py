@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,11 +13,10 @@ from connector.lake.test_altered_tables import COLUMNS, ROWS, T, caught_up, inse
 from harness.capture.driving import failure_of
 from harness.capture.shared import capturing
 from harness.lake.ledger import Ledger, LedgerTable, ledger
-from harness.lake.mirroring import QUERY, MirrorRun, is_caught_up, until
+from harness.lake.mirroring import MirrorRun, is_caught_up, until
 from harness.runs.tiers import rest_in_all
 from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import source_options
-from harness.spark.checkpoints import commit, plan
 from informix_cdc.capture import requests
 from informix_cdc.lake import MirrorNotRunning, verify
 from informix_cdc.lake.plan import plan_mirror
@@ -120,12 +118,11 @@ def test_a_running_mirror_of_a_capture_is_verified(tmp_path: Path) -> None:
         spool = Path(run.source["captureAt"])
         with run.running() as step:
             until(step, is_caught_up(run, made))
-            checkpointed(run)
             with ThreadPoolExecutor(1) as beside:
                 found = beside.submit(verify, run.settings, spool_path=str(spool))
 
                 def steps() -> bool:
-                    return step() and checkpointed(run)
+                    return step()
 
                 until(steps, found.done)
         tables = [f"informix.{table.name}" for table in made.tables]
@@ -140,21 +137,11 @@ def test_a_verification_names_what_does_not_run(
         spool = run.source["captureAt"]
         with run.running() as step:
             until(step, is_caught_up(run, made))
-            checkpointed(run)
         monkeypatch.setattr(running_streams, "_AWAY_SECONDS", 0.0)
         with pytest.raises(MirrorNotRunning, match=r"no reader of the capture .* was seen lately"):
             verify(run.settings, spool_path=spool)
     with pytest.raises(MirrorNotRunning, match=f"the capture {spool} does not run"):
         verify(run.settings, spool_path=spool)
-
-
-def checkpointed(run: MirrorRun) -> bool:
-    """Write the checkpoint that Spark would have."""
-    assert run.start is not None
-    plan(Path(run.settings.checkpoint), run.number, run.start)
-    commit(Path(run.settings.checkpoint), run.number)
-    (Path(run.settings.checkpoint) / "metadata").write_text(json.dumps({"id": QUERY}))
-    return True
 
 
 def test_a_capture_with_other_rows_is_refused(tmp_path: Path) -> None:

@@ -16,10 +16,12 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from harness.lake.rows_of_batches import Change, batch_row, end_at
+from harness.spark.checkpoints import plan
+from informix_capture_client.errors import DataLoss
 from informix_cdc import lake
+from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.mirroring import Mirror, MirroredBatch
-from informix_cdc.lake.places import Lake
-from informix_checkpoints.table_states import SnapshotState
+from informix_checkpoints.table_states import SnapshotState, TableState
 
 ORDERS = "informix.orders"
 COLUMNS = {"id": pa.int32(), "note": pa.string()}
@@ -32,18 +34,21 @@ class Mirrored:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.folder = folder
         self.settings = lake.MirrorSettings.of(
-            **{"into": f"{folder}/lake", "checkpoint": "/c", **settings}
+            **{"into": f"{folder}/lake", "checkpoint": f"{folder}/checkpoint", **settings}
         )
         self.batches: list[MirroredBatch] = []
         self.number = 0
         self.restart()
 
     def restart(self) -> None:
-        self.mirror = Mirror(self.settings, Lake(self.settings, "q"), "q", self.batches.append)
+        epoch = Beginning(self.settings, "ol_stores", "stores").begin(may_begin_epoch=False)
+        self.mirror = Mirror(self.settings, epoch, self.batches.append)
 
     def batch(self, *rows: dict[str, Any], tables: tuple[str, ...] = (ORDERS,)) -> None:
         self.number += 1
-        self.mirror.apply(rows, self.number, end_at(100 * self.number, *tables))
+        end = end_at(100 * self.number, *tables)
+        plan(Path(self.settings.checkpoint), self.number, end.to_json())
+        self.mirror.apply(rows, self.number, end)
 
     def orders(self, *changes: Change, columns: Columns | None = None, **more: Any) -> None:
         self.batch(batch_row(ORDERS, columns or COLUMNS, changes, **more))
@@ -203,21 +208,17 @@ def test_what_changes_nothing_makes_no_version(mirrored: Mirrored) -> None:
     assert (emptied, mirrored.table().version()) == (version + 1, emptied)
 
 
-KEEPS = [
-    ({}, {"keep": "history"}),
-    ({"keep": "history"}, {}),
-    ({"keep": "changes"}, {"keep": "history"}),
-]
+KEEPS = [("current", "history"), ("history", "current"), ("changes", "history")]
 
 
 @pytest.mark.parametrize(("before", "after"), KEEPS)
 def test_a_target_that_keeps_something_else_is_left_as_it_is(
-    before: dict[str, str], after: dict[str, str], tmp_path: Path
+    before: str, after: str, tmp_path: Path
 ) -> None:
-    made = Mirrored(tmp_path, **before)
+    made = Mirrored(tmp_path, tables={ORDERS: {"keep": before}})
     made.orders(("insert", 10, {"id": 1, "note": "a"}))
     rows = made.rows()
-    changed = Mirrored(tmp_path, **after)
+    changed = Mirrored(tmp_path, tables={ORDERS: {"keep": after}})
     changed.number = made.number
     changed.orders(("truncate", 150, None), ("insert", 150, {"id": 2, "note": "b"}))
     assert "was created with another setting" in changed.batches[-1].stopped[ORDERS]
@@ -288,17 +289,19 @@ def test_a_target_that_was_removed_would_lack_rows(mirrored: Mirrored) -> None:
     changed.mirror.close()
 
 
-def test_a_lake_that_was_removed_would_lack_rows(mirrored: Mirrored) -> None:
+def test_a_lake_that_was_removed_is_not_begun_again(mirrored: Mirrored) -> None:
     shutil.rmtree(mirrored.folder / "lake")
-    changed = again(mirrored)
-    changed.number += 1
-    end = end_at(200, ORDERS)
-    done = {ORDERS: replace((end.tables or {})[ORDERS], snapshot=SnapshotState(rows=2, is_done=True))}
-    changed.mirror.apply(
-        [batch_row(ORDERS, COLUMNS, [NEXT])], changed.number, replace(end, tables=done)
-    )
-    assert "its rows were read before" in changed.batches[-1].stopped[ORDERS]
-    changed.mirror.close()
+    with pytest.raises(DataLoss, match=r"/lake has no mirror, but the checkpoint .* has written one"):
+        again(mirrored)
+
+
+def test_a_table_whose_rows_were_read_before_it_was_mirrored_stops(mirrored: Mirrored) -> None:
+    mirrored.number += 1
+    end = end_at(200, ORDERS, "informix.items")
+    done = {"informix.items": TableState("d", snapshot=SnapshotState(rows=2, is_done=True))}
+    rows = [batch_row("informix.items", COLUMNS, [NEXT])]
+    mirrored.mirror.apply(rows, mirrored.number, replace(end, tables={**(end.tables or {}), **done}))
+    assert "its rows were read before" in mirrored.batches[-1].stopped["informix.items"]
 
 
 def test_a_table_that_comes_back_without_its_rows_stops(mirrored: Mirrored) -> None:
@@ -337,7 +340,7 @@ ODD = ["informix._informix_cdc_tables", 'informix."../x"', 'informix." "']
 def test_a_table_whose_name_can_be_no_target_stops(table: str, mirrored: Mirrored) -> None:
     mirrored.batch(batch_row(table, COLUMNS, [NEXT]), tables=(ORDERS, table))
     assert "its target would be named" in mirrored.batches[-1].stopped[table]
-    assert sorted(path.name for path in mirrored.folder.iterdir()) == ["lake"]
+    assert sorted(path.name for path in mirrored.folder.iterdir()) == ["checkpoint", "lake"]
 
 
 def test_columns_that_differ_by_case_or_have_names_of_ours_stop_their_table(mirrored: Mirrored) -> None:

@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from harness.lake.ledger import Key, Ledger, LedgerTable, Row, ledger
-from harness.lake.mirroring import MirrorRun, is_caught_up, until
+from harness.lake.mirroring import MirrorRun, is_caught_up, overwrite, until
 from harness.runs.examples import PROFILE
 from harness.runs.tiers import rest_in_all
 from informix_checkpoints.offsets import StreamOffset
@@ -54,8 +54,7 @@ class Tampered:
             ghost = {**kept[0], **self._fresh_key(table, schema, number)}
             kept.append(ghost)
             self._note(table, ghost, "extra")
-        tampered = pa.Table.from_pylist(kept, schema)
-        write_deltalake(place, tampered, mode="overwrite")
+        overwrite(self.run.lake / table.name, pa.Table.from_pylist(kept, schema))
 
     def _fresh_key(self, table: LedgerTable, schema: pa.Schema, number: int) -> Row:
         name = table.key[-1]

@@ -19,14 +19,11 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc import lake
 from informix_cdc.lake import MirrorSettings, verifying
+from informix_cdc.lake.control_tables import DIFFERENCES, VERIFIED, ControlTables
+from informix_cdc.lake.identity import Identity, MirrorFolder
 from informix_cdc.lake.places import Lake
-from informix_cdc.lake.verifying import (
-    DIFFERENCES,
-    VERIFIED,
-    MirrorNotRunning,
-    last_verified,
-)
-from informix_checkpoints.offsets import StreamOffset, query_id
+from informix_cdc.lake.verifying import MirrorNotRunning
+from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.requests import REPAIR, VERIFY, Answer, Request, RequestFolder
 from informix_checkpoints.spool import WriterLock
 from informix_checkpoints.spool.writer_lock import has_writer
@@ -37,12 +34,12 @@ ORDERS, ITEMS = "informix.orders", "informix.items"
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 _INSTANT = pa.timestamp("us", "UTC")
 OF_VERIFIED = pa.schema(
-    [("query", pa.string()), ("batch", pa.int64()), ("request", pa.string()), ("commit", pa.int64()),
+    [("mirror", pa.string()), ("epoch", pa.int64()), ("batch", pa.int64()), ("request", pa.string()), ("commit", pa.int64()),
      ("commit_timestamp", _INSTANT), ("table", pa.string()), ("target", pa.string()),
      *((name, pa.int64()) for name in ("rows", "missing", "extra", "different"))]
 )  # fmt: skip
 OF_DIFFERENCES = pa.schema(
-    [("query", pa.string()), ("batch", pa.int64()), ("request", pa.string()), ("table", pa.string()),
+    [("mirror", pa.string()), ("epoch", pa.int64()), ("batch", pa.int64()), ("request", pa.string()), ("table", pa.string()),
      ("target", pa.string()), ("commit", pa.int64()), ("what", pa.string()), ("key", pa.string()),
      ("columns", pa.list_(pa.string())), ("repaired", pa.bool_())]
 )  # fmt: skip
@@ -56,14 +53,14 @@ class Running:
         end = StreamOffset(STREAM, "5a" * 8, Position(5, 0), tables=tables)
         self.checkpoint = run_batches(folder / "checkpoint", end.to_json())
         self.settings = MirrorSettings.of(into=f"{folder}/lake", checkpoint=str(self.checkpoint))
-        (self.checkpoint / "metadata").write_text('{"id":"q1"}')
-        self.query = query_id(str(self.checkpoint))
+        self.mirror = Identity.of(self.settings, "ol_stores", "stores")
+        MirrorFolder(str(self.checkpoint)).begin(self.mirror, 1, {})
         self.stream = self.checkpoint / "spool" / STREAM
         self.requests = RequestFolder(self.stream)
         self.answered: set[str] = set()
 
     def write(self, name: str, schema: pa.Schema, *rows: dict[str, Any]) -> None:
-        given = [{"query": self.query, "batch": 1, **row} for row in rows]
+        given = [{"mirror": self.mirror.id, "epoch": 1, "batch": 1, **row} for row in rows]
         table = pa.Table.from_pylist(given, schema)
         write_deltalake(f"{self.settings.into}/{name}", table, mode="append")
 
@@ -113,7 +110,7 @@ def test_the_result_has_the_counts_and_differences_of_this_request_only(running:
     def answer(request: Request) -> None:
         seen.append(request)
         running.differs(request.id, ORDERS, "different", '{"id": 2}', "total")
-        running.compared(request.id, ITEMS, 3, query="another mirror", different=3)
+        running.compared(request.id, ITEMS, 3, mirror="another mirror", different=3)
         running.compared(request.id, ORDERS, 10, different=1)
         running.compared(request.id, ITEMS, 3)
 
@@ -188,9 +185,9 @@ def test_a_mirror_that_ends_is_not_waited_for(
 def test_the_last_verification_of_each_table_is_known_to_the_next_run(running: Running) -> None:
     running.compared("1", ORDERS, 7, different=7)
     running.compared("2", ORDERS, 7, batch=2, missing=1, extra=1)
-    target = Lake(running.settings, running.query).target(VERIFIED)
-    assert list(last_verified(target, running.query)) == [(ORDERS, AT, 2)]
-    assert list(last_verified(target, "another")) == []
+    target = Lake(running.settings, running.mirror.application).target
+    assert list(ControlTables(running.mirror.id, target).last_verified()) == [(ORDERS, AT, 2)]
+    assert list(ControlTables("another", target).last_verified()) == []
 
 
 def file_of(running: Running, folder: Path) -> str:

@@ -13,7 +13,7 @@ from harness.servers.stores import listening_stores, quick_clock
 from informix_cdc.commands import row_logging
 
 
-@pytest.fixture(params=rest_in_all(["flushed", "begun", "full"]))
+@pytest.fixture(params=rest_in_all(["full", "flushed", "begun"]))
 def shop(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Shop]:

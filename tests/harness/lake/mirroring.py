@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from harness.capture.driving import LIMIT, Offset, rows_of
 from harness.lake.ledger import Key, Ledger, LedgerTable, Row
 from harness.runs.patience import patiently
 from harness.servers.stores import source_options
-from informix_cdc.lake.mirroring import Mirror, MirroredBatch
-from informix_cdc.lake.places import Lake
+from harness.spark.checkpoints import commit, plan
+from informix_cdc.lake.identity import batch_of
+from informix_cdc.lake.mirroring import MirroredBatch, begin_mirror
 from informix_cdc.lake.plan import stream_options
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.options.source import SourceOptions
@@ -27,8 +28,6 @@ from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
 from informix_checkpoints.offsets import StreamOffset
-
-QUERY = "5b1c7a52-6d1c-4a8e-9a3b-0d2f4b6c8e10"
 
 
 class MirrorRun:
@@ -73,7 +72,8 @@ class MirrorRun:
         is_shared = bool(options.capture_at)
         schema = published_schema(options) if is_shared else look_up_tables(options).schema()
         made = InformixStreamReader(options, to_spark(schema))
-        mirror = Mirror(self.settings, Lake(self.settings, QUERY, self.spark), QUERY, self._note)
+        source = ("", "") if is_shared else None
+        mirror = begin_mirror(self.settings, options, self.spark, self._note, source)
         start = self.start or made.initialOffset()
         if available_now:
             made.prepareForTriggerAvailableNow()
@@ -84,8 +84,10 @@ class MirrorRun:
             if end == start:
                 return False
             self.planned = end
+            plan(Path(self.settings.checkpoint), self.number, end)
             mirror.apply(rows_of(made, start, end), self.number, StreamOffset.from_json(end))
             made.commit(end)
+            commit(Path(self.settings.checkpoint), self.number)
             self.start, self.planned = end, None
             start = end
             self.number += 1
@@ -114,9 +116,9 @@ class MirrorRun:
     def batches_in(self, name: str) -> list[int]:
         """Return the number of the batch of each version of a target that has one."""
         found = []
-        for commit in sorted((self.lake / name / "_delta_log").glob("*.json")):
-            actions = map(json.loads, commit.read_text().splitlines())
-            found += [action["txn"]["version"] for action in actions if "txn" in action]
+        for entry in sorted((self.lake / name / "_delta_log").glob("*.json")):
+            actions = map(json.loads, entry.read_text().splitlines())
+            found += [batch_of(action["txn"]["version"]) for action in actions if "txn" in action]
         return found
 
     def keyed(self, table: LedgerTable) -> dict[Key, Row]:
@@ -125,6 +127,17 @@ class MirrorRun:
         found = {tuple(row[name] for name in table.key): row for row in rows}
         assert len(found) == len(rows), f"{table.name} has a key twice"
         return found
+
+
+def overwrite(place: Path, rows: pa.Table) -> None:
+    """Write other rows into a target in a commit that looks like one of the mirror.
+
+    What other programs write stops a table; a fault of the mirror itself is found by comparing.
+    """
+    known = DeltaTable(str(place)).history()
+    text = next(entry["userMetadata"] for entry in known if "userMetadata" in entry)
+    marked = CommitProperties(custom_metadata={"userMetadata": text})
+    write_deltalake(str(place), rows, mode="overwrite", commit_properties=marked)
 
 
 def until(run: Callable[[], bool], is_so: Callable[[], bool], seconds: float = 60) -> None:
