@@ -39,25 +39,18 @@ from informix_cdc.reading import (
     range_to_json,
 )
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.readers import taken_over
 
 logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger name, not a module
 
-_MOST_RUNS = 100
 _CLOSING_SECONDS = 10.0
 _MOST_SECONDS = 5.0  # that a call waits; readers repeat it
 
 
 @dataclass(slots=True)
 class _Session:
-    """The latest run of a reader's query; its calls are made one after the other.
-
-    Attributes:
-        replaced: the runs before it, which are refused: they must not take the name over again.
-    """
+    """The latest run of a reader's query; its calls are made one after the other."""
 
     reader: SharedReader
-    replaced: tuple[str, ...] = ()
     calling: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -139,9 +132,7 @@ class CaptureServer(PrivateServer):
             known = self._sessions.get(name)
             if known is not None and known.reader.run == run:
                 return known
-            if known is not None and run in known.replaced:
-                raise taken_over(name, self._folder.path)
-            if content.get("is_known"):  # by an earlier process, which knew the later runs too
+            if content.get("is_known"):  # a later run must not lose the name again
                 self._folder.readers.of_run(name, run)
             reader = SharedReader(
                 self._folder,
@@ -151,8 +142,7 @@ class CaptureServer(PrivateServer):
                 run=run,
                 sleep=self._sleep,
             )
-            replaced = (*known.replaced, known.reader.run)[-_MOST_RUNS:] if known else ()
-            self._sessions[name] = _Session(reader, replaced)
+            self._sessions[name] = _Session(reader)
             return self._sessions[name]
 
 

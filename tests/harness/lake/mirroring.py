@@ -17,7 +17,7 @@ from harness.capture.driving import LIMIT, Offset, rows_of
 from harness.lake.ledger import Key, Ledger, LedgerTable, Row
 from harness.runs.patience import patiently
 from harness.servers.stores import source_options
-from harness.spark.checkpoints import commit, plan
+from harness.spark.checkpoints import commit, committed, plan, planned_ends
 from informix_cdc.lake.identity import batch_of
 from informix_cdc.lake.mirroring import MirroredBatch, begin_mirror
 from informix_cdc.lake.plan import stream_options
@@ -59,7 +59,6 @@ class MirrorRun:
         self.batches: list[MirroredBatch] = []
         self.on_batch = on_batch
         self.start: Offset | None = None  # where the last batch ended
-        self.planned: Offset | None = None  # a batch that died: Spark runs the same one again
         self.number = 0
 
     @contextmanager
@@ -74,22 +73,25 @@ class MirrorRun:
         made = InformixStreamReader(options, to_spark(schema))
         source = ("", "") if is_shared else None
         mirror = begin_mirror(self.settings, options, self.spark, self._note, source)
-        start = self.start or made.initialOffset()
+        checkpoint = Path(self.settings.checkpoint)
+        ends = planned_ends(checkpoint)
+        self.number = 1 + max(committed(checkpoint), default=-1)
+        planned = ends.get(self.number)  # a batch that died: Spark runs the same one again
+        start = self.start = ends.get(self.number - 1) or made.initialOffset()
         if available_now:
             made.prepareForTriggerAvailableNow()
 
         def run() -> bool:
-            nonlocal start
-            end = self.planned or made.latestOffset(start, LIMIT)
+            nonlocal start, planned
+            end = planned or made.latestOffset(start, LIMIT)
             if end == start:
                 return False
-            self.planned = end
-            plan(Path(self.settings.checkpoint), self.number, end)
+            plan(checkpoint, self.number, end)
             mirror.apply(rows_of(made, start, end), self.number, StreamOffset.from_json(end))
             made.commit(end)
-            commit(Path(self.settings.checkpoint), self.number)
-            self.start, self.planned = end, None
-            start = end
+            commit(checkpoint, self.number)
+            start = self.start = end
+            planned = None
             self.number += 1
             return True
 
@@ -120,6 +122,14 @@ class MirrorRun:
             actions = map(json.loads, entry.read_text().splitlines())
             found += [batch_of(action["txn"]["version"]) for action in actions if "txn" in action]
         return found
+
+    def versions(self, name: str) -> range:
+        """Return the versions of a target."""
+        return range(DeltaTable(str(self.lake / name)).version() + 1)
+
+    def row_counts(self, name: str, since: int) -> list[int]:
+        """Return how many rows a target has in each version from one on."""
+        return [len(self.rows(name, version)) for version in self.versions(name)[since:]]
 
     def keyed(self, table: LedgerTable) -> dict[Key, Row]:
         """Return the rows of a target by their keys, each of which it has once."""

@@ -35,6 +35,17 @@ def commit(checkpoint: Path, number: int) -> None:
     _write(checkpoint / "commits", number, 'v1\n{"nextBatchWatermarkMs":0}')
 
 
+def planned_ends(checkpoint: Path) -> dict[int, dict[str, Any]]:
+    """Return where each planned batch of a query with one source ends."""
+    found = (checkpoint / "offsets").glob("[0-9]*")
+    return {int(path.name): json.loads(path.read_text().splitlines()[2]) for path in found}
+
+
+def committed(checkpoint: Path) -> list[int]:
+    """Return the numbers of the batches that the sink has."""
+    return [int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")]
+
+
 def run_batches(checkpoint: Path, *offsets: Mapping[str, Any]) -> Path:
     """Plan and commit one batch after the other; return the checkpoint."""
     for number, end in enumerate(offsets):

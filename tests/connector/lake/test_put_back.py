@@ -1,0 +1,152 @@
+"""What was put back, or changed by others, stops the mirror or the table; a new epoch mends it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.lake.ledger import ledger
+from harness.lake.put_back import FOREIGN, MAINTENANCE, PutBack, dying
+from informix_capture_client.errors import BadOption, DataLoss
+from informix_cdc.lake import MirrorSettings
+from informix_cdc.lake.epochs import Beginning
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[PutBack]:
+    with ledger(31, 4) as (made, listening):
+        made.change(30)
+        yield PutBack(tmp_path, made, listening.port)
+
+
+@pytest.mark.parametrize("spool", ["kept", "lost"])
+def test_a_checkpoint_that_was_put_back_is_told_and_a_new_epoch_mends_it(
+    spool: str, mirror: PutBack
+) -> None:
+    mirror.run()
+    mirror.keep_copy("copy", mirror.checkpoint)
+    mirror.run()
+    mirror.put_back("copy", mirror.checkpoint)
+    if spool == "lost":
+        shutil.rmtree(mirror.checkpoint / "spool")
+    mirror.made.change(10)
+    doubt = mirror.doubt()
+    assert "checkpoint is older than" in doubt.replace(str(mirror.checkpoint), "checkpoint")
+    assert "onDataLoss to resync" in doubt
+    run = mirror.run("resync")
+    assert not run.batches[-1].stopped
+    mirror.require_exact(run)
+    mirror.require_exact(mirror.run("fail"))
+
+
+def test_a_new_checkpoint_goes_on_with_the_tables_of_the_lake(mirror: PutBack) -> None:
+    mirror.run()
+    shutil.rmtree(mirror.checkpoint)
+    mirror.made.change(10)
+    assert "is new, but" in mirror.doubt()
+    versions = {table.name: mirror.runs["fail"].versions(table.name) for table in mirror.made.tables}
+    run = mirror.run("resync")
+    mirror.require_exact(run)
+    for name, before in versions.items():
+        emptied = [rows for rows in run.row_counts(name, since=len(before)) if not rows]
+        assert not emptied, "a table was emptied"
+    mirror.require_exact(mirror.run("fail"))
+
+
+def test_a_lake_that_was_put_back_is_told_and_a_new_epoch_mends_it(mirror: PutBack) -> None:
+    mirror.run()
+    mirror.keep_copy("copy", mirror.lake)
+    mirror.run()
+    mirror.put_back("copy", mirror.lake)
+    assert "is older than the checkpoint" in mirror.doubt()
+    run = mirror.run("resync")
+    assert not run.batches[-1].stopped
+    mirror.require_exact(run)
+
+
+def test_a_lake_that_was_removed_is_made_again(mirror: PutBack) -> None:
+    mirror.run()
+    shutil.rmtree(mirror.lake)
+    assert "has no mirror, but the checkpoint" in mirror.doubt()
+    run = mirror.run("resync")
+    mirror.require_exact(run)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_table_that_was_put_back_stops(number: int, mirror: PutBack) -> None:
+    table = mirror.made.tables[number]
+    mirror.run()
+    mirror.keep_copy("copy", mirror.lake / table.name)
+    mirror.run(changes=20)
+    mirror.put_back("copy", mirror.lake / table.name)
+    run = mirror.run(changes=20)
+    assert "it is older than the checkpoint says" in run.batches[-1].stopped[f"informix.{table.name}"]
+    assert len(run.batches[-1].stopped) == 1
+    mirror.require_exact(run)
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("change", FOREIGN)
+def test_a_table_that_others_have_changed_stops(
+    change: Callable[[Path], None], number: int, mirror: PutBack
+) -> None:
+    table = mirror.made.tables[number]
+    mirror.run(changes=10)
+    change(mirror.lake / table.name)
+    run = mirror.run(changes=20)
+    why = run.batches[-1].stopped
+    assert set(why) == {f"informix.{table.name}"}
+    assert "has changed its rows" in why[f"informix.{table.name}"]
+    mirror.require_exact(run)
+
+
+@pytest.mark.parametrize("change", MAINTENANCE)
+def test_maintenance_by_others_stops_nothing(change: Callable[[Path], None], mirror: PutBack) -> None:
+    mirror.run(changes=10)
+    for table in mirror.made.tables:
+        change(mirror.lake / table.name)
+    run = mirror.run(changes=20)
+    assert not run.batches[-1].stopped
+    mirror.require_exact(run)
+
+
+@pytest.mark.parametrize("place", ["mirror.after_table", "mirror.before_control", "mirror.before_witness"])
+def test_a_batch_that_died_is_not_a_doubt(place: str, mirror: PutBack) -> None:
+    mirror.run()
+    for _ in range(3):
+        mirror.made.change(10)
+        with dying(place, 2):
+            mirror.run()
+    run = mirror.run()
+    assert not run.batches[-1].stopped
+    mirror.require_exact(run)
+
+
+def test_a_load_that_was_put_back_goes_on_in_intervals(mirror: PutBack) -> None:
+    mirror.made.change(100)
+    mirror.run(changes=0, batches=3)
+    mirror.keep_copy("copy", mirror.checkpoint)
+    mirror.run()
+    mirror.put_back("copy", mirror.checkpoint)
+    run = mirror.run("resync")
+    assert not run.batches[-1].stopped
+    mirror.require_exact(run)
+
+
+def test_another_mirror_in_the_folder_is_refused(mirror: PutBack, tmp_path: Path) -> None:
+    mirror.run()
+    settings = mirror.runs["fail"].settings
+    other = MirrorSettings.of(into=settings.into, checkpoint=str(tmp_path / "other"))
+    with pytest.raises(DataLoss, match="is new, but"):
+        Beginning(other, "informix", "stores").begin(may_begin_epoch=False)
+    with pytest.raises(BadOption, match=r"server was .informix. and is .another"):
+        Beginning(other, "another", "stores").begin(may_begin_epoch=True)
+    elsewhere = MirrorSettings.of(into=str(tmp_path / "else"), checkpoint=settings.checkpoint)
+    with pytest.raises(BadOption, match=r"into was .*lake. and is .*else"):
+        Beginning(elsewhere, "informix", "stores").begin(may_begin_epoch=True)
+    assert not (tmp_path / "else").exists()
