@@ -61,6 +61,7 @@ class MirrorEpoch:
         applied: the last commit that a table has, by stream, by owner.table: commits up to there are
             not applied again.
         request: id of the request by which tables are compared.
+        changed: why tables are not as the mirror left them, by owner.table.
     """
 
     number: int
@@ -70,6 +71,7 @@ class MirrorEpoch:
     tables: Mapping[str, TableRecord]
     applied: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     request: str = ""
+    changed: Mapping[str, str] = field(default_factory=dict)
 
 
 class Beginning:
@@ -241,8 +243,34 @@ class Beginning:
             return self._begin_epoch(known, lake, control, doubt)
         newest = self._epochs[-1]
         return MirrorEpoch(
-            newest.epoch, lake, control, self.folder, self._tables, newest.applied, newest.request
+            newest.epoch,
+            lake,
+            control,
+            self.folder,
+            self._tables,
+            newest.applied,
+            newest.request,
+            self._changed(newest.epoch),
         )
+
+    def _changed(self, epoch: int) -> dict[str, str]:
+        """Return why tables are not as the mirror left them; those still to be compared are left out."""
+        whole = [each for each in self._tables.values() if each.status == MIRRORED]
+        known = [each for each in whole if each.compared == epoch and each.target in self._witnessed]
+
+        def changed(record: TableRecord) -> tuple[str, str]:
+            target = self._targets[record.target]
+            if not target.is_there():
+                return record.table, "it no longer exists"
+            target.witnessed = self._witnessed[record.target]
+            return record.table, target.foreign_change()
+
+        with ThreadPoolExecutor(self._settings.threads) as pool:
+            return {table: why for table, why in pool.map(changed, known) if why}
+
+    @property
+    def _witnessed(self) -> Mapping[str, Witnessed]:
+        return self.folder.witnessed
 
     def _require_alone(self, control: ControlTables, mine: Identity) -> None:
         """Refuse a folder in which another mirror began at the same time."""

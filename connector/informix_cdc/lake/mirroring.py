@@ -72,6 +72,7 @@ class MirroredBatch:
         stopped: tables that are no longer mirrored, with reasons.
         snapshots: snapshot states by table.
         verified: number of differences by table, for verifications that have ended in this batch.
+        loading: tables that may not equal Informix yet: their rows are being read, or will be.
     """
 
     number: int
@@ -82,11 +83,7 @@ class MirroredBatch:
     stopped: Mapping[str, str]
     snapshots: Mapping[str, SnapshotState]
     verified: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def loading(self) -> tuple[str, ...]:
-        """The tables whose snapshot is not done."""
-        return tuple(name for name, snapshot in self.snapshots.items() if _is_loading(snapshot))
+    loading: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -140,6 +137,8 @@ class Mirror:
         self._committed_at: datetime | None = None
         self._tables_by_target = {each.target.lower(): each.table for each in self._known.values()}
         self._requested: dict[str, tuple[str, str]] = {}  # stream and request, by table
+        self._changed = [self._stopped_as_changed(t, why) for t, why in epoch.changed.items()]
+        self._known |= {each.table: each for each in self._changed}
         self._pool = ThreadPoolExecutor(settings.threads, "informix-cdc mirror")
 
     def apply(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
@@ -189,9 +188,10 @@ class Mirror:
                 end.position.commit,
                 committed_at,
                 time.monotonic() - begun,
-                {name: e.reason for name, e in self._known.items() if e.status == STOPPED},
+                self.stopped,
                 snapshots,
                 verified,
+                tuple(sorted(self._loading)),
             )
         )
 
@@ -208,6 +208,8 @@ class Mirror:
         changed += self._tables_that_left(end)
         changed += self._tables_read(records, snapshots)
         changed += self._tables_not_compared()
+        changed += [each for each in self._changed if self._known.get(each.table) == each]
+        self._changed = []
         self._known |= {each.table: each for each in changed}
         loading = {name for name, snapshot in snapshots.items() if _is_loading(snapshot)}
         loading |= {name for name, known in self._known.items() if self._is_to_be_compared(known)}
@@ -266,6 +268,11 @@ class Mirror:
             remedy = f"To read its rows again while the mirror runs: {resync}"
         return replace(record, status=STOPPED, reason=f"{reason} {remedy}")
 
+    def _stopped_as_changed(self, table: str, why: str) -> TableRecord:
+        known = self._known[table]
+        stop = TableStopped(f"its target {known.target} is not as the mirror left it: {why}.", RELOAD)
+        return self._stopped(known, stop)
+
     def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
         """Return the tables that have left the stream since the previous batch."""
         return [
@@ -308,6 +315,11 @@ class Mirror:
             if not self._is_to_be_compared(self._known[name])
             if self._verified.get(name, "") < snapshot.request
         }
+
+    @property
+    def stopped(self) -> dict[str, str]:
+        """The tables that are no longer mirrored, with reasons."""
+        return {name: e.reason for name, e in self._known.items() if e.status == STOPPED}
 
     def last_verified(self) -> Iterator[tuple[str, datetime, int]]:
         """Yield table, time and number of differences of the last verification of each table."""

@@ -39,7 +39,7 @@ def test_a_checkpoint_that_was_put_back_is_told_and_a_new_epoch_mends_it(
     assert "checkpoint is older than" in doubt.replace(str(mirror.checkpoint), "checkpoint")
     assert "onDataLoss to resync" in doubt
     run = mirror.run("resync")
-    assert not run.batches[-1].stopped
+    assert not run.stopped
     mirror.require_exact(run)
     mirror.require_exact(mirror.run("fail"))
 
@@ -65,7 +65,7 @@ def test_a_lake_that_was_put_back_is_told_and_a_new_epoch_mends_it(mirror: PutBa
     mirror.put_back("copy", mirror.lake)
     assert "is older than the checkpoint" in mirror.doubt()
     run = mirror.run("resync")
-    assert not run.batches[-1].stopped
+    assert not run.stopped
     mirror.require_exact(run)
 
 
@@ -85,8 +85,8 @@ def test_a_table_that_was_put_back_stops(number: int, mirror: PutBack) -> None:
     mirror.run(changes=20)
     mirror.put_back("copy", mirror.lake / table.name)
     run = mirror.run(changes=20)
-    assert "it is older than the checkpoint says" in run.batches[-1].stopped[f"informix.{table.name}"]
-    assert len(run.batches[-1].stopped) == 1
+    assert "it is older than the checkpoint says" in run.stopped[f"informix.{table.name}"]
+    assert len(run.stopped) == 1
     mirror.require_exact(run)
 
 
@@ -99,7 +99,7 @@ def test_a_table_that_others_have_changed_stops(
     mirror.run(changes=10)
     change(mirror.lake / table.name)
     run = mirror.run(changes=20)
-    why = run.batches[-1].stopped
+    why = run.stopped
     assert set(why) == {f"informix.{table.name}"}
     assert "has changed its rows" in why[f"informix.{table.name}"]
     mirror.require_exact(run)
@@ -111,11 +111,13 @@ def test_maintenance_by_others_stops_nothing(change: Callable[[Path], None], mir
     for table in mirror.made.tables:
         change(mirror.lake / table.name)
     run = mirror.run(changes=20)
-    assert not run.batches[-1].stopped
+    assert not run.stopped
     mirror.require_exact(run)
 
 
-@pytest.mark.parametrize("place", ["mirror.after_table", "mirror.before_control", "mirror.before_witness"])
+@pytest.mark.parametrize(
+    "place", ["mirror.after_table", "mirror.before_control", "mirror.before_witness"]
+)
 def test_a_batch_that_died_is_not_a_doubt(place: str, mirror: PutBack) -> None:
     mirror.run()
     for _ in range(3):
@@ -123,7 +125,7 @@ def test_a_batch_that_died_is_not_a_doubt(place: str, mirror: PutBack) -> None:
         with dying(place, 2):
             mirror.run()
     run = mirror.run()
-    assert not run.batches[-1].stopped
+    assert not run.stopped
     mirror.require_exact(run)
 
 
@@ -134,7 +136,7 @@ def test_a_load_that_was_put_back_goes_on_in_intervals(mirror: PutBack) -> None:
     mirror.run()
     mirror.put_back("copy", mirror.checkpoint)
     run = mirror.run("resync")
-    assert not run.batches[-1].stopped
+    assert not run.stopped
     mirror.require_exact(run)
 
 

@@ -60,6 +60,7 @@ class MirrorRun:
         self.on_batch = on_batch
         self.start: Offset | None = None  # where the last batch ended
         self.number = 0
+        self.stopped: dict[str, str] = {}  # when it ended
 
     @contextmanager
     def running(self, *, available_now: bool = False) -> Iterator[Callable[[], bool]]:
@@ -100,6 +101,7 @@ class MirrorRun:
         finally:
             made.stop()
             mirror.close()
+            self.stopped = mirror.stopped
 
     def _note(self, batch: MirroredBatch) -> None:
         self.batches.append(batch)

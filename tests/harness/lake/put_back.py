@@ -21,6 +21,7 @@ from harness.lake.ledger import Key, Ledger, LedgerTable, Row, without_added
 from harness.lake.mirroring import MirrorRun, until
 from informix_capture_client import failpoints
 from informix_capture_client.errors import DataLoss
+from informix_checkpoints.requests import RESYNC, Request, RequestFolder
 
 KEEPS: tuple[dict[str, Any], ...] = (
     {"keep": "current"},
@@ -108,6 +109,23 @@ class PutBack:
             return False
         return not set(run.batches[-1].loading) - set(run.batches[-1].stopped)
 
+    def heal(self, how: str, *tables: str) -> MirrorRun:
+        """Let stopped tables be read again, as `informix-cdc resync` does."""
+        run = self.runs[how]
+        request = Request(kind=RESYNC, tables=tables)
+        with run.running() as step:
+            assert run.start is not None
+            RequestFolder(self.checkpoint / "spool" / run.start["stream"]).submit(request)
+            until(
+                step, lambda: bool(run.batches) and not run.batches[-1].stopped and self._is_done(run)
+            )
+        return run
+
+    def change_options(self, **options: str) -> None:
+        """Let the next process have other options of its source."""
+        for run in self.runs.values():
+            run.source.update(options)
+
     def doubt(self) -> str:
         """Return why the mirror does not go on where nothing is allowed to it."""
         try:
@@ -131,7 +149,7 @@ class PutBack:
 
     def require_exact(self, run: MirrorRun) -> None:
         """Check each table that has not stopped."""
-        stopped = run.batches[-1].stopped
+        stopped = run.stopped
         for table, keep in zip(self.made.tables, KEEPS, strict=True):
             if f"informix.{table.name}" not in stopped:
                 check = _CHECKS[keep.get("deletes", keep["keep"])]
@@ -141,15 +159,35 @@ class PutBack:
         return self.made.state_at(self.made.last_change)[table.name]
 
     def _current(self, run: MirrorRun, table: LedgerTable) -> None:
-        assert run.keyed(table) == self._state(table)
+        self._require_rows(run, table, run.keyed(table))
+
+    def _require_rows(self, run: MirrorRun, table: LedgerTable, found: dict[Key, Row]) -> None:
+        wanted = self._state(table)
+        differing = {
+            key: [
+                (change.kind, change.commit)
+                for change in self.made.changes
+                if change.table == table.name
+                and (change.row is None or tuple(change.row[n] for n in table.key) == key)
+            ]
+            for key in found.keys() | wanted.keys()
+            if found.get(key) != wanted.get(key)
+        }
+        batches = [(each.number, each.commit, each.changes, each.loading) for each in run.batches]
+        control = [
+            (r["epoch"], r["batch"], r["status"], r["reason"], r["compared"])
+            for r in run.control(f"informix.{table.name}")
+        ]
+        values = {key: (found.get(key), wanted.get(key)) for key in differing}
+        assert not differing, (table.name, values, differing, batches, control)
 
     def _soft(self, run: MirrorRun, table: LedgerTable) -> None:
         there = {k: without_added(r) for k, r in run.keyed(table).items() if r["_deleted_at"] is None}
-        assert there == self._state(table)
+        self._require_rows(run, table, there)
 
     def _history(self, run: MirrorRun, table: LedgerTable) -> None:
         rows = run.rows(table.name)
-        assert self.made.state_in(rows, table, self.made.last_change) == self._state(table)
+        self._require_rows(run, table, self.made.state_in(rows, table, run.batches[-1].commit))
         begun = Counter((*(row[name] for name in table.key), row["_valid_from"]) for row in rows)
         assert not [each for each, count in begun.items() if count > 1], "a state begins twice"
 
@@ -167,9 +205,9 @@ class PutBack:
                 folded.clear()
             elif row["_change_type"] in ("insert", "update_postimage"):
                 folded[key] = without_added(row)
-            elif folded.get(key) == without_added(row):
-                folded.pop(key)
-        assert folded == self._state(table)
+            else:
+                folded.pop(key, None)
+        self._require_rows(run, table, folded)
 
 
 _CHECKS: dict[str, Callable[[PutBack, MirrorRun, LedgerTable], None]] = {
