@@ -92,7 +92,9 @@ class World:
         return True
 
     def write_by_others(self) -> bool:
-        self.random.choice(FOREIGN)(self._table())
+        table = self._table()
+        self.random.choice(FOREIGN)(table)
+        self.mirror.rewritten.add(table.name)
         return True
 
     def two_drivers(self) -> bool:
@@ -120,7 +122,7 @@ def test_tables_are_right_or_have_stopped_whatever_is_put_back(seed: int, tmp_pa
     with ledger(seed, 4) as (made, listening):
         made.change(40)
         chance = random.Random(seed)
-        mirror = PutBack(tmp_path, made, listening.port, seed)
+        mirror = PutBack(tmp_path, made, listening.port)
         world = World(mirror, seed)
         mirror.run("fail", changes=chance.randint(0, 4), batches=chance.choice([0, 2, 3]))
         happenings = [

@@ -358,7 +358,7 @@ class ControlTables:
                 "what": each.what,
                 "key": each.key,
                 "columns": list(each.columns),
-                "repaired": found.is_repaired and not each.is_repeated,
+                "repaired": found.is_repaired,
             }
             for record, found in compared.items()
             for each in found.differences

@@ -329,6 +329,23 @@ class DeltaTarget:
         """Merge rows."""
         self._commit(lambda: self._merge(rows, merge, batch), batch)
 
+    def remove(self, keys: pa.Table, open_column: str | None) -> None:
+        """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
+        matching = Merge(
+            key=keys.column_names, inserts=[], inserts_if=("", False), updates=[], matches_open=open_column
+        )
+
+        def remove() -> None:
+            self.table().merge(
+                keys,
+                matching.condition(_quoted),
+                source_alias="s",
+                target_alias="t",
+                commit_properties=self._marked(),
+            ).when_matched_delete().execute()
+
+        self._commit(remove)
+
     def _merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         if self.cluster is not None and self._is_large(rows):
             self.cluster.merge(f"delta.`{self.place}`", rows, merge)

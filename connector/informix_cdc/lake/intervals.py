@@ -102,15 +102,12 @@ class Difference:
         key: its key, as JSON.
         columns: the columns that differ.
         commit: the commit after which the target differs.
-        is_repeated: whether the target has another row with the key. Changes apply to keys, so that
-            they cannot remove one of the two.
     """
 
     what: str
     key: str
     columns: tuple[str, ...]
     commit: int
-    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +118,14 @@ class Compared:
         changes: ordinary changes only.
         differences: to report.
         is_repaired: whether `changes` mend them.
+        repeated: keys that the target has twice. Changes apply to keys, so that they cannot remove one
+            of the two: both are to be removed before the changes are applied.
     """
 
     changes: TableChanges
     differences: tuple[Difference, ...]
     is_repaired: bool
+    repeated: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +165,25 @@ def compare(
     ordinary = ~of_intervals & ~changes.is_kind(BEGIN)
     touched = np.flatnonzero(ordinary & ~changes.is_kind("truncate"))
     kept, ghosts, differences = ordinary.copy(), list[tuple[int, pa.Table]](), list[Difference]()
+    repeated: list[pa.Table] = []
     for each in found:
         if each.end < changes.last_truncate:
             continue
         here = _Comparison(changes, tuple(key), each, touched)
         is_empty = changes.last_truncate >= 0 or changes.replaces
         existing = here.no_rows() if is_empty else here.in_interval(target_rows)
-        added, extra, mine = here.compared(existing)
+        added, extra, twice, mine = here.compared(existing)
         if each.purpose in _APPLIED:
-            kept[added] = True
+            kept[added] = kept[twice] = True
             ghosts.append((each.end, extra))
+            repeated.append(changes.rows.select(list(key)).take(pa.array(twice)))
         if each.purpose in _REPORTED:
             differences += mine
     return Compared(
         _with_ghosts(changes, kept, ghosts),
         tuple(differences),
         is_repaired=all(each.purpose in _APPLIED for each in found),
+        repeated=pa.concat_tables(repeated) if any(map(len, repeated)) else None,
     )
 
 
@@ -213,8 +216,13 @@ class _Comparison:
         rows = _in_schema(self.changes.rows.schema, target_rows(limits))
         return rows.filter(pa.array(limits.contains(rows)))
 
-    def compared(self, existing: pa.Table) -> tuple[np.ndarray, pa.Table, list[Difference]]:
-        """Return the indexes of rows to insert, the rows to delete, and all differences."""
+    def compared(
+        self, existing: pa.Table
+    ) -> tuple[np.ndarray, pa.Table, np.ndarray, list[Difference]]:
+        """Return the indexes of rows to insert, the rows to delete, and all differences.
+
+        The third value has the indexes of rows whose keys the target has twice.
+        """
         places = np.arange(self.interval.first + 1, self.interval.end)
         is_skip = self.changes.is_kind(SKIP)[places]
         inside, skipped = places[~is_skip], places[is_skip]
@@ -241,17 +249,20 @@ class _Comparison:
         found = [
             *self._named("missing", rows.filter(pa.array(is_new)), {}),
             *self._named("extra", extra, {}),
-            *(
-                replace(each, is_repeated=True)
-                for each in self._named("extra", existing.take(pa.array(repeated)), {})
-            ),
+            *self._named("extra", existing.take(pa.array(repeated)), {}),
             *self._named(
                 "different",
                 rows.take(pa.array(different)),
                 {name: flags[differs] for name, flags in unequal.items()},
             ),
         ]
-        return inside[np.sort(np.concatenate([np.flatnonzero(is_new), different]))], extra, found
+        twice = inside[np.isin(of_rows, of_existing[repeated])]
+        return (
+            inside[np.sort(np.concatenate([np.flatnonzero(is_new), different]))],
+            extra,
+            twice,
+            found,
+        )
 
     def _named(self, what: str, rows: pa.Table, unequal: dict[str, np.ndarray]) -> Iterator[Difference]:
         if self.interval.purpose not in _REPORTED:

@@ -141,6 +141,9 @@ class Target(Protocol):
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
 
+    def remove(self, keys: pa.Table, open_column: str | None) -> None:
+        """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
+
 
 class TableStopped(Exception):
     """A table can no longer be mirrored; the others continue.
@@ -189,12 +192,13 @@ class MirroredTable:
         own = [pa.field(f.name, f.type, nullable=f.name not in key) for f in changes.rows.schema]
         return self.target.stored(pa.schema([*own, *ADDED[self._form]]))
 
-    def apply(self, changes: TableChanges, batch: int) -> None:
+    def apply(self, compared: Compared, batch: int) -> None:
         """Apply a batch to the target, unless it already has the batch.
 
         Raises:
             TableStopped: the target cannot hold these rows exactly.
         """
+        changes = compared.changes
         wanted, target = self.columns(changes), self.target
         if not len(changes) and not changes.replaces:
             return
@@ -211,6 +215,8 @@ class MirroredTable:
             self._require_same_form(target.schema().names)
         if not (self._form == CURRENT and (changes.last_truncate >= 0 or changes.replaces)):
             self._evolve(wanted, changes)
+        if compared.repeated is not None and self._form != CHANGES:
+            target.remove(compared.repeated, _OPEN.get(self._form))
         _WAYS[self._form](self, changes, batch)
 
     def compared(self, changes: TableChanges) -> Compared:

@@ -442,7 +442,7 @@ class Mirror:
             return work
         try:
             failpoint("mirror.before_table")
-            work.mirrored.apply(work.compared.changes, batch)
+            work.mirrored.apply(work.compared, batch)
             failpoint("mirror.after_table")
         except (TableStopped, UnsupportedColumn) as stop:
             return replace(work, record=self._stopped(work.record, stop))

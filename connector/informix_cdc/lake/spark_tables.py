@@ -302,6 +302,17 @@ class IcebergTarget:
         self.spark.merge(self.name, rows, merge)
         self._written()
 
+    def remove(self, keys: pa.Table, open_column: str | None) -> None:
+        """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
+        matching = Merge(
+            key=keys.column_names, inserts=[], inserts_if=("", False), updates=[], matches_open=open_column
+        )
+        self.spark.frame(keys).createOrReplaceTempView(view := f"informix_cdc_rows_{next(_views)}")
+        condition = matching.condition(quoted)
+        self._run(f"MERGE INTO {self.name} AS t USING {view} AS s ON {condition} WHEN MATCHED THEN DELETE")
+        self.spark.session.catalog.dropTempView(view)
+        self._written()
+
     def _written(self) -> None:
         self.witnessed = Witnessed(self.number() or 0, self.version())
 

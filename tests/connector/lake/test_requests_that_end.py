@@ -91,7 +91,7 @@ def test_a_verification_whose_rows_a_truncate_voids_has_a_result(tmp_path: Path)
         assert (row["missing"], row["extra"], row["different"]) == (0, 0, 0)
 
 
-def test_a_key_that_a_target_has_twice_is_extra_and_not_repaired(tmp_path: Path) -> None:
+def test_a_key_that_a_target_has_twice_is_extra_and_repaired(tmp_path: Path) -> None:
     with ledger(7, 1) as (made, listening):
         made.change(20)
         table = made.tables[0]
@@ -108,4 +108,5 @@ def test_a_key_that_a_target_has_twice_is_extra_and_not_repaired(tmp_path: Path)
         (row,) = run.rows("_informix_cdc_differences")
         key = [str(first.column(name)[0].as_py()) for name in table.key]
         assert [str(value) for value in json.loads(row["key"]).values()] == key
-        assert (row["what"], row["repaired"]) == ("extra", False)
+        assert (row["what"], row["repaired"]) == ("extra", True)
+        assert run.keyed(table) == made.state_at(run.batches[-1].commit)[table.name]
