@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from harness.lake.ledger import Ledger, LedgerTable, State, ledger
-from harness.lake.mirroring import MirrorRun
+from harness.lake.mirroring import MirrorRun, is_caught_up, until
+from harness.lake.put_back import optimize, vacuum
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
 from informix_cdc import lake
+from informix_checkpoints.requests import RESYNC, Request, RequestFolder
 
 pytestmark = pytest.mark.spark
 
@@ -76,3 +81,66 @@ def require_equal(folder: Path, port: int, made: Ledger, commit: int) -> None:
     run = MirrorRun(folder, port)
     for table in made.tables:
         assert run.keyed(table) == made.state_at(commit)[table.name]
+
+
+def test_a_commit_is_read_after_maintenance_from_any_folder(spark: SparkSession, tmp_path: Path) -> None:
+    """OPTIMIZE makes a version of the same rows, VACUUM removes the files of the recorded one."""
+    with ledger(12, 2) as (made, listening):
+        made.change(30)
+        folder = tmp_path / "größe #1? x"
+        run = MirrorRun(folder, listening.port, **{"table": "informix.*"})
+        kept = made.tables[0]
+        for tables in (made.tables, made.tables, made.tables[1:]):
+            made.change(20, tables)
+            with run.running() as step:
+                until(step, is_caught_up(run, made))
+        commit = run.batches[-1].commit
+        for table in made.tables:
+            optimize(run.lake / table.name)
+            vacuum(run.lake / table.name)
+            DeltaTable(str(run.lake / table.name)).create_checkpoint()
+        for entry in sorted((run.lake / kept.name / "_delta_log").glob("*.json"))[:-1]:
+            entry.unlink()  # the log's clean-up
+        found = lake.as_of(spark, str(run.lake), commit)
+        assert (found.commit, found.missing) == (commit, {})
+        assert read(found, made.tables) == made.state_at(commit)
+        with run.running() as step:
+            made.change(10)
+            until(step, is_caught_up(run, made))
+        assert not run.stopped
+        assert read(lake.as_of(spark, str(run.lake), commit), [kept]) == {
+            kept.name: made.state_at(commit)[kept.name]
+        }
+
+
+def test_a_clock_that_was_set_back_and_a_table_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+    clock = [datetime(2026, 5, 1, 10, tzinfo=UTC).timestamp()]
+    with ledger(13, 2) as (made, listening):
+        made.server.clock = lambda: clock[0]
+        run = MirrorRun(tmp_path, listening.port)
+        ends = []
+        for seconds in (0, 60, -3600, 60):
+            clock[0] += seconds
+            made.change(20)
+            with run.running() as step:
+                until(step, is_caught_up(run, made))
+            ends.append(run.batches[-1])
+        for end in ends[2:]:  # after the clock was set back
+            assert end.committed_at is not None
+            found = lake.as_of(spark, str(run.lake), end.committed_at)
+            assert (found.commit, found.missing) == (end.commit, {})
+            assert read(found, made.tables) == made.state_at(end.commit)
+        again = made.tables[0]
+        shutil.rmtree(run.lake / again.name)
+        made.change(10)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            assert run.start is not None
+            folder = RequestFolder(tmp_path / "checkpoint" / "spool" / run.start["stream"])
+            folder.submit(Request(kind=RESYNC, tables=(f"informix.{again.name}",)))
+            until(step, lambda: not run.batches[-1].stopped and not run.batches[-1].loading)
+        found = lake.as_of(spark, str(run.lake), ends[2].commit)
+        assert found.missing == {again.name: "it was made anew since"}
+        assert read(found, made.tables[1:]) == {
+            made.tables[1].name: made.state_at(ends[2].commit)[made.tables[1].name]
+        }

@@ -240,8 +240,16 @@ class ControlTables:
                 row["columns"],
                 row["compared"],
             )
-            for row in self._rows(self._tables)
+            for row in self.records()
         }
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return all rows about tables, in the order of batches."""
+        return self._rows(self._tables)
+
+    def batches(self) -> list[dict[str, Any]]:
+        """Return a row for each batch with changes, in their order."""
+        return self._rows(self._batches)
 
     def verified(self) -> dict[str, str]:
         """Return the request of the last verification of each table of this mirror."""
@@ -250,7 +258,7 @@ class ControlTables:
     def end_of(self, number: int) -> BatchEnd | None:
         """Return where a batch ended; None if it has no record."""
         wanted = (epoch_of(number), batch_of(number))
-        for row in self._rows(self._batches):
+        for row in self.batches():
             if (row["epoch"], row["batch"]) == wanted:
                 return BatchEnd(row["stream"], row["commit"], row["chunk"])
         return None

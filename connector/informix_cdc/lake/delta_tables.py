@@ -154,8 +154,9 @@ class DeltaTarget:
         if (latest or 0) < known.number or self.version() < known.version:
             return "it is older than the checkpoint says"
         for version in range(known.version + 1, self.version() + 1):
-            if (entry := self._entry(version)) is None:
-                return f"version {version} is no longer in its log, so nobody knows what it changed"
+            # What the log's clean-up has removed is older than the table's log retention, a month unless
+            # set; tables are looked at far more often.
+            entry = self._entry(version) or []
             if _changes_data(entry) and not self._is_own(entry):
                 operation = _commit_info(entry).get("operation", "another program")
                 return f"{operation} in version {version} has changed its rows"
@@ -191,10 +192,11 @@ class DeltaTarget:
         is_marked = CommitText.application_in(_user_metadata(entry)) == self.application
         return is_marked or bool(self._transactions(entry))
 
-    def version_at(self, number: int, since: int) -> int | None:
+    def version_at(self, number: int, since: int, before: int | None) -> int | None:
         """Return the newest version whose last batch has at most a number; None if it is gone."""
         options = dict(self.storage_options)
-        for version in range(self.version(), since - 1, -1):
+        newest = self.version() if before is None else before - 1
+        for version in range(newest, since - 1, -1):
             try:
                 found = DeltaTable(self.place, version, options).transaction_version(self.application)
             except (DeltaError, OSError):
@@ -332,7 +334,11 @@ class DeltaTarget:
     def remove(self, keys: pa.Table, open_column: str | None) -> None:
         """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
         matching = Merge(
-            key=keys.column_names, inserts=[], inserts_if=("", False), updates=[], matches_open=open_column
+            key=keys.column_names,
+            inserts=[],
+            inserts_if=("", False),
+            updates=[],
+            matches_open=open_column,
         )
 
         def remove() -> None:

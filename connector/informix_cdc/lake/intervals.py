@@ -216,9 +216,7 @@ class _Comparison:
         rows = _in_schema(self.changes.rows.schema, target_rows(limits))
         return rows.filter(pa.array(limits.contains(rows)))
 
-    def compared(
-        self, existing: pa.Table
-    ) -> tuple[np.ndarray, pa.Table, np.ndarray, list[Difference]]:
+    def compared(self, existing: pa.Table) -> tuple[np.ndarray, pa.Table, np.ndarray, list[Difference]]:
         """Return the indexes of rows to insert, the rows to delete, and all differences.
 
         The third value has the indexes of rows whose keys the target has twice.

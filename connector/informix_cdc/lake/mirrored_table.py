@@ -90,12 +90,13 @@ class Target(Protocol):
         """Return the version that was last read or written."""
         ...
 
-    def version_at(self, number: int, since: int) -> int | None:
+    def version_at(self, number: int, since: int, before: int | None) -> int | None:
         """Return the newest version whose last batch has at most a number; None if it is gone.
 
         Args:
             number: of the batch.
             since: a version that has it.
+            before: the version of a later batch, if there is one.
         """
         ...
 

@@ -21,7 +21,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -139,6 +139,7 @@ class Mirror:
         self._requested: dict[str, tuple[str, str]] = {}  # stream and request, by table
         self._changed = [self._stopped_as_changed(t, why) for t, why in epoch.changed.items()]
         self._known |= {each.table: each for each in self._changed}
+        self._looked_at = 0
         self._pool = ThreadPoolExecutor(settings.threads, "informix-cdc mirror")
 
     def apply(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
@@ -175,6 +176,7 @@ class Mirror:
         compared = {work.record: work.compared for work in prepared if work.compared}
         self._control.write_differences(number, compared, snapshots)
         done = self._done(partial(self._write, work, number) for work in prepared)
+        self._look_at_another(shares)
         failpoint("mirror.before_control")
         verified = self._record(done, number, end, snapshots)
         failpoint("mirror.after_control")
@@ -208,7 +210,7 @@ class Mirror:
         changed += self._tables_that_left(end)
         changed += self._tables_read(records, snapshots)
         changed += self._tables_not_compared()
-        changed += [each for each in self._changed if self._known.get(each.table) == each]
+        changed += self._changed
         self._changed = []
         self._known |= {each.table: each for each in changed}
         loading = {name for name, snapshot in snapshots.items() if _is_loading(snapshot)}
@@ -267,6 +269,26 @@ class Mirror:
             resync = command("resync", record.table, "--checkpoint", self._settings.checkpoint)
             remedy = f"To read its rows again while the mirror runs: {resync}"
         return replace(record, status=STOPPED, reason=f"{reason} {remedy}")
+
+    def _look_at_another(self, changing: Collection[str]) -> None:
+        """Look at one table that does not change for what others have written, each time another."""
+        quiet = [
+            known
+            for name, known in self._known.items()
+            if known.status == MIRRORED and not self._is_to_be_compared(known) and name not in changing
+        ]
+        if not quiet:
+            return
+        self._looked_at += 1
+        known = quiet[self._looked_at % len(quiet)]
+        if known.table in self._tables:
+            target = self._tables[known.table].target
+        else:
+            target = self._lake.target(known.target)
+            target.witnessed = self._epoch.folder.witnessed.get(known.target)
+        why = target.foreign_change() if target.is_there() else "it no longer exists"
+        if why:
+            self._changed.append(self._stopped_as_changed(known.table, why))
 
     def _stopped_as_changed(self, table: str, why: str) -> TableRecord:
         known = self._known[table]

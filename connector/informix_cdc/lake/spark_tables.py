@@ -195,8 +195,9 @@ class IcebergTarget:
         """Take the current state as the one that this mirror left."""
         self.witnessed = Witnessed(self.number() or 0, max(self.version(), 0))
 
-    def version_at(self, number: int, since: int) -> int | None:
+    def version_at(self, number: int, since: int, before: int | None) -> int | None:
         """Return the newest snapshot whose last batch has at most a number; None if it has expired."""
+        del before  # ids of snapshots do not rise
         newer: int | None = None
         for snapshot, facts in self._snapshots():
             newer = snapshot if newer is None else newer
@@ -305,11 +306,17 @@ class IcebergTarget:
     def remove(self, keys: pa.Table, open_column: str | None) -> None:
         """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
         matching = Merge(
-            key=keys.column_names, inserts=[], inserts_if=("", False), updates=[], matches_open=open_column
+            key=keys.column_names,
+            inserts=[],
+            inserts_if=("", False),
+            updates=[],
+            matches_open=open_column,
         )
         self.spark.frame(keys).createOrReplaceTempView(view := f"informix_cdc_rows_{next(_views)}")
         condition = matching.condition(quoted)
-        self._run(f"MERGE INTO {self.name} AS t USING {view} AS s ON {condition} WHEN MATCHED THEN DELETE")
+        self._run(
+            f"MERGE INTO {self.name} AS t USING {view} AS s ON {condition} WHEN MATCHED THEN DELETE"
+        )
         self.spark.session.catalog.dropTempView(view)
         self._written()
 

@@ -1,26 +1,30 @@
 """Read all tables of a mirror as they were at one commit of Informix.
 
 Rule: a batch of a mirror has whole transactions, so the tables at its end are a state that Informix
-had. The latest such end at or before the requested commit is read, with the versions stored in the
-control table `_informix_cdc_batches`. VACUUM removes the files of old versions.
+had. The latest such end at or before the requested commit is looked up in the control table
+`_informix_cdc_batches`; of each table the newest version is read whose batches are not later, because
+OPTIMIZE makes new versions with the same rows, and VACUUM removes the files of old ones.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import parse, show
-from informix_cdc.lake.control_tables import BATCHES, MIRRORED, TABLES
+from informix_cdc.lake.control_tables import MIRRORED, ControlTables
 from informix_cdc.lake.definitions import quoted
+from informix_cdc.lake.identity import number_of
+from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import DELTA, ICEBERG, MirrorSettings
 from informix_cdc.lake.spark_tables import NO_SNAPSHOT
@@ -89,55 +93,103 @@ def as_of(
         format=DELTA if "/" in into else ICEBERG,
         storage_options=dict(storage_options or {}),
     )
-    lake = Lake(settings, "", spark)
-    if not all(lake.target(name).is_there() for name in (BATCHES, TABLES)):
+    mirrors = ControlTables("", Lake(settings, "", spark).target).epochs()
+    if not mirrors:
         raise BadOption(
             f"there is no mirror in {into}.", "Use the value of into that was passed to mirror."
         )
-    batches, tables = _of_newest_query(*(lake.target(name).rows() for name in (BATCHES, TABLES)))
+    identity = mirrors[-1].identity
+    lake = Lake(settings, identity.application, spark)
+    control = ControlTables(identity.id, lake.target)
+    ends = _states(control.batches())
     column, wanted = _place(at)
-    ends = batches.filter(pc.less_equal(batches.column(column), wanted)).sort_by(
-        [("commit", "ascending"), ("batch", "ascending")]
-    )
-    if not len(ends):
-        first = pc.min(batches.column("commit")).as_py()
+    known = [place for place, row in enumerate(ends) if _is_at_most(row[column], wanted)]
+    if not known:
+        first = min((row["commit"] for row in ends), default=None)
         raise BadOption(
             f"no batch of the mirror ends at or before {at}.",
             f"The first one ends at {show(first)}." if first is not None else "It has no batch yet.",
         )
-    last = ends.slice(len(ends) - 1).to_pylist()[0]
-    versions = {
-        each["target"]: each["version"] for row in ends.column("versions").to_pylist() for each in row
-    }
-    missing = _missing(tables, last)
-    there = {name: version for name, version in versions.items() if name not in missing}
+    last = ends[known[-1]]
+    missing = _missing(control.records(), last)
+    there: dict[str, int] = {}
+    for name, (since, before) in _versions(ends, known[-1]).items():
+        if name not in missing:
+            found, why = _version(
+                lake.target(name), number_of(last["epoch"], last["batch"]), since, before
+            )
+            if why:
+                missing[name] = why
+            else:
+                there[name] = found
     return TablesAsOf(last["commit"], last["commit_timestamp"], missing, spark, settings, there)
 
 
-def _of_newest_query(batches: pa.Table, tables: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of the latest query: a mirror that was started anew has another id."""
-    newest = batches.sort_by([("commit_timestamp", "descending")]).column("query")[0]
-    return (
-        batches.filter(pc.equal(batches.column("query"), newest)),
-        tables.filter(pc.equal(tables.column("query"), newest)),
-    )
+def _is_at_most(value: Any, wanted: Any) -> bool:  # noqa: ANN401 - a commit or a time
+    return value is not None and value <= wanted
+
+
+def _states(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the ends of batches at which the tables were a state of Informix, in order.
+
+    Where an older checkpoint was put back, the first batches of the next epoch end before commits that
+    the tables already had.
+    """
+    reached: dict[str, tuple[int, int]] = {}  # epoch and commit, by stream
+    found = []
+    for row in rows:
+        epoch, commit = reached.get(row["stream"], (row["epoch"], 0))
+        if row["epoch"] > epoch and row["commit"] < commit:
+            continue
+        reached[row["stream"]] = (row["epoch"], max(row["commit"], commit))
+        found.append(row)
+    return found
+
+
+_Recorded = tuple[int, str]  # a version, and the id of the table
+
+
+def _versions(ends: list[dict[str, Any]], last: int) -> dict[str, tuple[_Recorded, _Recorded | None]]:
+    """Return for each target what it had at the end of a batch, and what the next one made of it."""
+    found: dict[str, tuple[_Recorded, _Recorded | None]] = {}
+    for place, row in enumerate(ends):
+        for each in row["versions"]:
+            name, recorded = each["target"], (each["version"], each["table_id"])
+            if place <= last:
+                found[name] = (recorded, None)
+            elif name in found and found[name][1] is None:
+                found[name] = (found[name][0], recorded)
+    return found
+
+
+def _version(
+    target: Target, number: int, since: _Recorded, before: _Recorded | None
+) -> tuple[int, str]:
+    """Return the version of a target at the end of a batch, or why there is none."""
+    version, table_id = since
+    if not target.is_there():
+        return 0, "it no longer exists"
+    if target.table_id() != table_id:
+        return 0, "it was made anew since"
+    found = target.version_at(number, version, None if before is None else before[0])
+    return (0, "its log was cleaned up") if found is None else (found, "")
 
 
 def _place(at: int | str | datetime) -> tuple[str, Any]:
     if isinstance(at, date) and not isinstance(at, datetime):
         raise BadOption(f"{at} is a date, not a time.", "Use a datetime.")
     if isinstance(at, datetime):
-        return "commit_timestamp", pa.scalar(at.astimezone(), pa.timestamp("us", "UTC"))
+        return "commit_timestamp", at.astimezone(UTC)
     return "commit", parse(at) if isinstance(at, str) else at
 
 
-def _missing(tables: pa.Table, last: Mapping[str, Any]) -> dict[str, str]:
+def _missing(records: list[dict[str, Any]], last: Mapping[str, Any]) -> dict[str, str]:
     """Return the targets that are not a copy at the end of a batch."""
     found: dict[str, str] = {}
-    rows = [row for row in tables.to_pylist() if row["batch"] <= last["batch"]]
-    for row in sorted(rows, key=lambda row: row["batch"]):
+    end = (last["epoch"], last["batch"])
+    for row in (each for each in records if (each["epoch"], each["batch"]) <= end):
         found[row["target"]] = {
-            MIRRORED: "its snapshot was not finished" if row["table"] in last["loading"] else ""
+            MIRRORED: "its rows were still being read" if row["table"] in last["loading"] else ""
         }.get(row["status"], f"it had {row['status']}: {row['reason']}".rstrip(": "))
     return {name: why for name, why in found.items() if why}
 
@@ -163,5 +215,12 @@ def _delta_rows(
             f"Read it with Delta Lake: option versionAsOf {version}.",
         )
     schema = StructType.fromJson(json.loads(table.schema().to_json()))
-    files = table.file_uris()
+    actions = pa.table(table.get_add_actions(flatten=True))
+    files = [_plain(place, path) for path in actions.column("path").to_pylist()]
     return spark.read.schema(schema).parquet(*files) if files else spark.createDataFrame([], schema)
+
+
+def _plain(place: str, path: str) -> str:
+    """Return the path of a file as Spark takes it: not encoded, without meaning as a pattern."""
+    whole = unquote(path) if "://" in path else f"{place.rstrip('/')}/{unquote(path)}"
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", whole)
