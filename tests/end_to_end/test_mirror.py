@@ -83,12 +83,14 @@ def require_equal(folder: Path, port: int, made: Ledger, commit: int) -> None:
         assert run.keyed(table) == made.state_at(commit)[table.name]
 
 
-def test_a_commit_is_read_after_maintenance_from_any_folder(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_commit_is_read_after_maintenance_from_any_folder(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     """OPTIMIZE makes a version of the same rows, VACUUM removes the files of the recorded one."""
     with ledger(12, 2) as (made, listening):
         made.change(30)
         folder = tmp_path / "größe #1? x"
-        run = MirrorRun(folder, listening.port, **{"table": "informix.*"})
+        run = MirrorRun(folder, listening.port, table="informix.*")
         kept = made.tables[0]
         for tables in (made.tables, made.tables, made.tables[1:]):
             made.change(20, tables)

@@ -6,6 +6,7 @@ was put back, nothing may stop. A new epoch, and a resync of what has stopped, m
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
 from pathlib import Path
@@ -105,10 +106,8 @@ class World:
         kept = self.mirror.folder / "kept"
         mine.rename(kept)
         other.rename(mine)
-        try:
+        with contextlib.suppress(DataLoss):
             self.mirror.run("fail", changes=3, batches=2)
-        except DataLoss:
-            pass
         shutil.rmtree(mine)
         kept.rename(mine)
         return True

@@ -26,7 +26,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,11 @@ from informix_cdc.lake import (
     MirroredBatch,
     MirrorPlan,
     MirrorSettings,
+    PlanProblem,
     TargetTable,
     checked_settings,
     plan_mirror,
+    settings_of,
     start_mirror,
     start_session,
     type_in,
@@ -61,6 +63,8 @@ from informix_cdc.terminal import (
 )
 
 _POLL_SECONDS = 1
+_UNIT = "(microsecond|millisecond|second|minute|hour|day|week)s?"
+_INTERVAL = re.compile(rf"((interval\s+)?\d+\s+{_UNIT}(\s+\d+\s+{_UNIT})*)?")  # as Spark reads it
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: .+")
 _STATE = re.compile(r"( SQLSTATE: \w{5})+\s*$")  # appended by Spark to messages of other systems
 _OF_PY4J = "An error occurred while calling "  # the line before the JVM's message
@@ -93,8 +97,10 @@ def read_file(path: Path) -> MirrorFile:
     known, source = read_source_file(path)
     spark, trigger = known.pop("spark", {}), known.pop("trigger", "")
     require_flat(path, "spark", spark, lists=False)
-    if not isinstance(trigger, str):
-        raise BadOption(f"{path}: trigger must be a string such as '10 seconds'.", "Correct it.")
+    if not isinstance(trigger, str) or not _INTERVAL.fullmatch(trigger.strip().lower()):
+        raise BadOption(
+            f"{path}: trigger must be an interval such as '10 seconds', not {trigger!r}.", "Correct it."
+        )
     settings = {name: str(spark[name]) for name in spark}
     try:
         checked = checked_settings(known, source)
@@ -111,15 +117,29 @@ def print_plan(path: Path) -> bool:
             unreachable.
     """
     file = read_file(path)
-    plan = plan_mirror(file.settings, file.source)
+    plan = _with_packages(plan_mirror(file.settings, file.source), file.spark)
     click.echo("\n\n".join(_target_text(plan, target) for target in plan.targets))
     for problem in plan.problems:
         where = f"{problem.table}: " if problem.table else ""
         say(f"\nProblem: {printable(where + problem.message)}\n  {printable(problem.remedy)}")
     _say_left_out(plan)
+    if plan.doubt:
+        say(f"\nIn doubt: {printable(plan.doubt)}.\n  onDataLoss decides at the start.")
     tables = counted(len(plan.targets), "table")
     say(f"\n{tables}, {counted(len(plan.problems), 'problem')}. Nothing was written.")
     return not plan.problems
+
+
+def _with_packages(plan: MirrorPlan, spark: Mapping[str, str]) -> MirrorPlan:
+    """Return the plan with the problem that no package of its format fits PySpark, if so."""
+    import pyspark
+
+    try:
+        settings_of(plan.settings, spark, pyspark.__version__)
+    except BadOption as reason:
+        problem = PlanProblem("", reason.message, reason.remedy)
+        return replace(plan, problems=(*plan.problems, problem))
+    return plan
 
 
 def _say_left_out(plan: MirrorPlan) -> None:

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from informix_cdc.lake.net_effect import net_changes
     from informix_cdc.lake.plan import (
         MirrorPlan,
+        PlanProblem,
         checked_settings,
         plan_mirror,
         stream_options,
     )
-    from informix_cdc.lake.sessions import start_session, submitted_session
+    from informix_cdc.lake.sessions import settings_of, start_session, submitted_session
     from informix_cdc.lake.settings import MirrorSettings
     from informix_cdc.lake.tables_as_of import TablesAsOf, as_of
     from informix_cdc.lake.verifying import MirrorNotRunning, Verification, VerifiedTable, verify
@@ -49,6 +50,7 @@ __all__ = [
     "MirrorPlan",
     "MirrorSettings",
     "MirroredBatch",
+    "PlanProblem",
     "TablesAsOf",
     "TargetColumn",
     "TargetTable",
@@ -62,6 +64,7 @@ __all__ = [
     "mirror",
     "net_changes",
     "plan_mirror",
+    "settings_of",
     "start_mirror",
     "start_session",
     "stream_options",
@@ -81,9 +84,9 @@ _HOMES = {
         "mirror",
         "start_mirror",
     ),
-    "plan": ("MirrorPlan", "checked_settings", "plan_mirror", "stream_options"),
+    "plan": ("MirrorPlan", "PlanProblem", "checked_settings", "plan_mirror", "stream_options"),
     "net_effect": ("net_changes",),
-    "sessions": ("start_session", "submitted_session"),
+    "sessions": ("settings_of", "start_session", "submitted_session"),
     "settings": ("MirrorSettings",),
     "verifying": ("MirrorNotRunning", "Verification", "VerifiedTable", "verify"),
 }

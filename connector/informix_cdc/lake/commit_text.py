@@ -1,7 +1,7 @@
 """What a commit of a mirror says of itself: whose it is, and where its batch ends.
 
-Rule: JSON in the place that a table format has for it: `userMetadata` of Delta's commitInfo, the summary
-of an Iceberg snapshot. Both engines write the same text.
+Rule: JSON in the place that a table format has for it: `userMetadata` of Delta's commitInfo, the
+summary of an Iceberg snapshot. Both engines write the same text.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from informix_capture_client.positions import show
 from informix_cdc.lake.identity import BatchEnd, batch_of, epoch_of
 
 RESUME = (
-    "If an older checkpoint or an older lake was put back, put back the one that belongs to it. Stop any"
-    " other driver of this mirror. Otherwise set onDataLoss to resync: a new epoch then begins, in which"
-    " every table is compared with Informix while changes stream, and only what differs is written."
+    "If an older checkpoint or an older lake was put back, put back the one that belongs to it, too."
+    " Stop any other driver of this mirror. Otherwise set onDataLoss to resync: every table is then"
+    " compared with Informix while changes stream, and only what differs is written."
 )
 
 

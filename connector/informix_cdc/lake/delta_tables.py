@@ -154,8 +154,8 @@ class DeltaTarget:
         if (latest or 0) < known.number or self.version() < known.version:
             return "it is older than the checkpoint says"
         for version in range(known.version + 1, self.version() + 1):
-            # What the log's clean-up has removed is older than the table's log retention, a month unless
-            # set; tables are looked at far more often.
+            # What the log's clean-up has removed is older than the table's log retention, a month
+            # unless set; tables are looked at far more often.
             entry = self._entry(version) or []
             if _changes_data(entry) and not self._is_own(entry):
                 operation = _commit_info(entry).get("operation", "another program")
@@ -406,7 +406,7 @@ class DeltaTarget:
         return bool((pc.sum(sizes).as_py() or 0) >= _MANY_BYTES)
 
     def _marked(self, batch: int | None = None) -> CommitProperties:
-        """Return what tells a commit of this mirror from those of others, with its batch if it has one."""
+        """Return what tells a commit of this mirror from those of others, and its batch, if any."""
         text = self.end_of_batch.of(self.application, batch)
         numbered = [] if batch is None else [Transaction(self.application, batch)]
         return CommitProperties({"userMetadata": text}, app_transactions=numbered)

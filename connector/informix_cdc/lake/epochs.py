@@ -1,9 +1,9 @@
 """Begin a mirror: hold what its checkpoint says against what its lake has.
 
 Rule: within an epoch, numbers of batches decide what a table has. Where the checkpoint and the lake
-cannot both be right, because one of them was put back, is new, or was written by another driver, numbers
-prove nothing. Then a new epoch begins, if onDataLoss allows it: every table is compared with Informix
-in key intervals while changes stream, and only what differs is written.
+cannot both be right, because one of them was put back, is new, or was written by another driver,
+numbers prove nothing. Then a new epoch begins, if onDataLoss allows it: every table is compared with
+Informix in key intervals while changes stream, and only what differs is written.
 
     refused     another mirror, source, folder or setting: an error in any case
     doubt       the checkpoint is behind the lake, or the lake behind the checkpoint: onDataLoss decides
@@ -98,7 +98,7 @@ class Beginning:
         self.folder = MirrorFolder(settings.checkpoint)
         self._planned = planned_batch(settings.checkpoint)
         self._epochs: list[EpochRecord] = []
-        self._tables: dict[str, TableRecord] = {}
+        self.tables: dict[str, TableRecord] = {}
         self._targets: dict[str, Target] = {}
         self._numbers: dict[str, int] = {}
         if Lake.can_open(settings, spark):
@@ -111,9 +111,9 @@ class Beginning:
             return
         lake = Lake(self._settings, known.application, self._spark)
         control = ControlTables(known.id, lake.target)
-        self._tables = control.tables()
+        self.tables = control.tables()
         self._targets = control.targets()
-        for record in self._tables.values():
+        for record in self.tables.values():
             if record.status != STOPPED:  # it is read again before it is written
                 self._targets[record.target] = lake.target(record.target)
 
@@ -135,8 +135,8 @@ class Beginning:
         into, checkpoint = self._settings.into, self._settings.checkpoint
         if mine and (different := self.wanted.differences(mine)):
             return BadOption(
-                f"the checkpoint {checkpoint} belongs to mirror {mine.id}, whose settings cannot change:"
-                f" {'; '.join(different)}.",
+                f"the checkpoint {checkpoint} belongs to mirror {mine.id}, whose settings cannot"
+                f" change: {'; '.join(different)}.",
                 "Set them back, or use another checkpoint and another folder.",
             )
         if mine and (strangers := [each for each in others if each.id != mine.id]):
@@ -199,8 +199,9 @@ class Beginning:
         ends = f"batch {number} at {show(end.commit)}" if end else "no batch"
         there = self._targets[ahead[0]].end()
         at = f" at {show(there.commit)}" if there else ""
+        checkpoint, into = self._settings.checkpoint, self._settings.into
         return (
-            f"the checkpoint {self._settings.checkpoint} is older than {self._settings.into}: it ends with"
+            f"the checkpoint {checkpoint} is older than {into}: it ends with"
             f" {ends}, but {_listed(ahead)} {'has' if len(ahead) == 1 else 'have'}"
             f" {_batch(self._numbers[ahead[0]])}{at}"
         )
@@ -247,16 +248,16 @@ class Beginning:
             lake,
             control,
             self.folder,
-            self._tables,
+            self.tables,
             newest.applied,
             newest.request,
             self._changed(newest.epoch),
         )
 
     def _changed(self, epoch: int) -> dict[str, str]:
-        """Return why tables are not as the mirror left them; those still to be compared are left out."""
-        whole = [each for each in self._tables.values() if each.status == MIRRORED]
-        known = [each for each in whole if each.compared == epoch and each.target in self._witnessed]
+        """Return why tables are not as the mirror left them, of those that are whole."""
+        whole = (e for e in self.tables.values() if e.status == MIRRORED and not e.reason)
+        known = [e for e in whole if e.compared == epoch and e.target in self._witnessed]
 
         def changed(record: TableRecord) -> tuple[str, str]:
             target = self._targets[record.target]
@@ -289,7 +290,7 @@ class Beginning:
         identity = replace(self.wanted, id=known.id)
         applied = {
             name: _latest(last.applied.get(name, {}), self._end(control, record.target))
-            for name, record in self._tables.items()
+            for name, record in self.tables.items()
             if record.status in (MIRRORED, LEFT)
         }
         request = f"{time.time_ns():019d}-{secrets.token_hex(3)}"
@@ -301,7 +302,7 @@ class Beginning:
             if self._targets[name].is_there()
         }
         self.folder.begin(identity, epoch, witnessed)
-        return MirrorEpoch(epoch, lake, control, self.folder, self._tables, applied, request)
+        return MirrorEpoch(epoch, lake, control, self.folder, self.tables, applied, request)
 
     def _end(self, control: ControlTables, target: str) -> BatchEnd | None:
         """Return where the last batch of a target ended."""

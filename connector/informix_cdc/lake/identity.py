@@ -153,9 +153,9 @@ class MirrorFolder:
         self._folder.write(_IDENTITY, json.dumps(content).encode())
 
     def make_planned_durable(self, batch: int) -> None:
-        """Return when Spark's plan of a batch is durable: no table may have a batch that is not planned.
+        """Return when Spark's plan of a batch is durable: Spark does not sync local files.
 
-        Spark does not sync the files of a local checkpoint.
+        Otherwise a table might have a batch after a power failure that nobody has planned.
         """
         if (folder := self._folder.local) is not None:
             path = folder / "offsets" / str(batch)

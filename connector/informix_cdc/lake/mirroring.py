@@ -275,7 +275,8 @@ class Mirror:
         quiet = [
             known
             for name, known in self._known.items()
-            if known.status == MIRRORED and not self._is_to_be_compared(known) and name not in changing
+            if known.status == MIRRORED and not known.reason and name not in changing
+            if not self._is_to_be_compared(known)
         ]
         if not quiet:
             return
@@ -427,29 +428,15 @@ class Mirror:
     def _prepare(self, table: str, share: _Share, stream: str, snapshot: SnapshotState | None) -> _Work:
         """Return the part of a table as it will be applied to its target."""
         changes = TableChanges.of(share.streams)
-        name, special = self._settings.name_of(table), self._settings.of_table(table)
-        keep, epoch = str(special.keep), self._epoch.number
+        name, keep = self._settings.name_of(table), str(self._settings.of_table(table).keep)
+        epoch, known = self._epoch.number, self._known.get(table)
         record = TableRecord.of(changes.definition, changes.rows.schema, name, keep, epoch)
-        known = self._known.get(table)
         last = changes.commit_at(len(changes) - 1)
-        changes = self._still_missing(changes, known, stream)
-        if known is not None and self._is_to_be_compared(known):
-            if begins_pass(changes):
-                record = replace(record, reason=_LACKS_ROWS)
-            elif known.status == LEFT or not self._lake.target(known.target).is_there():
-                return _Work(known, last)  # the comparison brings all of it
-            else:
-                record = replace(record, compared=known.compared, reason=known.reason)
-        elif known is not None and known.status == MIRRORED:
-            record = replace(record, reason=known.reason)
-        elif known is not None:
-            if changes.begins_snapshot:
-                changes = changes.from_snapshot()
-            elif begins_pass(changes):
-                changes, record = from_pass(changes), replace(record, reason=_LACKS_ROWS)
-            elif known.status == STOPPED or _is_to_be_read(snapshot):
-                # its rows are read later, with everything that is skipped until then
-                return _Work(known, last)
+        taken = self._taken(known, record, self._still_missing(changes, known, stream), snapshot)
+        if taken is None:
+            assert known is not None
+            return _Work(known, last)
+        record, changes = taken
         try:
             self._require_whole(record, known, changes, snapshot)
             mirrored = self._mirrored(table, record, changes)
@@ -457,6 +444,32 @@ class Mirror:
         except (TableStopped, UnsupportedColumn) as stop:
             return _Work(self._stopped(record, stop), last)
         return _Work(record, last, mirrored, compared)
+
+    def _taken(
+        self,
+        known: TableRecord | None,
+        record: TableRecord,
+        changes: TableChanges,
+        snapshot: SnapshotState | None,
+    ) -> tuple[TableRecord, TableChanges] | None:
+        """Return the changes that a table takes, with its new record.
+
+        None: its rows are read later, with everything that is skipped until then.
+        """
+        if known is None or (known.status == MIRRORED and not self._is_to_be_compared(known)):
+            return replace(record, reason=known.reason if known else ""), changes
+        if self._is_to_be_compared(known):
+            if begins_pass(changes):
+                return replace(record, reason=_LACKS_ROWS), changes
+            is_there = known.status == MIRRORED and self._lake.target(known.target).is_there()
+            waiting = replace(record, compared=known.compared, reason=known.reason)
+            return (waiting, changes) if is_there else None
+        if changes.begins_snapshot:
+            return record, changes.from_snapshot()
+        if begins_pass(changes):
+            return replace(record, reason=_LACKS_ROWS), from_pass(changes)
+        is_later = known.status == STOPPED or _is_to_be_read(snapshot)
+        return None if is_later else (record, changes)
 
     def _write(self, work: _Work, batch: int) -> _Work:
         """Apply the part of a table to its target."""

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from deltalake.exceptions import DeltaError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import PyFileSystem
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.lake.commit_text import CommitText
@@ -10,11 +17,33 @@ from informix_cdc.lake.definitions import quoted
 from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.identity import BatchEnd
 from informix_cdc.lake.mirrored_table import Target
-from informix_cdc.lake.settings import EMBEDDED, ICEBERG, SPARK, MirrorSettings
+from informix_cdc.lake.settings import CONTROL, EMBEDDED, ICEBERG, SPARK, MirrorSettings
 from informix_cdc.lake.spark_tables import IcebergTarget, SparkMerges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
+    """Return why nothing can be written into a folder or under a URL; empty if it can.
+
+    A file is written and removed; a folder that does not exist yet is not made.
+    """
+    name = f"{CONTROL}written_by_plan"
+    try:
+        if "://" in place and not place.startswith("file://"):
+            system = PyFileSystem(DeltaStorageHandler(place, dict(storage_options)))
+            with system.open_output_stream(name) as file:
+                file.write(b"-")
+            system.delete_file(name)
+        else:
+            folder = Path(place.removeprefix("file://")).expanduser().absolute()
+            there = next(each for each in (folder, *folder.parents) if each.exists())
+            with tempfile.TemporaryFile(dir=there) as file:
+                file.write(b"-")
+    except (OSError, DeltaError) as reason:
+        return " ".join(str(reason).split()).rstrip(".")
+    return ""
 
 
 class Lake:

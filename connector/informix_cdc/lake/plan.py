@@ -1,6 +1,7 @@
 """Plan a mirror, and find all problems before anything is written.
 
-Rule: it reads the catalog and writes nothing. A problem names the table and the remedy.
+Rule: it reads the catalog, the lake and the checkpoint, and leaves nothing behind. A problem names the
+table and the remedy.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import AccessRefused, BadOption, UnsupportedColumn
 from informix_capture_client.findings import require
 from informix_capture_client.sql_names import TableName
+from informix_cdc.lake.control_tables import STOPPED, TableRecord
 from informix_cdc.lake.definitions import NEEDS_COLUMN_MAPPING
+from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.mirrored_table import form_of
-from informix_cdc.lake.settings import CHANGES, CONTROL, DELTA, MirrorSettings
+from informix_cdc.lake.places import why_not_writable
+from informix_cdc.lake.settings import CHANGES, DELTA, ICEBERG, MirrorSettings, is_reserved
 from informix_cdc.lake.table_changes import ADDED, INTERNAL
 from informix_cdc.lake.target_tables import TargetTable, definitions_and_schemas
 from informix_cdc.options import (
@@ -64,6 +68,7 @@ class MirrorPlan:
         problems: of the other tables.
         left_out: tables that match a pattern, cannot be mirrored, and are not in the stream yet: a
             mirror that has begun continues without them.
+        doubt: why checkpoint and lake do not belong together, if so; onDataLoss decides at the start.
         server: name of the server that has the tables.
         database: the tables' database.
     """
@@ -76,6 +81,7 @@ class MirrorPlan:
     left_out: tuple[PlanProblem, ...] = ()
     server: str = ""
     database: str = ""
+    doubt: str = ""
 
     def require_sound(self) -> None:
         """Refuse to start if there are problems.
@@ -185,7 +191,8 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
         server=options.server,
         database=options.database,
     )
-    return _of_a_stream(plan, options, _tables_of_stream(settings.checkpoint))
+    plan = _of_a_stream(plan, options, _tables_of_stream(settings.checkpoint))
+    return _with_places(plan)
 
 
 def _plan_of_capture(
@@ -214,7 +221,7 @@ def _plan_of_capture(
     problems += [each for target in targets for each in problems_of_target(settings, target)]
     names = [definition.table for definition in definitions]
     problems += _of_settings(settings, targets, names, problems)
-    return MirrorPlan(
+    plan = MirrorPlan(
         settings,
         given,
         {},
@@ -223,6 +230,40 @@ def _plan_of_capture(
         server=capture.options.get("server", ""),
         database=capture.options.get("database", ""),
     )
+    return _with_places(plan)
+
+
+def _with_places(plan: MirrorPlan) -> MirrorPlan:
+    """Return the plan with the problems of its folders: whose they are, and if they are writable."""
+    problems = list(plan.problems)
+    settings, doubt = plan.settings, ""
+    with _noted(problems, ""):
+        beginning = Beginning(settings, plan.server, plan.database)
+        if (refusal := beginning.refusal()) is not None:
+            raise refusal
+        doubt = beginning.doubt()
+        problems += _of_records(settings, beginning.tables.values())
+    for name, place, options in (
+        ("into", settings.into, settings.storage_options),
+        ("checkpoint", settings.checkpoint, {}),
+    ):
+        if (name, settings.format) != ("into", ICEBERG) and (why := why_not_writable(place, options)):
+            message, remedy = f"{name} {place} cannot be written: {why}.", "Check place and rights."
+            problems.append(PlanProblem("", message, remedy))
+    return replace(plan, problems=tuple(problems), doubt=doubt)
+
+
+def _of_records(settings: MirrorSettings, records: Collection[TableRecord]) -> Iterator[PlanProblem]:
+    """Yield tables whose setting keep is not that of the target that they have."""
+    for record in records:
+        keep = settings.of_table(record.table).keep
+        is_same = record.target == settings.name_of(record.table) and record.status != STOPPED
+        if is_same and record.keep != keep:
+            yield PlanProblem(
+                record.table,
+                f"keep was {record.keep} and is {keep}.",
+                "Set it back; or set another name too, and resync the table when the mirror runs.",
+            )
 
 
 def _of_settings(
@@ -337,7 +378,7 @@ def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterato
             " snapshotWithoutKey to lock in source: the table is then locked while it is read,"
             " and writers wait.",
         )
-    if target.name.startswith(CONTROL) or not _IS_A_FOLDER.fullmatch(target.name):
+    if is_reserved(target.name) or not _IS_A_FOLDER.fullmatch(target.name):
         yield PlanProblem(
             target.source,
             f"its target would be named {json.dumps(target.name)}.",

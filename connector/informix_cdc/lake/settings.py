@@ -10,6 +10,7 @@ import os
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from informix_capture_client.errors import BadOption
@@ -30,6 +31,8 @@ _WORDS = {
 _IN_A_NAME = {"owner", "table"}
 _MOST_THREADS = 64
 CONTROL = "_informix_cdc_"  # prefix of control tables
+# Names that Delta, Spark and people give to folders beside tables.
+_RESERVED = ("_delta_log", "_spark_metadata", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +101,7 @@ class MirrorSettings:
                 problems.append(f"{name} is missing.")
         if isinstance(known.get("into"), str):
             problems += _wrong_place(str(known["into"]), str(known.get("format", DELTA)))
+        problems += _overlapping(str(known.get("into", "")), str(known.get("checkpoint", "")))
         if not isinstance(of_tables, Mapping):
             problems.append("tables must have a table for each owner.table.")
             of_tables = {}
@@ -129,6 +133,11 @@ class MirrorSettings:
             f"{table}({','.join(_as_written(column) for column in key)})"
             for table, key in named.items()
         )
+
+
+def is_reserved(name: str) -> bool:
+    """Return whether a target may not have a name, in any case: catalogs are not case-sensitive."""
+    return name.lower() in _RESERVED or name.lower().startswith(CONTROL)
 
 
 def _of_table(table: str, values: object, problems: list[str]) -> tuple[str, TableSettings]:
@@ -177,8 +186,9 @@ def _wrong(given: Mapping[str, object], where: str) -> list[str]:
     if not isinstance(template, str) or not _is_template(template):
         found.append(f"{where}: table_name must have {{table}}, and may have {{owner}}.")
     target: object = given.get("name", "x")
-    if not isinstance(target, str) or not target or target.startswith(CONTROL):
-        found.append(f"{where}: name must be a name that does not begin with {CONTROL}.")
+    if not isinstance(target, str) or not target or is_reserved(target):
+        reserved = ", ".join(_RESERVED)
+        found.append(f"{where}: name must not begin with {CONTROL}, or be one of {reserved}.")
     return found
 
 
@@ -204,6 +214,22 @@ def _wrong_place(into: str, format_: str) -> list[str]:
     if format_ == ICEBERG and (is_folder or len(into.split(".")) < 2):
         return [f"into is {into!r}: for Iceberg tables it must be catalog.schema, such as lake.stores."]
     return []
+
+
+def _overlapping(into: str, checkpoint: str) -> list[str]:
+    """Return the problem if one of two folders lies in the other: VACUUM would remove a checkpoint."""
+    if "/" not in into or "/" not in checkpoint:
+        return []
+    places = [_absolute(each) for each in (into, checkpoint)]
+    lake, other = ([*PurePosixPath(place).parts] for place in places)
+    if lake[: len(other)] != other and other[: len(lake)] != lake:
+        return []
+    return [f"checkpoint {checkpoint} and into {into} lie in each other: use two folders side by side."]
+
+
+def _absolute(place: str) -> str:
+    plain = place.removeprefix("file://").replace("s3a://", "s3://")
+    return plain if "://" in plain else str(Path(plain).expanduser().resolve())
 
 
 def _columns(given: object) -> tuple[str, ...]:

@@ -140,7 +140,7 @@ class IcebergTarget:
         return str(self._loaded().uuid())
 
     def _snapshots(self) -> Iterator[tuple[int, Mapping[str, str] | None]]:
-        """Yield id and summary of the current snapshot and its ancestors; None where one has expired."""
+        """Yield id and summary of the current snapshot and its ancestors; None for an expired one."""
         table = self._loaded()
         snapshot = table.currentSnapshot()
         while snapshot is not None:

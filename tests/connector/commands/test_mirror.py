@@ -139,7 +139,11 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
         ["tableExclude in [source] must be a single value", "with commas"],
     ),
     ("a list for Spark", {"tables": '[spark]\nx = ["a"]'}, ["x in [spark] must be a single value"]),
-    ("no text", {"head": "trigger = 10\n"}, ["trigger must be a string"]),
+    (
+        "no text",
+        {"head": "trigger = 10\n"},
+        ["trigger must be an interval such as '10 seconds', not 10"],
+    ),
     ("a password", {"source": 'Password = "x"'}, ["[source] contains a password", "passwordFile"]),
     ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is always arrow in a mirror"]),
     (
@@ -261,7 +265,14 @@ def test_a_batch_is_a_line_and_a_snapshot_that_was_done_before_is_no_news(
     one = MirroredBatch(4, {"informix.orders": 1200}, 1 << 33, None, 0.254, {}, {"informix.a": done})
     shown.batch(one)
     two = MirroredBatch(
-        5, {}, 1 << 33, None, 0.1, {"informix.b": "its columns"}, {"informix.orders": loading}
+        5,
+        {},
+        1 << 33,
+        None,
+        0.1,
+        {"informix.b": "its columns"},
+        {"informix.orders": loading},
+        loading=("informix.orders",),
     )
     shown.batch(two)
     shown.batch(two)

@@ -34,12 +34,14 @@ ORDERS, ITEMS = "informix.orders", "informix.items"
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 _INSTANT = pa.timestamp("us", "UTC")
 OF_VERIFIED = pa.schema(
-    [("mirror", pa.string()), ("epoch", pa.int64()), ("batch", pa.int64()), ("request", pa.string()), ("commit", pa.int64()),
+    [("mirror", pa.string()), ("epoch", pa.int64()), ("batch", pa.int64()),
+     ("request", pa.string()), ("commit", pa.int64()),
      ("commit_timestamp", _INSTANT), ("table", pa.string()), ("target", pa.string()),
      *((name, pa.int64()) for name in ("rows", "missing", "extra", "different"))]
 )  # fmt: skip
 OF_DIFFERENCES = pa.schema(
-    [("mirror", pa.string()), ("epoch", pa.int64()), ("batch", pa.int64()), ("request", pa.string()), ("table", pa.string()),
+    [("mirror", pa.string()), ("epoch", pa.int64()), ("batch", pa.int64()),
+     ("request", pa.string()), ("table", pa.string()),
      ("target", pa.string()), ("commit", pa.int64()), ("what", pa.string()), ("key", pa.string()),
      ("columns", pa.list_(pa.string())), ("repaired", pa.bool_())]
 )  # fmt: skip

@@ -19,7 +19,7 @@ from harness.runs.patience import patiently
 from harness.servers.stores import source_options
 from harness.spark.checkpoints import commit, committed, plan, planned_ends
 from informix_cdc.lake.identity import batch_of
-from informix_cdc.lake.mirroring import MirroredBatch, begin_mirror
+from informix_cdc.lake.mirroring import Mirror, MirroredBatch, begin_mirror
 from informix_cdc.lake.plan import stream_options
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.options.source import SourceOptions
@@ -74,34 +74,36 @@ class MirrorRun:
         made = InformixStreamReader(options, to_spark(schema))
         source = ("", "") if is_shared else None
         mirror = begin_mirror(self.settings, options, self.spark, self._note, source)
-        checkpoint = Path(self.settings.checkpoint)
-        ends = planned_ends(checkpoint)
-        self.number = 1 + max(committed(checkpoint), default=-1)
-        planned = ends.get(self.number)  # a batch that died: Spark runs the same one again
-        start = self.start = ends.get(self.number - 1) or made.initialOffset()
+        ends = planned_ends(self._checkpoint)
+        self.number = 1 + max(committed(self._checkpoint), default=-1)
+        self.start = ends.get(self.number - 1) or made.initialOffset()
         if available_now:
             made.prepareForTriggerAvailableNow()
-
-        def run() -> bool:
-            nonlocal start, planned
-            end = planned or made.latestOffset(start, LIMIT)
-            if end == start:
-                return False
-            plan(checkpoint, self.number, end)
-            mirror.apply(rows_of(made, start, end), self.number, StreamOffset.from_json(end))
-            made.commit(end)
-            commit(checkpoint, self.number)
-            start = self.start = end
-            planned = None
-            self.number += 1
-            return True
-
         try:
-            yield run
+            yield lambda: self._run(made, mirror)
         finally:
             made.stop()
             mirror.close()
             self.stopped = mirror.stopped
+
+    def _run(self, made: InformixStreamReader, mirror: Mirror) -> bool:
+        """Run a batch; one that died before is the same again."""
+        assert self.start is not None
+        planned = planned_ends(self._checkpoint).get(self.number)
+        end = planned or made.latestOffset(self.start, LIMIT)
+        if end == self.start:
+            return False
+        plan(self._checkpoint, self.number, end)
+        mirror.apply(rows_of(made, self.start, end), self.number, StreamOffset.from_json(end))
+        made.commit(end)
+        commit(self._checkpoint, self.number)
+        self.start = end
+        self.number += 1
+        return True
+
+    @property
+    def _checkpoint(self) -> Path:
+        return Path(self.settings.checkpoint)
 
     def _note(self, batch: MirroredBatch) -> None:
         self.batches.append(batch)
