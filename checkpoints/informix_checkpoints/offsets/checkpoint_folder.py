@@ -7,6 +7,7 @@ package lie beside them, each written whole. An error names the location without
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,8 +115,13 @@ class CheckpointFolder:
 
         return Path(self._path) if isinstance(self._system, fs.LocalFileSystem) else None
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes, *, durable: bool = False) -> None:
         """Write a file of this package, as a whole or not at all.
+
+        Args:
+            name: its path in the folder.
+            content: of the file.
+            durable: whether it outlives a power failure, which may tear a local file otherwise.
 
         Raises:
             AccessRefused: it cannot be written.
@@ -128,7 +134,11 @@ class CheckpointFolder:
             with self._system.open_output_stream(written) as file:
                 file.write(content)
             if written != path:
+                if durable:
+                    _sync(Path(written))
                 self._system.move(written, path)
+                if durable:
+                    _sync(Path(path).parent)
 
     def remove(self, name: str) -> None:
         """Remove a file of this package.
@@ -163,6 +173,14 @@ class CheckpointFolder:
     def _described(self, reason: Exception) -> str:
         words = " ".join(str(reason).replace(self._place, self._shown).split()).rstrip(".")
         return words if len(words) <= _MOST_TOLD else words[:_MOST_TOLD] + "…"
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _opened(place: str) -> tuple[fs.FileSystem, str]:

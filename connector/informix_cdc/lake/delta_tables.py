@@ -15,7 +15,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -235,6 +237,34 @@ class DeltaTarget:
         if parts:
             yield f"({' AND '.join(parts)} OR {column} IS NULL)"
 
+    # after a power failure
+
+    def mend_torn_commits(self) -> None:
+        """Remove the last commits of a local table if they are torn: what a power failure leaves.
+
+        Nothing of a batch is synced before its end (`durable.py`), so a commit that came after
+        `witnessed` may be there without its content or its files. Spark runs that batch again. Files of
+        commits are written under another name first: nobody else is just writing one that is torn.
+        """
+        if "://" in self.place and not self.place.startswith("file://"):
+            return
+        log = Path(self.place.removeprefix("file://")) / "_delta_log"
+        since = -1 if self.witnessed is None else self.witnessed.version
+        late = sorted(path for path in log.glob("*.json") if int(path.stem) > since)
+        removed = {each["path"] for entry in map(_actions, late) for each in _of(entry, "remove")}
+        # Clean-up removes the first ones behind a checkpoint of the log.
+        checkpoints = [int(path.name.split(".")[0]) for path in log.glob("*.checkpoint*.parquet")]
+        first = max([since, *checkpoints]) + 1 if late and int(late[0].stem) > since + 1 else since + 1
+        late = [path for path in late if int(path.stem) >= first]
+        for place, path in enumerate(late):
+            added = [each for each in _of(_actions(path), "add") if each["path"] not in removed]
+            is_next = int(path.stem) == first + place
+            if is_next and path.stat().st_size and all(_is_whole(log.parent, e) for e in added):
+                continue
+            for each in late[place:]:
+                each.unlink()
+            break
+
     # the table's columns
 
     def create(self, schema: pa.Schema, name: str, description: str) -> None:
@@ -410,6 +440,26 @@ class DeltaTarget:
         text = self.end_of_batch.of(self.application, batch)
         numbered = [] if batch is None else [Transaction(self.application, batch)]
         return CommitProperties({"userMetadata": text}, app_transactions=numbered)
+
+
+def _actions(path: Path) -> list[Mapping[str, Any]]:
+    """Return the actions of a file of the log, up to where it is torn."""
+    found = []
+    for line in path.read_bytes().splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break
+    return found
+
+
+def _of(entry: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    return [action[kind] for action in entry if kind in action]
+
+
+def _is_whole(folder: Path, added: Mapping[str, Any]) -> bool:
+    path = folder / unquote(added["path"])
+    return path.exists() and path.stat().st_size == added["size"]
 
 
 def _commit_info(entry: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:

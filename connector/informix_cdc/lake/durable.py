@@ -1,7 +1,8 @@
-"""Make what was written to a local file system durable, before Spark counts a batch as done.
+"""Make what was written to a local file system durable.
 
-Rule: delta-rs syncs no file. One `syncfs` for a batch replaces a sync of each file and folder. Object
-stores acknowledge only what is durable.
+Rule: neither Spark's checkpoint nor delta-rs syncs a file. One `syncfs` before a batch makes its plan
+durable, so that no table has a batch that nobody has planned, and one after it the tables, before Spark
+counts it as done. Object stores acknowledge only what is durable.
 
 Source: Linux, syncfs(2).
 """
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from pathlib import Path
 
 _C = ctypes.CDLL(None, use_errno=True)
 
@@ -35,13 +35,3 @@ def make_durable(place: str) -> None:
             raise OSError(number, os.strerror(number), place)
     finally:
         os.close(folder)
-
-
-def make_file_durable(path: Path) -> None:
-    """Return when a file and its name in its folder are durable."""
-    for each, flags in ((path, os.O_RDONLY), (path.parent, os.O_RDONLY | os.O_DIRECTORY)):
-        opened = os.open(each, flags)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)

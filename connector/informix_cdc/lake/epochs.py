@@ -29,6 +29,7 @@ from informix_cdc.lake.control_tables import (
     EpochRecord,
     TableRecord,
 )
+from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.identity import (
     BatchEnd,
     Identity,
@@ -106,10 +107,10 @@ class Beginning:
 
     def _look(self) -> None:
         """Read the control tables, and the number of every table that they name."""
-        self._epochs = ControlTables("", Lake(self._settings, "", self._spark).target).epochs()
+        self._epochs = ControlTables("", self._lake("").target).epochs()
         if (known := self._identity) is None:
             return
-        lake = Lake(self._settings, known.application, self._spark)
+        lake = self._lake(known.application)
         control = ControlTables(known.id, lake.target)
         self.tables = control.tables()
         self._targets = control.targets()
@@ -123,6 +124,9 @@ class Beginning:
 
         with ThreadPoolExecutor(self._settings.threads) as pool:
             self._numbers = dict(pool.map(numbered, self._targets))
+
+    def _lake(self, application: str) -> Lake:
+        return Lake(self._settings, application, self._spark, self.folder.witnessed)
 
     @property
     def _identity(self) -> Identity | None:
@@ -174,7 +178,7 @@ class Beginning:
         """Return why the lake is older than the checkpoint; a single target stops by itself."""
         old = [
             name
-            for name in ControlTables("", Lake(self._settings, "", self._spark).target).targets()
+            for name in ControlTables("", self._lake("").target).targets()
             if name in self.folder.witnessed
             and self._numbers.get(name, 0) < self.folder.witnessed[name].number
         ]
@@ -230,13 +234,14 @@ class Beginning:
         if known is None:  # first of all in the checkpoint: what is in the lake is never ownerless
             known = self.wanted
             self.folder.begin(known, 1, {})
-        lake = Lake(self._settings, known.application, self._spark)
+        lake = self._lake(known.application)
         control = ControlTables(known.id, lake.target)
         if not self._epochs:
             first = EpochRecord(known, max(self.folder.epoch, 1), doubt)
             if not doubt:
                 lake.begin_batch(number_of(first.epoch, 0), BatchEnd("", 0))
                 control.write_epoch(first)
+                make_durable(self._settings.into)
                 self._require_alone(control, known)
                 return MirrorEpoch(first.epoch, lake, control, self.folder, {})
             self._epochs.append(first)
@@ -263,7 +268,6 @@ class Beginning:
             target = self._targets[record.target]
             if not target.is_there():
                 return record.table, "it no longer exists"
-            target.witnessed = self._witnessed[record.target]
             return record.table, target.foreign_change()
 
         with ThreadPoolExecutor(self._settings.threads) as pool:
@@ -301,6 +305,7 @@ class Beginning:
             for name, number in self._numbers.items()
             if self._targets[name].is_there()
         }
+        make_durable(self._settings.into)
         self.folder.begin(identity, epoch, witnessed)
         return MirrorEpoch(epoch, lake, control, self.folder, self.tables, applied, request)
 

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.lake.durable import make_file_durable
 from informix_cdc.lake.settings import MirrorSettings
 from informix_checkpoints.json_values import mapping, number, text
 from informix_checkpoints.offsets import CheckpointFolder
@@ -136,8 +135,11 @@ class MirrorFolder:
         """Yield what the files say, oldest first: the last one about a table is right."""
         found = []
         for each in reversed(self._files):
+            data = self._folder.content(f"{_WITNESS}/{each}")
+            if not data:  # torn by a power failure: the one before it says less, and no wrong thing
+                continue
             with _reading(f"{self._folder}/{_WITNESS}/{each}"):
-                content = _content(self._folder.content(f"{_WITNESS}/{each}"))
+                content = _content(data)
                 targets = mapping(content.get("targets"), "targets")
                 found.append({text(name): Witnessed(*_pair(pair)) for name, pair in targets.items()})
             if content.get("of_all"):
@@ -148,19 +150,9 @@ class MirrorFolder:
     def begin(self, identity: Identity, epoch: int, witnessed: Mapping[str, Witnessed]) -> None:
         """Write the identity of an epoch that begins, and what the tables have then."""
         self.identity, self.epoch, self.witnessed = identity, epoch, dict(witnessed)
-        self._write(number_of(epoch, 0), witnessed, of_all=True)
+        self._write(number_of(epoch, 0), witnessed, of_all=True, durable=True)
         content = {"version": _FORMAT, "epoch": epoch, **asdict(identity)}
-        self._folder.write(_IDENTITY, json.dumps(content).encode())
-
-    def make_planned_durable(self, batch: int) -> None:
-        """Return when Spark's plan of a batch is durable: Spark does not sync local files.
-
-        Otherwise a table might have a batch after a power failure that nobody has planned.
-        """
-        if (folder := self._folder.local) is not None:
-            path = folder / "offsets" / str(batch)
-            if path.exists():
-                make_file_durable(path)
+        self._folder.write(_IDENTITY, json.dumps(content).encode(), durable=True)
 
     def record(self, stored: int, changed: Mapping[str, Witnessed]) -> None:
         """Write what a batch has changed."""
@@ -168,10 +160,17 @@ class MirrorFolder:
         of_all = len(self._files) >= _MOST_WITNESSES
         self._write(stored, self.witnessed if of_all else changed, of_all=of_all)
 
-    def _write(self, stored: int, targets: Mapping[str, Witnessed], *, of_all: bool) -> None:
+    def _write(
+        self,
+        stored: int,
+        targets: Mapping[str, Witnessed],
+        *,
+        of_all: bool,
+        durable: bool = False,
+    ) -> None:
         pairs = {name: [each.number, each.version] for name, each in sorted(targets.items())}
         content = {"version": _FORMAT, "of_all": of_all, "targets": pairs}
-        self._folder.write(f"{_WITNESS}/{stored}", json.dumps(content).encode())
+        self._folder.write(f"{_WITNESS}/{stored}", json.dumps(content).encode(), durable=durable)
         for old in self._files if of_all else ():
             if old != stored:
                 self._folder.remove(f"{_WITNESS}/{old}")

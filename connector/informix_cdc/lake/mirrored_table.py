@@ -79,6 +79,9 @@ class Target(Protocol):
         """
         ...
 
+    def mend_torn_commits(self) -> None:
+        """Remove the last commits if a power failure has torn them; called before anything else."""
+
     def accept(self) -> None:
         """Take the current state as the one that this mirror left."""
 

@@ -160,7 +160,7 @@ class Mirror:
         self.request_comparison(end)
         shares = _shares(rows)
         if shares:
-            self._epoch.folder.make_planned_durable(batch)
+            make_durable(self._settings.checkpoint)
         for table in shares:  # the first table that arrives gets the name
             self._tables_by_target.setdefault(self._settings.name_of(table).lower(), table)
         snapshots = {
@@ -282,11 +282,8 @@ class Mirror:
             return
         self._looked_at += 1
         known = quiet[self._looked_at % len(quiet)]
-        if known.table in self._tables:
-            target = self._tables[known.table].target
-        else:
-            target = self._lake.target(known.target)
-            target.witnessed = self._epoch.folder.witnessed.get(known.target)
+        mirrored = self._tables.get(known.table)
+        target = mirrored.target if mirrored else self._lake.target(known.target)
         why = target.foreign_change() if target.is_there() else "it no longer exists"
         if why:
             self._changed.append(self._stopped_as_changed(known.table, why))
@@ -507,7 +504,6 @@ class Mirror:
                     f"its target {record.target} exists but was not created by a mirror.",
                     "Set another name in the settings of tables, or move that table.",
                 )
-            place.witnessed = self._epoch.folder.witnessed.get(record.target)
             self._tables[table] = MirroredTable(
                 place, record.target, record.keep, str(special.deletes), change
             )

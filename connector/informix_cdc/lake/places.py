@@ -15,7 +15,7 @@ from informix_capture_client.errors import BadOption
 from informix_cdc.lake.commit_text import CommitText
 from informix_cdc.lake.definitions import quoted
 from informix_cdc.lake.delta_tables import DeltaTarget
-from informix_cdc.lake.identity import BatchEnd
+from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.settings import CONTROL, EMBEDDED, ICEBERG, SPARK, MirrorSettings
 from informix_cdc.lake.spark_tables import IcebergTarget, SparkMerges
@@ -51,6 +51,7 @@ class Lake:
 
     Args:
         settings: `into`, `format`, `engine` and `storage_options`.
+        witnessed: what the tables have, for the mirror that writes them; readers give none.
         application: the identifier under which batches are numbered.
         spark: the session; without one, only this process writes Delta tables.
 
@@ -59,9 +60,13 @@ class Lake:
     """
 
     def __init__(
-        self, settings: MirrorSettings, application: str, spark: SparkSession | None = None
+        self,
+        settings: MirrorSettings,
+        application: str,
+        spark: SparkSession | None = None,
+        witnessed: Mapping[str, Witnessed] | None = None,
     ) -> None:
-        self._settings, self._application = settings, application
+        self._settings, self._application, self._witnessed = settings, application, witnessed
         self._text = CommitText()
         extensions = "" if spark is None else spark.conf.get("spark.sql.extensions", "")
         has_delta = "io.delta" in (extensions or "")
@@ -87,7 +92,14 @@ class Lake:
             self._merges.number(batch, self._text)
 
     def target(self, name: str) -> Target:
-        """Return the target of a name."""
+        """Return the target of a name; for its writer without what a power failure has torn."""
+        found = self._target(name)
+        if self._witnessed is not None:
+            found.witnessed = self._witnessed.get(name)
+            found.mend_torn_commits()
+        return found
+
+    def _target(self, name: str) -> Target:
         settings = self._settings
         if settings.format == ICEBERG:
             assert self._merges is not None  # otherwise there is no Spark

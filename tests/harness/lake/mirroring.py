@@ -61,6 +61,7 @@ class MirrorRun:
         self.start: Offset | None = None  # where the last batch ended
         self.number = 0
         self.stopped: dict[str, str] = {}  # when it ended
+        self.on_trim: Callable[[], None] = lambda: None
 
     @contextmanager
     def running(self, *, available_now: bool = False) -> Iterator[Callable[[], bool]]:
@@ -94,8 +95,9 @@ class MirrorRun:
         if end == self.start:
             return False
         plan(self._checkpoint, self.number, end)
+        self.on_trim()
+        made.commit(self.start)  # as Spark: when the next batch is planned
         mirror.apply(rows_of(made, self.start, end), self.number, StreamOffset.from_json(end))
-        made.commit(end)
         commit(self._checkpoint, self.number)
         self.start = end
         self.number += 1
