@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from harness.lake.ledger import Ledger, LedgerTable, State, ledger
 from harness.lake.mirroring import MirrorRun, is_caught_up, until
-from harness.lake.put_back import optimize, vacuum
+from harness.lake.put_back import DeltaFolder
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
 from informix_cdc import lake
@@ -98,8 +98,8 @@ def test_a_commit_is_read_after_maintenance_from_any_folder(
                 until(step, is_caught_up(run, made))
         commit = run.batches[-1].commit
         for table in made.tables:
-            optimize(run.lake / table.name)
-            vacuum(run.lake / table.name)
+            DeltaFolder(run.lake).optimize(table.name)
+            DeltaFolder(run.lake).vacuum(table.name)
             DeltaTable(str(run.lake / table.name)).create_checkpoint()
         for entry in sorted((run.lake / kept.name / "_delta_log").glob("*.json"))[:-1]:
             entry.unlink()  # the log's clean-up

@@ -337,6 +337,12 @@ class Mirror:
         }
 
     @property
+    def loading(self) -> frozenset[str]:
+        """The tables that may not equal Informix yet: their rows are being read, or will be."""
+        compared = (name for name, e in self._known.items() if self._is_to_be_compared(e))
+        return frozenset(self._loading).union(compared)
+
+    @property
     def stopped(self) -> dict[str, str]:
         """The tables that are no longer mirrored, with reasons."""
         return {name: e.reason for name, e in self._known.items() if e.status == STOPPED}

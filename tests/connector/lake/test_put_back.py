@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.lake.ledger import ledger
-from harness.lake.put_back import FOREIGN, MAINTENANCE, PutBack, dying
+from harness.lake.put_back import DeltaFolder, PutBack, dying
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_cdc.lake import MirrorSettings
 from informix_cdc.lake.epochs import Beginning
@@ -91,13 +91,11 @@ def test_a_table_that_was_put_back_stops(number: int, mirror: PutBack) -> None:
 
 
 @pytest.mark.parametrize("number", range(4))
-@pytest.mark.parametrize("change", FOREIGN)
-def test_a_table_that_others_have_changed_stops(
-    change: Callable[[Path], None], number: int, mirror: PutBack
-) -> None:
+@pytest.mark.parametrize("change", DeltaFolder.foreign)
+def test_a_table_that_others_have_changed_stops(change: str, number: int, mirror: PutBack) -> None:
     table = mirror.made.tables[number]
     mirror.run(changes=10)
-    change(mirror.lake / table.name)
+    getattr(mirror.tables, change)(table.name)
     run = mirror.run(changes=20)
     why = run.stopped
     assert set(why) == {f"informix.{table.name}"}
@@ -105,11 +103,11 @@ def test_a_table_that_others_have_changed_stops(
     mirror.require_exact(run)
 
 
-@pytest.mark.parametrize("change", MAINTENANCE)
-def test_maintenance_by_others_stops_nothing(change: Callable[[Path], None], mirror: PutBack) -> None:
+@pytest.mark.parametrize("change", DeltaFolder.maintenance)
+def test_maintenance_by_others_stops_nothing(change: str, mirror: PutBack) -> None:
     mirror.run(changes=10)
     for table in mirror.made.tables:
-        change(mirror.lake / table.name)
+        getattr(mirror.tables, change)(table.name)
     run = mirror.run(changes=20)
     assert not run.stopped
     mirror.require_exact(run)

@@ -61,6 +61,7 @@ class MirrorRun:
         self.start: Offset | None = None  # where the last batch ended
         self.number = 0
         self.stopped: dict[str, str] = {}  # when it ended
+        self.mirror: Mirror | None = None  # that runs
         self.on_trim: Callable[[], None] = lambda: None
 
     @contextmanager
@@ -74,7 +75,7 @@ class MirrorRun:
         schema = published_schema(options) if is_shared else look_up_tables(options).schema()
         made = InformixStreamReader(options, to_spark(schema))
         source = ("", "") if is_shared else None
-        mirror = begin_mirror(self.settings, options, self.spark, self._note, source)
+        mirror = self.mirror = begin_mirror(self.settings, options, self.spark, self._note, source)
         ends = planned_ends(self._checkpoint)
         self.number = 1 + max(committed(self._checkpoint), default=-1)
         self.start = ends.get(self.number - 1) or made.initialOffset()

@@ -6,15 +6,19 @@ equal it, or if the table or the mirror has stopped and says so.
 
 from __future__ import annotations
 
+import contextlib
+import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
 
 from harness.lake.ledger import Key, Ledger, LedgerTable, Row, without_added
 from harness.lake.mirroring import MirrorRun, until
@@ -55,6 +59,56 @@ def dying(place: str, passing: int = 1) -> Iterator[None]:
         failpoints.reached = before
 
 
+class DeltaFolder:
+    """Delta tables in a folder, as other programs read, maintain and change them."""
+
+    maintenance = ("optimize", "vacuum")
+    foreign = ("restore", "delete", "insert", "rewrite")
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def rows(self, name: str) -> list[Row]:
+        """Return the rows of a table."""
+        return pa.table(self._table(name).scan().read_all()).to_pylist()
+
+    def _table(self, name: str) -> DeltaTable:
+        return DeltaTable(str(self.place / name))
+
+    def optimize(self, name: str) -> None:
+        """Compact its files."""
+        self._table(name).optimize.compact()
+
+    def vacuum(self, name: str) -> None:
+        """Remove files that no version needs any more."""
+        self._table(name).vacuum(0, dry_run=False, enforce_retention_duration=False)
+
+    def restore(self, name: str) -> None:
+        """Restore an earlier version."""
+        table = self._table(name)
+        table.restore(max(table.version() - 2, 0))
+
+    def delete(self, name: str) -> None:
+        """Delete all rows."""
+        self._table(name).delete()
+
+    def insert(self, name: str) -> None:
+        """Insert the rows once more."""
+        rows = pa.table(self._table(name).scan().read_all())
+        write_deltalake(str(self.place / name), rows, mode="append")
+
+    def rewrite(self, name: str) -> None:
+        """Overwrite the table with half of its rows."""
+        rows = pa.table(self._table(name).scan().read_all())
+        write_deltalake(str(self.place / name), rows.slice(0, len(rows) // 2), mode="overwrite")
+
+    def cut_last_commit(self, name: str) -> None:
+        """Lose the last commit."""
+        entries = sorted((self.place / name / "_delta_log").glob("*.json"))
+        if len(entries) > 1:
+            entries[-1].unlink()
+
+
 class PutBack:
     """A mirror of a ledger with a table for each way of keeping, and copies of its folders.
 
@@ -62,21 +116,35 @@ class PutBack:
         folder: holds lake, checkpoint and copies.
         made: the ledger, with four tables.
         port: of the server.
+        settings: of the mirror.
+        spark: writes the targets, if there is one.
+        tables: the lake; Delta tables in `folder`, unless given.
     """
 
-    def __init__(self, folder: Path, made: Ledger, port: int, **options: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        made: Ledger,
+        port: int,
+        settings: Mapping[str, Any] = MappingProxyType({}),
+        spark: SparkSession | None = None,
+        tables: DeltaFolder | None = None,
+    ) -> None:
         self.folder, self.made = folder, made
-        tables = zip(made.tables, KEEPS, strict=True)
-        settings = {"tables": {f"informix.{table.name}": keep for table, keep in tables}}
+        self.tables = tables or DeltaFolder(folder / "lake")
+        keeps = zip(made.tables, KEEPS, strict=True)
+        of_tables = {"tables": {f"informix.{table.name}": keep for table, keep in keeps}}
         self.runs = {
-            how: MirrorRun(folder, port, settings, onDataLoss=how, **{**QUICKLY, **options})
+            how: MirrorRun(
+                folder, port, {**settings, **of_tables}, spark=spark, onDataLoss=how, **QUICKLY
+            )
             for how in ("fail", "resync")
         }
         self.rewritten: set[str] = set()  # tables whose rows others have changed
 
     @property
     def lake(self) -> Path:
-        return self.folder / "lake"
+        return self.tables.place
 
     @property
     def checkpoint(self) -> Path:
@@ -105,7 +173,8 @@ class PutBack:
     def _is_done(self, run: MirrorRun) -> bool:
         if not run.batches or run.batches[-1].commit < self.made.last_change:
             return False
-        return not set(run.batches[-1].loading) - set(run.batches[-1].stopped)
+        assert run.mirror is not None
+        return not set(run.mirror.loading) - run.mirror.stopped.keys()
 
     def heal(self, how: str, *tables: str) -> MirrorRun:
         """Let stopped tables be read again, as `informix-cdc resync` does."""
@@ -114,9 +183,9 @@ class PutBack:
         with run.running() as step:
             assert run.start is not None
             RequestFolder(self.checkpoint / "spool" / run.start["stream"]).submit(request)
-            until(
-                step, lambda: bool(run.batches) and not run.batches[-1].stopped and self._is_done(run)
-            )
+            assert run.mirror is not None
+            mirror = run.mirror
+            until(step, lambda: not mirror.stopped and self._is_done(run))
         return run
 
     def change_options(self, **options: str) -> None:
@@ -153,11 +222,17 @@ class PutBack:
                 check = _CHECKS[keep.get("deletes", keep["keep"])]
                 check(self, run, table)
 
+    def _keyed(self, table: LedgerTable) -> dict[Key, Row]:
+        rows = self.tables.rows(table.name)
+        found = {tuple(row[name] for name in table.key): row for row in rows}
+        assert len(found) == len(rows), f"{table.name} has a key twice"
+        return found
+
     def _state(self, table: LedgerTable) -> dict[Key, Row]:
         return self.made.state_at(self.made.last_change)[table.name]
 
     def _current(self, run: MirrorRun, table: LedgerTable) -> None:
-        self._require_rows(run, table, run.keyed(table))
+        self._require_rows(run, table, self._keyed(table))
 
     def _require_rows(self, run: MirrorRun, table: LedgerTable, found: dict[Key, Row]) -> None:
         wanted = self._state(table)
@@ -172,26 +247,22 @@ class PutBack:
             if found.get(key) != wanted.get(key)
         }
         batches = [(each.number, each.commit, each.changes, each.loading) for each in run.batches]
-        control = [
-            (r["epoch"], r["batch"], r["status"], r["reason"], r["compared"])
-            for r in run.control(f"informix.{table.name}")
-        ]
         values = {key: (found.get(key), wanted.get(key)) for key in differing}
-        assert not differing, (table.name, values, differing, batches, control)
+        assert not differing, (table.name, values, differing, batches)
 
     def _soft(self, run: MirrorRun, table: LedgerTable) -> None:
-        there = {k: without_added(r) for k, r in run.keyed(table).items() if r["_deleted_at"] is None}
+        there = {k: without_added(r) for k, r in self._keyed(table).items() if r["_deleted_at"] is None}
         self._require_rows(run, table, there)
 
     def _history(self, run: MirrorRun, table: LedgerTable) -> None:
-        rows = run.rows(table.name)
+        rows = self.tables.rows(table.name)
         self._require_rows(run, table, self.made.state_in(rows, table, run.batches[-1].commit))
         begun = Counter((*(row[name] for name in table.key), row["_valid_from"]) for row in rows)
         twice = [each for each, count in begun.items() if count > 1]
         assert not twice or table.name in self.rewritten, "a state begins twice"
 
     def _changes(self, run: MirrorRun, table: LedgerTable) -> None:
-        rows = run.rows(table.name)
+        rows = self.tables.rows(table.name)
         rows.sort(key=lambda row: (row["_commit_version"], row["_change_ordinal"]))
         found = Counter(
             (row["_commit_version"], row["_change_ordinal"]) for row in rows if not row["_snapshot"]
@@ -218,42 +289,125 @@ _CHECKS: dict[str, Callable[[PutBack, MirrorRun, LedgerTable], None]] = {
 }
 
 
-# what other programs do to a table of the lake
+DEATHS = (
+    "mirror.before_differences",
+    "mirror.before_table",
+    "mirror.after_table",
+    "mirror.before_control",
+    "mirror.after_control",
+    "mirror.before_witness",
+    "mirror.after_witness",
+)
 
 
-def optimize(place: Path) -> None:
-    """Compact its files."""
-    DeltaTable(str(place)).optimize.compact()
+class World:
+    """What happens around a mirror, and whether it may stop for it."""
+
+    def __init__(self, mirror: PutBack, seed: int) -> None:
+        self.mirror, self.random = mirror, random.Random(seed)
+        self.copies = 0
+
+    def work(self) -> bool:
+        self.mirror.made.change(self.random.randint(0, 15))
+        return False
+
+    def die(self) -> bool:
+        self.mirror.made.change(5)
+        with dying(self.random.choice(DEATHS), self.random.randint(1, 4)):
+            self.mirror.run("fail", changes=self.random.randint(0, 4))
+        return False
+
+    def maintain(self) -> bool:
+        for table in self.mirror.made.tables:
+            getattr(self.mirror.tables, self.random.choice(self.mirror.tables.maintenance))(table.name)
+        return False
+
+    def put_checkpoint_back(self) -> bool:
+        return self._put_back(self.mirror.checkpoint)
+
+    def put_lake_back(self) -> bool:
+        return self._put_back(self.mirror.lake)
+
+    def put_table_back(self) -> bool:
+        return self._put_back(self.mirror.lake / self._table())
+
+    def _put_back(self, folder: Path) -> bool:
+        self.copies += 1
+        self.mirror.keep_copy(f"copy{self.copies}", folder)
+        self.mirror.run("fail", changes=self.random.randint(1, 6), batches=self.random.randint(1, 3))
+        self.mirror.put_back(f"copy{self.copies}", folder)
+        return True
+
+    def lose_spool(self) -> bool:
+        shutil.rmtree(self.mirror.checkpoint / "spool")
+        return False
+
+    def lose_checkpoint(self) -> bool:
+        shutil.rmtree(self.mirror.checkpoint)
+        return True
+
+    def cut_last_commit(self) -> bool:
+        self.mirror.tables.cut_last_commit(self._table())
+        return True
+
+    def write_by_others(self) -> bool:
+        table = self._table()
+        getattr(self.mirror.tables, self.random.choice(self.mirror.tables.foreign))(table)
+        self.mirror.rewritten.add(table)
+        return True
+
+    def two_drivers(self) -> bool:
+        """A copy of the checkpoint runs on another host for a while."""
+        mine, other = self.mirror.checkpoint, self.mirror.folder / "other"
+        shutil.copytree(mine, other)
+        self.mirror.run("fail", changes=3, batches=2)
+        kept = self.mirror.folder / "kept"
+        mine.rename(kept)
+        other.rename(mine)
+        with contextlib.suppress(DataLoss):
+            self.mirror.run("fail", changes=3, batches=2)
+        shutil.rmtree(mine)
+        kept.rename(mine)
+        return True
+
+    def _table(self) -> str:
+        return self.random.choice(self.mirror.made.tables).name
+
+    def happenings(self) -> list[Callable[[], bool]]:
+        """Return everything that may happen."""
+        return [
+            self.work,
+            self.die,
+            self.maintain,
+            self.put_checkpoint_back,
+            self.put_lake_back,
+            self.put_table_back,
+            self.lose_spool,
+            self.lose_checkpoint,
+            self.cut_last_commit,
+            self.write_by_others,
+            self.two_drivers,
+        ]
 
 
-def vacuum(place: Path) -> None:
-    """Remove files that no version needs any more."""
-    table = DeltaTable(str(place))
-    table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
-
-
-def restore(place: Path) -> None:
-    """Restore an earlier version."""
-    table = DeltaTable(str(place))
-    table.restore(max(table.version() - 2, 0))
-
-
-def delete(place: Path) -> None:
-    """Delete all rows."""
-    DeltaTable(str(place)).delete()
-
-
-def insert(place: Path) -> None:
-    """Insert the rows once more."""
-    rows = pa.table(DeltaTable(str(place)).scan().read_all())
-    write_deltalake(str(place), rows, mode="append")
-
-
-def rewrite(place: Path) -> None:
-    """Overwrite the table with half of its rows."""
-    rows = pa.table(DeltaTable(str(place)).scan().read_all())
-    write_deltalake(str(place), rows.slice(0, len(rows) // 2), mode="overwrite")
-
-
-MAINTENANCE = (optimize, vacuum)
-FOREIGN = (restore, delete, insert, rewrite)
+def play(mirror: PutBack, seed: int, rounds: int) -> None:
+    """Let things happen around a mirror, and check after each that it is right or has stopped."""
+    made, world, chance = mirror.made, World(mirror, seed), random.Random(seed)
+    made.change(40)
+    mirror.run("fail", changes=chance.randint(0, 4), batches=chance.choice([0, 2, 3]))
+    for happening in chance.choices(world.happenings(), k=rounds):
+        mirror.change_options(
+            snapshotChunkRows=str(chance.randint(2, 30)),
+            snapshotParallelism=str(chance.choice([1, 2, 8])),
+        )
+        may_stop = happening()
+        made.change(chance.randint(0, 5))
+        try:
+            run = mirror.run("fail", changes=chance.randint(0, 3))
+        except DataLoss:
+            assert may_stop, f"{happening.__name__} is no reason to stop"
+            run = mirror.run("resync", changes=chance.randint(0, 3))
+        mirror.require_exact(run)
+        assert may_stop or not run.stopped, run.stopped
+        if run.stopped:
+            mirror.require_exact(mirror.heal("resync", *run.stopped))
