@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from informix_cdc.lake.sessions import settings_of
+from informix_cdc.lake.sessions import session_settings
 from informix_cdc.lake.settings import MirrorSettings
 from manual.made_parts import ROOT
 from manual.test_release import plain_name
@@ -159,9 +159,9 @@ def test_the_extra_iceberg_allows_the_sparks_that_have_an_iceberg() -> None:
     assert below is not None
     newest = int(below[1]) - 1
     iceberg = MirrorSettings(into="lake.stores", checkpoint="/c", format="iceberg")
-    assert "iceberg" in settings_of(iceberg, {}, f"4.{newest}.1")["spark.jars.packages"]
+    assert "iceberg" in session_settings(iceberg, {}, f"4.{newest}.1")["spark.jars.packages"]
     with pytest.raises(Exception, match="there is no iceberg package"):
-        settings_of(iceberg, {}, f"4.{newest + 1}.0")
+        session_settings(iceberg, {}, f"4.{newest + 1}.0")
 
 
 def test_the_tools_of_a_release_are_pinned_with_hashes() -> None:

@@ -265,7 +265,8 @@ def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
             stores.server.make_log_unreadable()
             _, end = drained(first, anchor, insert(stores.server, 1))
         stores.server.switch_log()
-        with foreign_traffic(stores.server), meanwhile(lambda: clock.move(5)):
+        # Another session has to prove meanwhile that the next log can be read.
+        with foreign_traffic(stores.server), meanwhile(lambda: clock.move(1), pause_seconds=0.03):
             with reader(stores.proxy.port, clock=clock) as strict:
                 error = failure_of(lambda: rows_of(strict, anchor, end))
             with reader(stores.proxy.port, clock=clock, failOnDataLoss="false") as made:

@@ -46,7 +46,7 @@ from informix_cdc.lake import (
     TargetTable,
     checked_settings,
     plan_mirror,
-    settings_of,
+    session_settings,
     start_mirror,
     start_session,
     type_in,
@@ -135,7 +135,7 @@ def _with_packages(plan: MirrorPlan, spark: Mapping[str, str]) -> MirrorPlan:
     import pyspark
 
     try:
-        settings_of(plan.settings, spark, pyspark.__version__)
+        session_settings(plan.settings, spark, pyspark.__version__)
     except BadOption as reason:
         problem = PlanProblem("", reason.message, reason.remedy)
         return replace(plan, problems=(*plan.problems, problem))

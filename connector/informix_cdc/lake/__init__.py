@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         plan_mirror,
         stream_options,
     )
-    from informix_cdc.lake.sessions import settings_of, start_session, submitted_session
+    from informix_cdc.lake.sessions import session_settings, start_session, submitted_session
     from informix_cdc.lake.settings import MirrorSettings
     from informix_cdc.lake.tables_as_of import TablesAsOf, as_of
     from informix_cdc.lake.verifying import MirrorNotRunning, Verification, VerifiedTable, verify
@@ -64,7 +64,7 @@ __all__ = [
     "mirror",
     "net_changes",
     "plan_mirror",
-    "settings_of",
+    "session_settings",
     "start_mirror",
     "start_session",
     "stream_options",
@@ -86,7 +86,7 @@ _HOMES = {
     ),
     "plan": ("MirrorPlan", "PlanProblem", "checked_settings", "plan_mirror", "stream_options"),
     "net_effect": ("net_changes",),
-    "sessions": ("settings_of", "start_session", "submitted_session"),
+    "sessions": ("session_settings", "start_session", "submitted_session"),
     "settings": ("MirrorSettings",),
     "verifying": ("MirrorNotRunning", "Verification", "VerifiedTable", "verify"),
 }

@@ -38,7 +38,9 @@ _EXTENSIONS = {
 }
 
 
-def settings_of(settings: MirrorSettings, given: Mapping[str, str], version: str) -> dict[str, str]:
+def session_settings(
+    settings: MirrorSettings, given: Mapping[str, str], version: str
+) -> dict[str, str]:
     """Return the settings with which Spark is started.
 
     Args:
@@ -75,7 +77,7 @@ def start_session(settings: MirrorSettings, given: Mapping[str, str]) -> SparkSe
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
-    for name, value in settings_of(settings, given, pyspark.__version__).items():
+    for name, value in session_settings(settings, given, pyspark.__version__).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

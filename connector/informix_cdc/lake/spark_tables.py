@@ -184,8 +184,8 @@ class IcebergTarget:
         for snapshot, facts in self._snapshots():
             if facts is None:
                 return (
-                    f"its snapshots before {snapshot} have expired, and those after it are not the"
-                    " mirror's, so nobody knows which batches it has"
+                    f"its snapshots up to {snapshot} have expired, and those after it are not the"
+                    " mirror's, so the batches that it has are unknown"
                 )
             if self._is_own(facts):
                 is_older = int(facts[_BATCH]) < known.number

@@ -19,7 +19,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
 from informix_cdc.lake import MirroredBatch, MirrorSettings
-from informix_cdc.lake.sessions import settings_of
+from informix_cdc.lake.sessions import session_settings
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.table_states import SnapshotState, TableState
@@ -297,8 +297,8 @@ def test_spark_is_started_with_the_packages_that_fit_it(
 ) -> None:
     into = "lake.stores" if given.get("format") == "iceberg" else "/lake"
     settings = MirrorSettings.of(into=into, checkpoint="/c", **given)
-    assert settings_of(settings, {}, version).get("spark.jars.packages") == package
-    own = settings_of(settings, {"spark.jars": "/own.jar", "spark.app.name": "x"}, version)
+    assert session_settings(settings, {}, version).get("spark.jars.packages") == package
+    own = session_settings(settings, {"spark.jars": "/own.jar", "spark.app.name": "x"}, version)
     assert "spark.jars.packages" not in own
     assert own["spark.app.name"] == "x"
 
@@ -313,7 +313,7 @@ def test_spark_is_started_with_the_packages_that_fit_it(
 def test_a_spark_without_a_package_is_refused(given: dict[str, str], says: str) -> None:
     settings = MirrorSettings.of(checkpoint="/c", **given)
     with pytest.raises(BadOption, match=says):
-        settings_of(settings, {}, "4.3.0")
+        session_settings(settings, {}, "4.3.0")
 
 
 def test_a_mirror_that_has_begun_goes_on_without_new_tables_that_cannot_come(
