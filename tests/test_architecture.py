@@ -32,7 +32,10 @@ OWNERS = {
         f"{CONNECTOR}db2/",
         f"{CONNECTOR}monitoring/progress_listener.py",
     ),
-    "ctypes": tuple(f"{CLIENT}{room}/odbc" for room in ("transport", "row_fetch", "object_readers")),
+    "ctypes": (
+        *(f"{CLIENT}{room}/odbc" for room in ("transport", "row_fetch", "object_readers")),
+        f"{CONNECTOR}lake/durable.py",  # syncfs
+    ),
     "deltalake": (f"{CONNECTOR}lake/",),
     "tenacity": ("connector/",),
     "click": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/"),

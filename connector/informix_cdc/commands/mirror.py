@@ -132,10 +132,8 @@ def print_plan(path: Path) -> bool:
 
 def _with_packages(plan: MirrorPlan, spark: Mapping[str, str]) -> MirrorPlan:
     """Return the plan with the problem that no package of its format fits PySpark, if so."""
-    import pyspark
-
     try:
-        session_settings(plan.settings, spark, pyspark.__version__)
+        session_settings(plan.settings, spark)
     except BadOption as reason:
         problem = PlanProblem("", reason.message, reason.remedy)
         return replace(plan, problems=(*plan.problems, problem))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 from informix_capture_client.errors import BadOption
@@ -39,20 +40,21 @@ _EXTENSIONS = {
 
 
 def session_settings(
-    settings: MirrorSettings, given: Mapping[str, str], version: str
+    settings: MirrorSettings, given: Mapping[str, str], version: str = ""
 ) -> dict[str, str]:
     """Return the settings with which Spark is started.
 
     Args:
         settings: of the mirror: Iceberg tables, and engine spark, need packages.
         given: the user's settings, which take precedence; if they name jars, no packages are added.
-        version: of PySpark.
+        version: of PySpark; the installed one, unless given.
 
     Raises:
         BadOption: there is no package for this PySpark.
     """
     needs = settings.format == ICEBERG or settings.engine == SPARK
     chosen = dict(_SETTINGS)
+    version = version or metadata.version("pyspark")
     if needs and not given.keys() & {"spark.jars", "spark.jars.packages"}:
         short = ".".join(version.split(".")[:2])
         if (package := _PACKAGES.get((settings.format, short))) is None:
@@ -72,12 +74,11 @@ def start_session(settings: MirrorSettings, given: Mapping[str, str]) -> SparkSe
     Raises:
         BadOption: there is no package for this PySpark.
     """
-    import pyspark
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
-    for name, value in session_settings(settings, given, pyspark.__version__).items():
+    for name, value in session_settings(settings, given).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

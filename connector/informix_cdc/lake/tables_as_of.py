@@ -102,18 +102,11 @@ def as_of(
     lake = Lake(settings, identity.application, spark)
     control = ControlTables(identity.id, lake.target)
     ends = _states(control.batches())
-    column, wanted = _place(at)
-    known = [place for place, row in enumerate(ends) if _is_at_most(row[column], wanted)]
-    if not known:
-        first = min((row["commit"] for row in ends), default=None)
-        raise BadOption(
-            f"no batch of the mirror ends at or before {at}.",
-            f"The first one ends at {show(first)}." if first is not None else "It has no batch yet.",
-        )
-    last = ends[known[-1]]
+    place = _last_at(ends, at)
+    last = ends[place]
     missing = _missing(control.records(), last)
     there: dict[str, int] = {}
-    for name, (since, before) in _versions(ends, known[-1]).items():
+    for name, (since, before) in _versions(ends, place).items():
         if name not in missing:
             found, why = _version(
                 lake.target(name), number_of(last["epoch"], last["batch"]), since, before
@@ -123,6 +116,23 @@ def as_of(
             else:
                 there[name] = found
     return TablesAsOf(last["commit"], last["commit_timestamp"], missing, spark, settings, there)
+
+
+def _last_at(ends: list[dict[str, Any]], at: int | str | datetime) -> int:
+    """Return the index of the last end at or before a commit or time.
+
+    Raises:
+        BadOption: there is none.
+    """
+    column, wanted = _place(at)
+    known = [place for place, row in enumerate(ends) if _is_at_most(row[column], wanted)]
+    if known:
+        return known[-1]
+    first = min((row["commit"] for row in ends), default=None)
+    raise BadOption(
+        f"no batch of the mirror ends at or before {at}.",
+        f"The first one ends at {show(first)}." if first is not None else "It has no batch yet.",
+    )
 
 
 def _is_at_most(value: Any, wanted: Any) -> bool:  # noqa: ANN401 - a commit or a time
