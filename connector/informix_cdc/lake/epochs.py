@@ -29,7 +29,6 @@ from informix_cdc.lake.control_tables import (
     EpochRecord,
     TableRecord,
 )
-from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.identity import (
     BatchEnd,
     Identity,
@@ -241,7 +240,7 @@ class Beginning:
             if not doubt:
                 lake.begin_batch(number_of(first.epoch, 0), BatchEnd("", 0))
                 control.write_epoch(first)
-                make_durable(self._settings.into)
+                lake.make_durable()
                 self._require_alone(control, known)
                 return MirrorEpoch(first.epoch, lake, control, self.folder, {})
             self._epochs.append(first)
@@ -305,7 +304,7 @@ class Beginning:
             for name, number in self._numbers.items()
             if self._targets[name].is_there()
         }
-        make_durable(self._settings.into)
+        lake.make_durable()
         self.folder.begin(identity, epoch, witnessed)
         return MirrorEpoch(epoch, lake, control, self.folder, self.tables, applied, request)
 

@@ -249,7 +249,7 @@ class Mirror:
         changed |= self._control.written()
         if not changed:
             return
-        make_durable(self._settings.into)
+        self._lake.make_durable()
         failpoint("mirror.before_witness")
         self._epoch.folder.record(
             number,

@@ -15,6 +15,7 @@ from informix_capture_client.errors import BadOption
 from informix_cdc.lake.commit_text import CommitText
 from informix_cdc.lake.definitions import quoted
 from informix_cdc.lake.delta_tables import DeltaTarget
+from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.settings import CONTROL, EMBEDDED, ICEBERG, SPARK, MirrorSettings
@@ -90,6 +91,11 @@ class Lake:
         self._text.end = end
         if self._merges is not None:
             self._merges.number(batch, self._text)
+
+    def make_durable(self) -> None:
+        """Return when everything that was written into a folder is durable; a catalog sees to it."""
+        if self._settings.format != ICEBERG:
+            make_durable(self._settings.into)
 
     def target(self, name: str) -> Target:
         """Return the target of a name; for its writer without what a power failure has torn."""

@@ -12,7 +12,7 @@ import pytest
 from harness.lake.ledger import ledger
 from harness.lake.put_back import PutBack, dying
 from harness.runs.examples import PROFILE
-from informix_cdc.lake import durable, epochs, mirroring
+from informix_cdc.lake import durable, mirroring, places
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +83,7 @@ class Disk:
 
 @contextmanager
 def on_a(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for module in (mirroring, epochs):
+    for module in (mirroring, places):
         monkeypatch.setattr(module, "make_durable", disk.sync)
     yield
 

@@ -23,6 +23,10 @@ from harness.runs.patience import patiently
 from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import PASSWORD
 from informix_cdc import lake
+from informix_cdc.lake.commit_text import CommitText
+from informix_cdc.lake.identity import known_identity
+from informix_cdc.lake.places import Lake
+from informix_cdc.lake.spark_tables import SparkMerges
 from informix_cdc.options import PASSWORD_VARIABLE
 
 _ROWS = 4  # at least, in each table
@@ -154,8 +158,17 @@ class Healing:
         return found
 
     def _overwrite(self, table: LedgerTable, rows: pa.Table) -> None:
-        self.spark.createDataFrame(rows).createOrReplaceTempView("tampered")
-        self.spark.sql(f"INSERT OVERWRITE {self.name_of(table.name)} SELECT * FROM tampered")
+        """Write in a commit that looks like one of the mirror: others would stop the table."""
+        application = known_identity(self.settings.checkpoint).application
+        session = SparkMerges(self.spark, application)
+        target = Lake(self.settings, application, self.spark).target(table.name)
+        number, end = target.number(), target.end()
+        assert number is not None
+        session.number(number, CommitText(end))
+        session.session.conf.unset("spark.databricks.delta.write.txnAppId")
+        session.session.conf.unset("spark.databricks.delta.write.txnVersion")
+        session.session.createDataFrame(rows).createOrReplaceTempView("tampered")
+        session.session.sql(f"INSERT OVERWRITE {self.name_of(table.name)} SELECT * FROM tampered")
 
     def _alter(self, table: LedgerTable) -> None:
         statement = f"ALTER TABLE informix.{table.name} ADD (added INTEGER DEFAULT 7)"

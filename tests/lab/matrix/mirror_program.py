@@ -2,7 +2,7 @@
 
 Tables of random columns, changed at random with key changes, deletes, truncates and rollbacks, are
 compared with the writer's own account: whatever the targets keep, and as of each batch. Then they are
-tampered with while the mirror runs, and mended. Arguments:
+tampered with while the mirror runs, and mended; and whatever is around a mirror is put back. Arguments:
 delta or iceberg, and the jars as Maven coordinates or as paths. The last line it prints is JSON.
 """
 
@@ -19,9 +19,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from harness.lake.ledger import Ledger, LedgerTable, Row, ledger, without_added
+from harness.lake.put_back import DeltaFolder, PutBack, play
 from harness.servers.stores import source_options
 from informix_cdc import lake
 from lab.matrix.healing import Healing
+from lab.matrix.iceberg_folder import IcebergFolder
 
 KEEPS: dict[str, dict[str, str]] = {
     "current": {},
@@ -42,6 +44,7 @@ EXTENSIONS = {
     },
 }
 TABLES, ROUNDS = 4, 2
+PUT_BACK_SEEDS, PUT_BACK_ROUNDS = range(4), 5
 
 
 def session(table_format: str, jars: str, folder: Path) -> SparkSession:
@@ -208,6 +211,21 @@ COMPARE = {
 }
 
 
+def put_back(spark: SparkSession, table_format: str, folder: Path, seed: int) -> None:
+    """Put back, cut off and change what is around a mirror, at random."""
+    settings: dict[str, Any] = {"engine": "spark"}
+    tables: DeltaFolder | None = None
+    if table_format == "iceberg":
+        schema = f"lake.put_back_{seed}"
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        settings = {"format": "iceberg", "into": schema}
+        warehouse = Path(spark.conf.get("spark.sql.catalog.lake.warehouse") or "")
+        tables = IcebergFolder(warehouse / schema.partition(".")[2], spark, schema)
+    folder.mkdir()
+    with ledger(seed, 4) as (made, listening):
+        play(PutBack(folder, made, listening.port, settings, spark, tables), seed, PUT_BACK_ROUNDS)
+
+
 def main(table_format: str, jars: str) -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         spark = session(table_format, jars, Path(folder))
@@ -215,6 +233,8 @@ def main(table_format: str, jars: str) -> None:
             if table_format == "iceberg":
                 spark.sql(f"CREATE SCHEMA IF NOT EXISTS lake.{keep}")
             Program(spark, table_format, Path(folder)).mirror(keep, seed)
+        for seed in PUT_BACK_SEEDS:
+            put_back(spark, table_format, Path(folder) / f"put_back_{seed}", seed)
         sys.stdout.write(json.dumps({"format": table_format, "keeps": list(KEEPS)}) + "\n")
         spark.stop()
 
