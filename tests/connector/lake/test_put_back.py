@@ -10,6 +10,7 @@ import pytest
 
 from harness.lake.ledger import ledger
 from harness.lake.put_back import DeltaFolder, PutBack, dying
+from harness.runs.tiers import rest_in_all
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_cdc.lake import MirrorSettings
 from informix_cdc.lake.epochs import Beginning
@@ -24,7 +25,7 @@ def mirror(tmp_path: Path) -> Iterator[PutBack]:
         yield PutBack(tmp_path, made, listening.port)
 
 
-@pytest.mark.parametrize("spool", ["kept", "lost"])
+@pytest.mark.parametrize("spool", rest_in_all(["lost", "kept"]))
 def test_a_checkpoint_that_was_put_back_is_told_and_a_new_epoch_mends_it(
     spool: str, mirror: PutBack
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_lake_that_was_put_back_is_told_and_a_new_epoch_mends_it(mirror: PutBa
     mirror.require_exact(run)
 
 
+@pytest.mark.only_in_all
 def test_a_lake_that_was_removed_is_made_again(mirror: PutBack) -> None:
     mirror.run()
     shutil.rmtree(mirror.lake)
@@ -77,7 +79,7 @@ def test_a_lake_that_was_removed_is_made_again(mirror: PutBack) -> None:
     mirror.require_exact(run)
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", rest_in_all(range(4)))
 def test_a_table_that_was_put_back_stops(number: int, mirror: PutBack) -> None:
     table = mirror.made.tables[number]
     mirror.run()
@@ -90,8 +92,8 @@ def test_a_table_that_was_put_back_stops(number: int, mirror: PutBack) -> None:
     mirror.require_exact(run)
 
 
-@pytest.mark.parametrize("number", range(4))
-@pytest.mark.parametrize("change", DeltaFolder.foreign)
+@pytest.mark.parametrize("number", rest_in_all(range(4)))
+@pytest.mark.parametrize("change", rest_in_all(DeltaFolder.foreign))
 def test_a_table_that_others_have_changed_stops(change: str, number: int, mirror: PutBack) -> None:
     table = mirror.made.tables[number]
     mirror.run(changes=10)
@@ -103,7 +105,7 @@ def test_a_table_that_others_have_changed_stops(change: str, number: int, mirror
     mirror.require_exact(run)
 
 
-@pytest.mark.parametrize("change", DeltaFolder.maintenance)
+@pytest.mark.parametrize("change", rest_in_all(DeltaFolder.maintenance))
 def test_maintenance_by_others_stops_nothing(change: str, mirror: PutBack) -> None:
     mirror.run(changes=10)
     for table in mirror.made.tables:
@@ -113,6 +115,7 @@ def test_maintenance_by_others_stops_nothing(change: str, mirror: PutBack) -> No
     mirror.require_exact(run)
 
 
+@pytest.mark.only_in_all
 @pytest.mark.parametrize(
     "place", ["mirror.after_table", "mirror.before_control", "mirror.before_witness"]
 )

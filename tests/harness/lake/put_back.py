@@ -140,6 +140,7 @@ class PutBack:
             )
             for how in ("fail", "resync")
         }
+        self.runs["resync"].batches = self.runs["fail"].batches
         self.rewritten: set[str] = set()  # tables whose rows others have changed
 
     @property
@@ -174,7 +175,8 @@ class PutBack:
         if not run.batches or run.batches[-1].commit < self.made.last_change:
             return False
         assert run.mirror is not None
-        return not set(run.mirror.loading) - run.mirror.stopped.keys()
+        loading = run.mirror.loading.union(run.batches[-1].loading)  # it knows more after a batch
+        return not loading - run.mirror.stopped.keys()
 
     def heal(self, how: str, *tables: str) -> MirrorRun:
         """Let stopped tables be read again, as `informix-cdc resync` does."""
