@@ -147,8 +147,9 @@ class IcebergTarget:
         table = self._loaded()
         snapshot = table.currentSnapshot()
         while snapshot is not None:
-            facts = {"operation": str(snapshot.operation() or ""), **snapshot.summary()}
-            yield int(snapshot.snapshotId()), facts
+            summary = snapshot.summary()  # each look at a Java map is a call
+            known = {name: str(summary.get(name) or "") for name in (_APPLICATION, _BATCH, _END)}
+            yield int(snapshot.snapshotId()), {"operation": str(snapshot.operation() or ""), **known}
             parent = snapshot.parentId()
             if parent is None:
                 return
