@@ -122,6 +122,13 @@ MIRROR_TABLE_STOPPED = LogEvent(
     "A mirror cannot continue with this table and leaves its target unchanged. All other tables"
     " continue.",
 )
+MIRROR_EPOCH_BEGUN = LogEvent(
+    "mirror_epoch_begun",
+    _WARNING,
+    ("mirror", "epoch", "reason"),
+    "The checkpoint and the tables of a mirror do not belong together, and `onDataLoss` is `resync`:"
+    " every table is compared with Informix, and rows that differ are written.",
+)
 SNAPSHOT_BEGUN = LogEvent(
     "snapshot_begun",
     _INFO,

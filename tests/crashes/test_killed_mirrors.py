@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 
 from harness.lake.ledger import Ledger, LedgerTable, ledger
-from harness.lake.mirroring import MirrorRun
+from harness.lake.mirroring import MirrorRun, overwrite
 from harness.runs.patience import patiently
 from harness.servers.stores import PASSWORD
 from harness.spark.starting import is_late_worker
@@ -123,11 +123,11 @@ class Mirrors:
 
 def tampered(mirrors: Mirrors, table: LedgerTable) -> None:
     """Remove a row of a target, and put a ghost into it."""
-    place = str(mirrors.compared.lake / table.name)
-    rows = pa.table(DeltaTable(place).scan().read_all())
+    place = mirrors.compared.lake / table.name
+    rows = pa.table(DeltaTable(str(place)).scan().read_all())
     ghost = {**rows.slice(0, 1).to_pylist()[0], table.key[-1]: GHOST[table.columns[table.key[-1]]]}
     added = pa.Table.from_pylist([ghost], rows.schema)
-    write_deltalake(place, pa.concat_tables([rows.slice(1), added]), mode="overwrite")
+    overwrite(place, pa.concat_tables([rows.slice(1), added]))
 
 
 GHOST: dict[str, Any] = {

@@ -11,6 +11,7 @@ Informix in key intervals while changes stream, and only what differs is written
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from informix_capture_client.errors import BadOption, DataLoss
+from informix_capture_client.log_events import MIRROR_EPOCH_BEGUN
 from informix_capture_client.positions import show
 from informix_cdc.lake.commit_text import RESUME
 from informix_cdc.lake.control_tables import (
@@ -46,6 +48,7 @@ from informix_checkpoints.offsets import CheckpointFolder, StreamOffset, planned
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+logger = logging.getLogger("informix_cdc.connector.mirror")  # a logger name, not a module
 _MOST_NAMES = 5  # of tables in a message
 
 
@@ -299,6 +302,7 @@ class Beginning:
         request = f"{time.time_ns():019d}-{secrets.token_hex(3)}"
         lake.begin_batch(number_of(epoch, 0), BatchEnd("", 0))
         control.write_epoch(EpochRecord(identity, epoch, doubt, request, applied))
+        MIRROR_EPOCH_BEGUN.log(logger, mirror=known.id, epoch=epoch, reason=doubt)
         witnessed = {
             name: Witnessed(number, max(self._targets[name].version(), 0))
             for name, number in self._numbers.items()

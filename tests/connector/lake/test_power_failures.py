@@ -88,6 +88,10 @@ def on_a(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+@pytest.mark.fault(
+    fault="a power failure while a mirror writes a batch: files that were not synced are lost or torn",
+    outcome="the tables are exact after a restart, without a doubt",
+)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_tables_are_exact_after_power_failures(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -25,6 +25,10 @@ def mirror(tmp_path: Path) -> Iterator[PutBack]:
         yield PutBack(tmp_path, made, listening.port)
 
 
+@pytest.mark.fault(
+    fault="an older checkpoint of a mirror is put back, with its spool or without",
+    outcome="IFXCDC-0006 names both states; with onDataLoss=resync all tables are compared, and equal",
+)
 @pytest.mark.parametrize("spool", rest_in_all(["lost", "kept"]))
 def test_a_checkpoint_that_was_put_back_is_told_and_a_new_epoch_mends_it(
     spool: str, mirror: PutBack
@@ -45,6 +49,10 @@ def test_a_checkpoint_that_was_put_back_is_told_and_a_new_epoch_mends_it(
     mirror.require_exact(mirror.run("fail"))
 
 
+@pytest.mark.fault(
+    fault="the checkpoint of a mirror is deleted",
+    outcome="the same; no table is emptied",
+)
 def test_a_new_checkpoint_goes_on_with_the_tables_of_the_lake(mirror: PutBack) -> None:
     mirror.run()
     shutil.rmtree(mirror.checkpoint)
@@ -59,6 +67,10 @@ def test_a_new_checkpoint_goes_on_with_the_tables_of_the_lake(mirror: PutBack) -
     mirror.require_exact(mirror.run("fail"))
 
 
+@pytest.mark.fault(
+    fault="an older lake is put back",
+    outcome="the same",
+)
 def test_a_lake_that_was_put_back_is_told_and_a_new_epoch_mends_it(mirror: PutBack) -> None:
     mirror.run()
     mirror.keep_copy("copy", mirror.lake)
@@ -79,6 +91,10 @@ def test_a_lake_that_was_removed_is_made_again(mirror: PutBack) -> None:
     mirror.require_exact(run)
 
 
+@pytest.mark.fault(
+    fault="one table of a lake is put back",
+    outcome="this table stops, and says so",
+)
 @pytest.mark.parametrize("number", rest_in_all(range(4)))
 def test_a_table_that_was_put_back_stops(number: int, mirror: PutBack) -> None:
     table = mirror.made.tables[number]
@@ -92,6 +108,10 @@ def test_a_table_that_was_put_back_stops(number: int, mirror: PutBack) -> None:
     mirror.require_exact(run)
 
 
+@pytest.mark.fault(
+    fault="others restore, overwrite, delete or insert rows of a target",
+    outcome="this table stops, and says so",
+)
 @pytest.mark.parametrize("number", rest_in_all(range(4)))
 @pytest.mark.parametrize("change", rest_in_all(DeltaFolder.foreign))
 def test_a_table_that_others_have_changed_stops(change: str, number: int, mirror: PutBack) -> None:
