@@ -263,6 +263,8 @@ class DeltaTarget:
                 continue
             for each in late[place:]:
                 each.unlink()
+                for checksum in log.glob(f"*{each.stem}*crc"):  # of Delta Lake and of Hadoop
+                    checksum.unlink()
             break
 
     # the table's columns

@@ -40,7 +40,7 @@ from informix_cdc.lake.identity import (
     epoch_of,
     number_of,
 )
-from informix_cdc.lake.mirrored_table import Target
+from informix_cdc.lake.mirrored_table import Target, witness_of
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import MirrorSettings
 from informix_checkpoints.offsets import CheckpointFolder, StreamOffset, planned_offset
@@ -304,9 +304,7 @@ class Beginning:
         control.write_epoch(EpochRecord(identity, epoch, doubt, request, applied))
         MIRROR_EPOCH_BEGUN.log(logger, mirror=known.id, epoch=epoch, reason=doubt)
         witnessed = {
-            name: Witnessed(number, max(self._targets[name].version(), 0))
-            for name, number in self._numbers.items()
-            if self._targets[name].is_there()
+            name: witness_of(target) for name, target in self._targets.items() if target.is_there()
         }
         lake.make_durable()
         self.folder.begin(identity, epoch, witnessed)

@@ -149,6 +149,11 @@ class Target(Protocol):
         """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
 
 
+def witness_of(target: Target) -> Witnessed:
+    """Return what a table has now."""
+    return Witnessed(target.number() or 0, max(target.version(), 0))  # an Iceberg table may be bare
+
+
 class TableStopped(Exception):
     """A table can no longer be mirrored; the others continue.
 

@@ -39,9 +39,9 @@ from informix_capture_client.shell_commands import command
 from informix_cdc.lake.control_tables import LEFT, MIRRORED, STOPPED, BatchRecord, TableRecord
 from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.epochs import Beginning, MirrorEpoch, end_of
-from informix_cdc.lake.identity import Witnessed, number_of
+from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
-from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped, Target
+from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped, Target, witness_of
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import COMMIT, SNAPSHOT, TableChanges
@@ -251,10 +251,8 @@ class Mirror:
             return
         self._lake.make_durable()
         failpoint("mirror.before_witness")
-        self._epoch.folder.record(
-            number,
-            {name: Witnessed(each.number() or 0, each.version()) for name, each in changed.items()},
-        )
+        witnessed = {name: witness_of(target) for name, target in changed.items()}
+        self._epoch.folder.record(number, witnessed)
 
     def _done(self, jobs: Iterable[Callable[[], _Work]]) -> list[_Work]:
         running = [self._pool.submit(job) for job in jobs]

@@ -107,7 +107,8 @@ class DeltaFolder:
         entries = sorted((self.place / name / "_delta_log").glob("*.json"))
         if len(entries) > 1:
             entries[-1].unlink()
-            entries[-1].with_suffix(".crc").unlink(missing_ok=True)  # of Delta Lake in Spark
+            for checksum in entries[-1].parent.glob(f"*{entries[-1].stem}*crc"):  # of Spark
+                checksum.unlink()
 
 
 class PutBack:
