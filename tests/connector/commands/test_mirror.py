@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
 from informix_cdc.lake import MirroredBatch, MirrorSettings
+from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.sessions import session_settings
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_checkpoints.offsets import StreamOffset
@@ -117,6 +119,58 @@ def test_a_plan_names_everything_that_is_in_the_way_in_one_run(tmp_path: Path) -
     assert not (tmp_path / "lake").exists()
 
 
+def test_a_plan_looks_at_folders_and_at_what_the_mirror_was(tmp_path: Path) -> None:
+    """Nothing of it is found only when changes would be lost."""
+    with served(("informix.orders", "order_num serial primary key")) as port:
+        path = Path(written(tmp_path, port))
+        text = path.read_text()
+        settings = MirrorSettings.of(into=f"{tmp_path}/lake", checkpoint=f"{tmp_path}/checkpoint")
+        Beginning(settings, "informix", "stores").begin(may_begin_epoch=False)
+        there = sorted(tmp_path.rglob("*"))
+        for changed, why in (
+            ('keep = "history"\n' + text, "keep was .current. and is .history."),
+            (text.replace("/lake", "/pond"), r"into was .*/lake. and is .*/pond"),
+            ('table_name = "x_{table}"\n' + text, "table_name was .{table}. and is .x_{table}"),
+            (
+                text.replace("/checkpoint", "/other"),
+                "In doubt: the checkpoint .* is new, but .*/lake has",
+            ),
+            (text.replace(f"{tmp_path}/lake", "/proc/lake"), "into /proc/lake cannot be written: "),
+            (
+                text.replace(f"{tmp_path}/checkpoint", "/proc/c"),
+                "checkpoint /proc/c cannot be written: ",
+            ),
+        ):
+            path.write_text(changed)
+            found = run_plain("mirror", str(path), "--plan")
+            assert re.search(why, " ".join(found.stderr.split())), (why, found.stderr)
+        path.write_text(text)
+        assert run_plain("mirror", str(path), "--plan").exit_code == 0
+        assert sorted(tmp_path.rglob("*")) == there
+
+
+@pytest.mark.parametrize(
+    ("into", "checkpoint", "is_refused"),
+    [
+        ("/x/lake", "/x/lake", True),
+        ("/x/lake", "/x/lake/", True),
+        ("/x/lake", "/x/lake/orders", True),
+        ("/x/lake", "/x", True),
+        ("/x/lake", "file:///x/y/../lake/c", True),
+        ("s3://b/lake", "s3a://b/lake/c", True),
+        ("/x/lake", "/x/lakes", False),
+        ("s3://b/lake", "/x/lake", False),
+    ],
+)
+def test_a_checkpoint_lies_beside_the_tables(into: str, checkpoint: str, is_refused: bool) -> None:
+    """VACUUM would remove it as files that no table names."""
+    if is_refused:
+        with pytest.raises(BadOption, match="lie in each other"):
+            MirrorSettings.of(into=into, checkpoint=checkpoint)
+    else:
+        MirrorSettings.of(into=into, checkpoint=checkpoint)
+
+
 MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
     ("not TOML", {"head": "keep = "}, ["cannot be read"]),
     (
@@ -143,6 +197,16 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
         "no text",
         {"head": "trigger = 10\n"},
         ["trigger must be an interval such as '10 seconds', not 10"],
+    ),
+    (
+        "a trigger that is no interval",
+        {"head": 'trigger = "ten seconds"\n'},
+        ["trigger must be an interval such as '10 seconds', not 'ten seconds'"],
+    ),
+    (
+        "a target with the name of a control table",
+        {"tables": '[tables."informix.a"]\nname = "_Informix_CDC_tables"'},
+        ["name must not begin with _informix_cdc_, or be one of _delta_log, _spark_metadata"],
     ),
     ("a password", {"source": 'Password = "x"'}, ["[source] contains a password", "passwordFile"]),
     ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is always arrow in a mirror"]),

@@ -374,6 +374,14 @@ class World:
         kept.rename(mine)
         return True
 
+    def leave_and_join(self) -> bool:
+        """A table leaves the stream for a run."""
+        gone = f"informix.{self._table()}"
+        self.mirror.change_options(tableExclude=gone)
+        self.mirror.run("fail", changes=2, batches=3)
+        self.mirror.change_options(tableExclude="")
+        return True
+
     def _table(self) -> str:
         return self.random.choice(self.mirror.made.tables).name
 
@@ -391,6 +399,7 @@ class World:
             self.cut_last_commit,
             self.write_by_others,
             self.two_drivers,
+            self.leave_and_join,
         ]
 
 
