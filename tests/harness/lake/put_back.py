@@ -177,8 +177,10 @@ class PutBack:
         if not run.batches or run.batches[-1].commit < self.made.last_change:
             return False
         assert run.mirror is not None
-        loading = run.mirror.loading.union(run.batches[-1].loading)  # it knows more after a batch
-        return not loading - run.mirror.stopped.keys()
+        last = run.batches[-1]
+        loading = run.mirror.loading.union(last.loading)  # it knows more after a batch
+        joining = {f"informix.{table.name}" for table in self.made.tables} - last.snapshots.keys()
+        return not (loading | joining) - run.mirror.stopped.keys()
 
     def heal(self, how: str, *tables: str) -> MirrorRun:
         """Let stopped tables be read again, as `informix-cdc resync` does."""
