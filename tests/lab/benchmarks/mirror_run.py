@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from informix_cdc import lake
+from informix_cdc.lake.intervals import Compared
 from informix_cdc.lake.mirrored_table import MirroredTable
-from informix_cdc.lake.table_changes import TableChanges
 from lab.benchmarks.emulated_source import say
 
 
@@ -33,9 +33,9 @@ class Ages:
         self._lock = threading.Lock()
         self._apply = MirroredTable.apply
 
-    def apply(self, table: MirroredTable, changes: TableChanges, batch: int) -> None:
-        self._apply(table, changes, batch)
-        now = time.time_ns()
+    def apply(self, table: MirroredTable, compared: Compared, batch: int) -> None:
+        self._apply(table, compared, batch)
+        now, changes = time.time_ns(), compared.changes
         if "written_at" in changes.rows.column_names and not changes.is_snapshot:
             there = changes.rows.column("written_at").filter(pa.array(~changes.is_gone()))
             written = pc.drop_null(there).to_pylist()
