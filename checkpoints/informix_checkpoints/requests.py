@@ -98,7 +98,7 @@ class Request:
             tables=_texts(known.get("tables")),
             low=_limit(known.get("low")),
             high=_limit(known.get("high")),
-            column=text(known.get("column", "")),
+            column=text(known.get("column")),
             window=text(known.get("window")),
             sample=float(sample),
             statement=text(known.get("statement")),

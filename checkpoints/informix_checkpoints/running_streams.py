@@ -122,12 +122,11 @@ class RunningStream:
         Raises:
             BadOption: a name or pattern matches none.
         """
-        known = sorted(self.captured.tables or ())
+        known = sorted(self.captured.tables)
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in known):
-                listed = ", ".join(known) or "none (its offset is of an earlier version: run the query)"
                 raise BadOption(
-                    f"no table of the stream matches {pattern!r}.", f"Its tables: {listed}."
+                    f"no table of the stream matches {pattern!r}.", f"Its tables: {', '.join(known)}."
                 )
         return tuple(n for n in known if not patterns or any(fnmatchcase(n, p) for p in patterns))
 

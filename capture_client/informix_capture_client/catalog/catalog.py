@@ -387,21 +387,12 @@ def source_digest(server_name: str, database: str) -> str:
 
 def table_digest(table: Table) -> str:
     """Return a short digest of a table's identity and captured columns."""
-    return _digest(_facts(table))
-
-
-def list_digest(server_name: str, tables: Sequence[Table]) -> str:
-    """Return the digest in offsets of version 1: server, tables in order, captured columns."""
-    return _digest([server_name.strip(), list(map(_facts, tables))])
-
-
-def _facts(table: Table) -> list[object]:
     # with masks: rows before and after a changed mask could not be compared
     columns = [
         (column.name, column.type_text, *([column.mask.fingerprint] if column.mask else []))
         for column in table.delivered
     ]
-    return [str(table.name), table.table_id, table.partition_number, table.created, columns]
+    return _digest([str(table.name), table.table_id, table.partition_number, table.created, columns])
 
 
 def _digest(facts: object) -> str:

@@ -1,12 +1,11 @@
 """Spark's offsets: a position of the stream as JSON with keys in a fixed order.
 
 Rule: Spark compares offsets as text, so equal positions give equal text. "Not started" is a constant:
-Spark never logs the start of its first batch, so that start must not mean "now". Keys of later versions
-may be missing: a checkpoint of an earlier version still works. An unknown key was written by a later
-version and may be essential: it is rejected.
+Spark never logs the start of its first batch, so that start must not mean "now". An unknown key was
+written by a later version and may be essential: it is rejected.
 
-Version 1 has one digest for server, database and the list of tables. Version 2 has one for server and
-database, and a digest for each table, so that tables may join and leave (decision 0071).
+An offset has one digest for server and database, and a digest for each table, so that tables may join
+and leave (decision 0071).
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ from informix_checkpoints.table_states import (
     tables_to_json,
 )
 
-VERSION = 2
-_WITHOUT_TABLES = 1  # the version before, whose source is a digest of the list of tables too
+VERSION = 1
 _FIELDS_OF_A_LOSS = 2  # before the tables
 _IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
 MOST_IDS = 1 << 17  # in a whole list: far more than a server has open transactions
@@ -49,8 +47,7 @@ class StreamOffset:
         left: the tables that have left the stream and not rejoined, with the commit.
         cut: the transaction above the position that a batch in real-time mode has delivered in part.
         settling: a restart position that becomes valid once the next process has read so far.
-        tables: the captured tables, by owner.table; None in an offset of version 1, whose `source` is a
-            digest that includes the list of tables.
+        tables: the captured tables, by owner.table.
     """
 
     stream: str
@@ -59,7 +56,7 @@ class StreamOffset:
     logged: LogEnd | None = None
     row_form: str = ""
     lost: ReportedLoss | None = None
-    tables: Tables | None = None
+    tables: Tables = field(default_factory=dict)
     settling: SettlingRestart | None = None
     left: Mapping[str, int] = field(default_factory=dict)
     cut: CutTransaction | None = None
@@ -82,7 +79,7 @@ class StreamOffset:
         """Return all keys; unknown values are None."""
         last_delivered = self.position.last_delivered
         return {
-            "version": _WITHOUT_TABLES if self.tables is None else VERSION,
+            "version": VERSION,
             "stream": self.stream,
             "source": self.source,
             "commit": self.position.commit,
@@ -93,15 +90,11 @@ class StreamOffset:
             "settling": list(self.settling) if self.settling else None,
             "form": self.row_form or None,
             "lost": [self.lost.gap.name, self.lost.message, *self.lost.tables] if self.lost else None,
-            **self._facts_of_tables(),
+            "tables": tables_to_json(self.tables),
+            "chunk": self.position.chunk,
+            "left": dict(sorted(self.left.items())) or None,
             "cut": list(self.cut) if self.cut else None,  # the last: the reader in the JVM adds it
         }
-
-    def _facts_of_tables(self) -> dict[str, object]:
-        if self.tables is None:
-            return {}
-        left = dict(sorted(self.left.items())) or None
-        return {"tables": tables_to_json(self.tables), "chunk": self.position.chunk, "left": left}
 
     @classmethod
     def from_json(cls, given: Mapping[str, object], most_ids: int = MOST_IDS) -> StreamOffset:
@@ -115,16 +108,15 @@ class StreamOffset:
             BadOption: the checkpoint is not of this source, or of a later version.
         """
         try:
-            has_tables = _HAS_TABLES.get(number(given["version"]))
-            if has_tables is None:
+            if number(given["version"]) != VERSION:
                 raise ValueError(f"its version is {given['version']!r}")
-            _require_known(given, has_tables)
+            _require_known(given)
             position = Position(
                 number(given["commit"]),
                 number(given["restart"]),
                 tuple(_ids(given["unseen"], most_ids)),
                 _numbers(DeliveredCommit, given.get("witness")),
-                number(given["chunk"]) if has_tables else 0,
+                number(given["chunk"]),
             )
             return cls(
                 text(given["stream"]),
@@ -133,7 +125,7 @@ class StreamOffset:
                 _numbers(LogEnd, given.get("logged")),
                 text(given.get("form", "")),
                 _loss(given.get("lost")),
-                tables_from_json(given["tables"]) if has_tables else None,
+                tables_from_json(given["tables"]),
                 _numbers(SettlingRestart, given.get("settling")),
                 places_from_json(given.get("left", {})),
                 _numbers(CutTransaction, given.get("cut")),
@@ -156,9 +148,7 @@ class StreamOffset:
         both, except for a table that joined in between. A crashed process may have known a later one.
         """
         restart = start.position.restart
-        is_same = self.stream == start.stream and listed(self.tables or {}) == listed(
-            start.tables or {}
-        )
+        is_same = self.stream == start.stream and listed(self.tables) == listed(start.tables)
         if not is_same or restart <= self.position.restart:
             return self
         return replace(self, position=replace(self.position, restart=restart))
@@ -173,8 +163,7 @@ class StreamOffset:
         return replace(self, lost=ReportedLoss.of(loss))
 
 
-NOT_STARTED = StreamOffset("", "", Position(0, 0))  # in words that all versions know
-_HAS_TABLES = {_WITHOUT_TABLES: False, VERSION: True}
+NOT_STARTED = StreamOffset("", "", Position(0, 0))
 
 
 def in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
@@ -205,10 +194,9 @@ def _ids(value: object, most: int) -> Iterator[int]:
         yield from range(number(first), number(last) + 1)
 
 
-def _require_known(given: Mapping[str, object], has_tables: bool) -> None:
+def _require_known(given: Mapping[str, object]) -> None:
     """Reject keys of a later version: the next written offset would lose them."""
-    known = replace(NOT_STARTED, tables={} if has_tables else None)
-    unknown = sorted(given.keys() - known._facts().keys())
+    unknown = sorted(given.keys() - NOT_STARTED._facts().keys())
     if unknown:
         raise BadOption(
             f"the checkpoint contains an offset with {', '.join(map(repr, unknown))}, which this"

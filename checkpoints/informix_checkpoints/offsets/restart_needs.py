@@ -88,6 +88,5 @@ def _range_begins(progress: SourceProgress) -> StreamOffset | None:
 
 
 def _is_taken_over(spool: Manifest, start: StreamOffset) -> bool:
-    # The sources of different versions are of different kinds; a stream's id is its own.
     is_same = spool.stream == start.stream
     return is_same and spool.start.place <= start.position.place <= spool.end.place

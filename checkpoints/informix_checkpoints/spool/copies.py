@@ -85,8 +85,8 @@ class SegmentCopies:
     def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """Make the copies match these segments: add missing copies, and remove others.
 
-        A copy without a checksum in the manifest is written again: it is from an earlier version, or
-        from a process that crashed before the manifest named it.
+        A copy without a checksum in the manifest is written again: it is from a process that crashed
+        before the manifest named it.
 
         Raises:
             AccessRefused: the location cannot be reached or written, or a segment is corrupt.

@@ -42,9 +42,9 @@ class Manifest:
     wrote the manifest: each new writer has a higher number.
 
     Attributes:
-        tables: the states of the tables at `start`; empty if unknown.
+        tables: the states of the tables at `start`.
         left: the tables that had left the stream at `start`, with the commit.
-        epochs: those after `start`; in the file their key is `turns`.
+        epochs: those after `start`.
         chunk_commit, chunk_rows: of the last chunk with rows, the version of its rows, and the number
             of rows that chunks have with this version.
     """

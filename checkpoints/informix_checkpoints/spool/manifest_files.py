@@ -16,9 +16,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from informix_capture_client.errors import AccessRefused, DataLoss
+from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import DeliveredCommit, Position
 from informix_checkpoints.spool.durable_files import (
     append_to_file,
@@ -27,7 +25,7 @@ from informix_checkpoints.spool.durable_files import (
     replace_file,
 )
 from informix_checkpoints.spool.manifest import Epoch, Manifest
-from informix_checkpoints.spool.segments import Segment, transactions_of
+from informix_checkpoints.spool.segments import Segment
 from informix_checkpoints.table_states import (
     changes_from_json,
     places_from_json,
@@ -35,8 +33,7 @@ from informix_checkpoints.table_states import (
     tables_to_json,
 )
 
-VERSION = 6
-_FIRST_WITH_CHECKSUM = 2
+VERSION = 1
 FILE_NAME = "manifest.json"
 JOURNALS = "*.journal"
 
@@ -118,7 +115,7 @@ def _facts(path: Path) -> tuple[int, int, int]:
 def _read(folder: Path, facts: tuple[int, int, int]) -> StoredManifest:
     path = folder / FILE_NAME
     try:
-        manifest = _manifest(_migrated(json.loads(read_plain(path)), folder))
+        manifest = _manifest(_checked_content(json.loads(read_plain(path))))
     except _NOT_OURS as reason:
         raise _damaged(path, reason) from None
     return StoredManifest(manifest, facts, journal_of(folder, manifest), 0)
@@ -169,9 +166,7 @@ def _checksum(content: dict[str, Any]) -> int:
 
 def _plain(value: Manifest | Segment | Position | Epoch) -> dict[str, Any]:
     """Return a value's fields; `asdict` copies deeply, which costs 6 ms for a thousand segments."""
-    return {
-        _KEYS.get(name, name): _PLAIN.get(name, _same)(getattr(value, name)) for name in value.__slots__
-    }
+    return {name: _PLAIN.get(name, _same)(getattr(value, name)) for name in value.__slots__}
 
 
 def _same(value: object) -> object:
@@ -186,58 +181,24 @@ _PLAIN: dict[str, Callable[[Any], object]] = {
     "epochs": lambda epochs: [_plain(epoch) for epoch in epochs],
     "tables": tables_to_json,
 }
-# on the disk, as earlier versions wrote them
-_KEYS = {"epochs": "turns", "high_watermark": "mark", "last_delivered": "witness"}
 
 
-def _migrated(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the content of a manifest in the current version."""
-    version, checksum = content.pop("version"), content.pop("checksum", None)
-    if version >= _FIRST_WITH_CHECKSUM and checksum != _checksum(content):
-        raise ValueError(f"its checksum is {checksum!r} instead of {_checksum(content)}")
-    while version in _MIGRATIONS:
-        content = _MIGRATIONS[version](content, folder)
-        version += 1
+def _checked_content(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a manifest without its version and checksum, which must be right."""
+    version, checksum = content.pop("version"), content.pop("checksum")
     if version != VERSION:
         raise ValueError(f"its version is {version!r}")
+    if checksum != _checksum(content):
+        raise ValueError(f"its checksum is {checksum!r} instead of {_checksum(content)}")
     return content
-
-
-def _from_1(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Migrate version 1: version 2 counts transactions and numbers its writers."""
-    segments = [
-        {**segment, "transactions": _count(folder, Segment(**segment, transactions=0))}
-        for segment in content["segments"]
-    ]
-    return {**content, "fence": 0, "segments": segments}
-
-
-def _count(folder: Path, segment: Segment) -> int:
-    try:
-        return len(transactions_of(folder, segment).commits)
-    except (AccessRefused, pa.ArrowException):
-        return 0  # the segment is not intact, and will be captured again
-
-
-def _unchanged(content: dict[str, Any], _folder: Path) -> dict[str, Any]:
-    return content
-
-
-_MIGRATIONS: dict[int, Callable[[dict[str, Any], Path], dict[str, Any]]] = {
-    1: _from_1,
-    2: _unchanged,  # version 3 may name segments of groups, which version 2 would take for one row each
-    3: _unchanged,  # version 4 has tables and chunks, which version 3 would take for transactions
-    4: _unchanged,  # version 5 knows which tables have left
-    5: _unchanged,  # version 6 has a journal, whose segments version 5 would remove
-}
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
     segments = tuple(map(_segment, content.pop("segments")))
-    start, high_watermark = _position(content.pop("start")), _position(content.pop("mark"))
-    epochs = tuple(map(_epoch, content.pop("turns", ())))
-    tables = tables_from_json(content.pop("tables", {}))
-    left = places_from_json(content.pop("left", {}))
+    start, high_watermark = _position(content.pop("start")), _position(content.pop("high_watermark"))
+    epochs = tuple(map(_epoch, content.pop("epochs")))
+    tables = tables_from_json(content.pop("tables"))
+    left = places_from_json(content.pop("left"))
     known = _checked(content, Manifest)
     return Manifest(
         **known,
@@ -262,13 +223,13 @@ def _epoch(content: dict[str, Any]) -> Epoch:
 
 
 def _position(content: dict[str, Any]) -> Position:
-    last_delivered = content.get("witness")
+    last_delivered = content["last_delivered"]
     position = Position(
         content["commit"],
         content["restart"],
         tuple(content["unseen"]),
         None if last_delivered is None else DeliveredCommit(*last_delivered),
-        content.get("chunk", 0),
+        content["chunk"],
     )
     numbers = (*position.place, position.restart, *position.unseen, *(position.last_delivered or ()))
     if any(type(number) is not int for number in numbers):
@@ -280,7 +241,7 @@ def _checked(content: dict[str, Any], kind: type[Manifest | Segment]) -> dict[st
     """Reject values of another type than the fields declare."""
     types = {"int": int, "str": str}
     for declared in fields(kind):
-        wanted, value = types.get(str(declared.type)), content.get(declared.name)
-        if wanted and declared.name in content and type(value) is not wanted:
-            raise ValueError(f"{declared.name} is {value!r}")
+        wanted = types.get(str(declared.type))
+        if wanted and type(content[declared.name]) is not wanted:
+            raise ValueError(f"{declared.name} is {content[declared.name]!r}")
     return content

@@ -98,7 +98,7 @@ class ReportedLosses:
                 content, doubt = read_own(path)
             except OSError:
                 continue
-            if doubt:  # written by an earlier version under umask 002, or opened by a mount
+            if doubt:  # of whoever could write it, for example if a mount has opened it
                 return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} records a loss, but it {doubt}.")
             try:
                 known = json.loads(content)

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import shutil
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -52,11 +52,9 @@ class Spool(StoredStream):
         stream, source: the owner of the rows; a folder of another stream is rejected.
         start, tables: the position after which all commits will be appended, and the table states
             there.
-        previous_sources: ids of the same source in earlier versions.
         captured: the tables whose rows are delivered; stored rows with others are discarded. None: all.
         altering: tables that leave the stream and return to it for an ALTER; stored rows remain.
-        rows: accepted digests of the row format, the first for new rows; other stored rows are
-            discarded.
+        rows: a digest of the row format; rows stored in another one are discarded.
         durable: whether the folder must survive a crash of the host (fsync).
         lock_wait_seconds: how long to wait for a previous writer to end.
         copies: of segments, written before the manifest names them.
@@ -70,11 +68,10 @@ class Spool(StoredStream):
         start: Position,
         *,
         durable: bool,
-        rows: Sequence[str] = ("",),
+        rows: str = "",
         lock_wait_seconds: float = 10.0,
         copies: Copies | None = None,
         tables: Tables | None = None,
-        previous_sources: Collection[str] = (),
         captured: Collection[str] | None = None,
         altering: Collection[str] = (),
         left: Mapping[str, int] | None = None,
@@ -89,8 +86,8 @@ class Spool(StoredStream):
             self._lock = WriterLock(folder, lock_wait_seconds, durable=durable)
             on_error.callback(self.close)
             known, gone = tables or {}, left or {}
-            fresh = Manifest(stream, source, start, start, rows=rows[0], tables=known, left=gone)
-            recovered = self._recovered(fresh, rows, previous_sources, captured, altering)
+            fresh = Manifest(stream, source, start, start, rows=rows, tables=known, left=gone)
+            recovered = self._recovered(fresh, captured, altering)
             self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
             self._journal: Path | None = None  # of the manifest that this writer has written last
@@ -279,19 +276,12 @@ class Spool(StoredStream):
             former.unlink(missing_ok=True)
 
     def _recovered(
-        self,
-        fresh: Manifest,
-        rows: Collection[str],
-        previous_sources: Collection[str],
-        captured: Collection[str] | None,
-        altering: Collection[str],
+        self, fresh: Manifest, captured: Collection[str] | None, altering: Collection[str]
     ) -> Manifest:
         """Return the usable part of a previous writer's manifest, or a new one."""
         previous = intact_manifest(self._folder)
         if previous is None:
             return fresh
-        if previous.source in previous_sources:  # and of a version that knew nothing of tables
-            previous = replace(previous, source=fresh.source, tables=fresh.tables)
         if (previous.stream, previous.source) != (fresh.stream, fresh.source):
             raise DataLoss(
                 f"{self._folder} belongs to stream {previous.stream} of source {previous.source},"
@@ -303,7 +293,7 @@ class Spool(StoredStream):
         # A shared capture begins at its own high watermark, which may be behind the last rows.
         end = max(manifest.reached.place, manifest.high_watermark.place)
         reaches = manifest.start.place <= fresh.start.place <= end
-        if reaches and manifest.rows in rows and _has_no_others(manifest, fresh.start, delivered):
+        if reaches and manifest.rows == fresh.rows and _has_no_others(manifest, fresh.start, delivered):
             return _with_later_restart(manifest, fresh.start)
         return replace(fresh, fence=previous.fence, next_number=previous.next_number)
 

@@ -2,8 +2,8 @@
 
 Rule: independent of shapes: dictionaries are decoded, the runs of the last column are expanded into its
 fields, and the schema's metadata lists the delivered columns in order. Written by
-`capture_client/informix_capture_client/shapes/stored_form.py`; rows of several tables, since version 3
-of the manifest, by `grouped_form.py` in the same package. This module handles both formats.
+`capture_client/informix_capture_client/shapes/stored_form.py`; rows of several tables by
+`grouped_form.py` in the same package. This module handles both formats.
 """
 
 from __future__ import annotations

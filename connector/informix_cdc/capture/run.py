@@ -62,7 +62,6 @@ from informix_cdc.snapshots import NoSnapshots
 from informix_cdc.table_changes import (
     Absent,
     altered_tables,
-    in_this_version,
     named_receipt,
     other_source,
     require_chunks,
@@ -409,7 +408,6 @@ class CaptureRun:
 
     def _go_on(self, source: SourceTables) -> None:
         """Open the spool of a stream that Spark knows."""
-        self.offset = in_this_version(self.offset, source)
         if self.offset.source != source.source:
             raise other_source(self.offset.source, source.source)
         altering = self._requests.altering(self.offset)
@@ -419,11 +417,11 @@ class CaptureRun:
                 Path(self.options.spool_path) / self.offset.stream,
                 self.offset.position,
                 self.planned,
-                source.digests_of_rows_beside(len(self.offset.tables or ())),
+                source.row_digest,
             )
         spool = self._open_spool(source, self.offset)
         require_chunks(spool, self.planned)
-        if not self._is_free() and (lost := altering.keys() & (self.offset.tables or {}).keys()):
+        if not self._is_free() and (lost := altering.keys() & self.offset.tables.keys()):
             raise BadOption(
                 f"Spark repeats a batch that may have rows of {min(lost)}, which is being altered, and"
                 " the spool no longer has them.",
@@ -492,12 +490,11 @@ class CaptureRun:
             offset.stream,
             offset.source,
             offset.position,
-            rows=source.digests_of_rows_beside(len(offset.tables or ())),
+            rows=source.row_digest,
             durable=bool(self.options.spool_path),
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
             copies=copies_for(self.options.segment_copies, offset.stream),
             tables=offset.tables,
-            previous_sources=[source.of_first(len(offset.tables or ()))],
             captured=source.names,
             altering=self._requests.altering(offset).keys(),
             left=offset.left,

@@ -37,8 +37,7 @@ def only_released(
     """Restrict streams to the tables that are released; writers of the other tables may continue.
 
     Raises:
-        BadOption: the offset of a stream has no state per table yet, a snapshot of a table is running,
-            or another table of the stream is released already.
+        BadOption: a snapshot of a table is running, or another table of the stream is released already.
     """
     wanted = {str(table.name) for table in tables}
     found = []
@@ -47,15 +46,8 @@ def only_released(
         if not mine:
             continue
         _require_others_logged(stream, wanted, catalog)
-        states = stream.progress.delivered.tables
-        if states is None:
-            raise BadOption(
-                f"{stream}, was written by an earlier version, which stored one digest for all"
-                f" of its tables. {_NOTHING_DONE}",
-                "Run its query once with this version, stop it, and run release again.",
-            )
         for table in mine:
-            snapshot = states[unqualified(str(table.name))].snapshot
+            snapshot = stream.progress.delivered.tables[unqualified(str(table.name))].snapshot
             if snapshot is not None and not snapshot.is_done:
                 raise BadOption(
                     f"{stream}, has an unfinished snapshot of {table.name}. {_NOTHING_DONE}",

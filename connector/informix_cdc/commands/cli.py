@@ -143,12 +143,6 @@ def doctor(as_json: bool, **given: str | None) -> None:
     "--no-checkpoint", is_flag=True, help="Confirm that no query needs the changes of these tables."
 )
 @click.option(
-    "--stream-tables",
-    multiple=True,
-    metavar="TEXT",
-    help="Value of option table in these queries, if it differs from TABLE...; can be repeated.",
-)
-@click.option(
     "--receipt",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File to create: a receipt that lets the streams of the tables continue after the"
@@ -166,7 +160,6 @@ def release(
     tables: tuple[str, ...],
     checkpoints: tuple[str, ...],
     no_checkpoint: bool,
-    stream_tables: tuple[str, ...],
     receipt: Path | None,
     yes: bool,
     quiet_seconds: float,
@@ -183,7 +176,6 @@ def release(
         release_command.release(
             _options_of(tables, given),
             checkpoints,
-            stream_tables,
             needs_no_checkpoint=no_checkpoint,
             is_sure=yes,
             quiet_seconds=quiet_seconds,

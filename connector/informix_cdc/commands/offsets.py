@@ -129,7 +129,7 @@ def _batch_json(number: int, offset: StreamOffset) -> dict[str, object]:
         "unseen": list(position.unseen),
         "lost": offset.lost and offset.lost.message,
         "chunk": position.chunk,
-        "tables": None if offset.tables is None else tables_to_json(offset.tables),
+        "tables": tables_to_json(offset.tables),
     }
 
 
@@ -192,10 +192,7 @@ def _stream_text(progress: SourceProgress) -> str:
 
 
 def _tables_text(offset: StreamOffset, committed: StreamOffset | None) -> str:
-    """Return the tables of a stream as text; an offset of version 1 does not have them."""
-    if offset.tables is None:
-        return ""
-    known = committed.tables or {} if committed is not None else {}
+    known = committed.tables if committed is not None else {}
     shown = [_table_text(name, state, known.get(name)) for name, state in sorted(offset.tables.items())]
     return f" Tables: {', '.join(shown)}."
 

@@ -21,7 +21,6 @@ from informix_cdc.commands.altering import only_released, receipt_of
 from informix_cdc.commands.row_logging import require_not_captured, switch_off
 from informix_cdc.commands.undelivered import OnRead, StreamOfTables, require_all_delivered, streams_of
 from informix_cdc.options import SourceOptions
-from informix_cdc.options import names as names_in
 from informix_cdc.server import (
     open_capture_connection,
     open_catalog,
@@ -64,7 +63,6 @@ _NEW_QUERY = """\
 def release(
     options: SourceOptions,
     checkpoints: Sequence[str],
-    stream_tables: Sequence[str],
     *,
     needs_no_checkpoint: bool,
     is_sure: bool,
@@ -76,7 +74,6 @@ def release(
     Args:
         options: option `table` names the tables to release.
         checkpoints: of all queries that capture one of them.
-        stream_tables: option `table` of these queries, where it differs.
         needs_no_checkpoint: the user confirms that no query needs their changes.
         is_sure: do not ask for confirmation.
         quiet_seconds: seconds without new records after which the log counts as fully read.
@@ -97,7 +94,7 @@ def release(
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             require_not_captured(connection, tables, options.dialect, _say_what_is_waited_for)
-        streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
+        streams = streams_of(checkpoints, catalog, options)
         if checkpoints:
             _require_streams_cover(streams, tables)
         if receipt is not None:
@@ -190,21 +187,6 @@ def _logged_tables(options: SourceOptions, catalog: Catalog, receipt: Path | Non
             )
         say(f"{table.name}: full row logging is already off.")
     return [table for table in tables if table not in off]
-
-
-def _table_sets(options: SourceOptions, stream_tables: Iterable[str]) -> list[tuple[TableName, ...]]:
-    """Return the candidate table sets of the streams: those given, else all tables or each one."""
-    if named := [_names(text, options) for text in stream_tables]:
-        return named
-    released = options.table_names()
-    return [released, *((name,) for name in released)]
-
-
-def _names(text: str, options: SourceOptions) -> tuple[TableName, ...]:
-    try:
-        return tuple(TableName.parse(name, options.database) for name in names_in(text))
-    except ValueError as reason:
-        raise BadOption(f"--stream-tables {reason}, not {text!r}.") from None
 
 
 def _require_streams_cover(streams: Iterable[StreamOfTables], tables: Iterable[Table]) -> None:

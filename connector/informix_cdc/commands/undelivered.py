@@ -1,7 +1,7 @@
 """Check whether the streams of checkpoints have delivered all changes of their tables in the log.
 
-Rule: the tables of a checkpoint are never guessed. Its digest must match the tables that the user
-names. Then the log is read from the restart position to the end, and changes are counted.
+Rule: the tables of a checkpoint are never guessed. Its digests must match the tables as they are now.
+Then the log is read from the restart position to the end, and changes are counted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from informix_capture_client.catalog import (
     LogSpace,
     Table,
     choose_columns,
-    list_digest,
     read_log_space,
     require_in_log,
     source_digest,
@@ -51,44 +50,24 @@ class StreamOfTables:
         return f"checkpoint {self.place}, source {self.progress.name}"
 
 
-def streams_of(
-    places: Iterable[str],
-    table_sets: Iterable[Sequence[TableName]],
-    catalog: Catalog,
-    options: SourceOptions,
-) -> list[StreamOfTables]:
-    """Read checkpoints, and determine which of the table sets each stream captures.
+def streams_of(places: Iterable[str], catalog: Catalog, options: SourceOptions) -> list[StreamOfTables]:
+    """Read checkpoints, and describe the tables that each stream captures.
 
     Raises:
-        BadOption: a checkpoint is damaged, or matches none of the sets.
+        BadOption: a checkpoint is damaged, or does not match its tables as they are now.
     """
-    if not (places := list(places)):
-        return []  # choosing columns could fail: these tables may have none that can be captured
-    known = dict(_digest(names, catalog, options) for names in table_sets)
     return [
-        StreamOfTables(place, progress, _named_tables(progress, place, catalog, options, known))
+        StreamOfTables(place, progress, _tables_of(progress, place, catalog, options))
         for place in places
         for progress in read_checkpoint(place).sources
     ]
 
 
-def _digest(
-    names: Sequence[TableName], catalog: Catalog, options: SourceOptions
-) -> tuple[str, tuple[Table, ...]]:
-    tables = choose_columns(catalog.tables(names), options.column_choice())
-    return list_digest(catalog.server_name(), tables), tables
-
-
-def _named_tables(
-    progress: SourceProgress,
-    place: str,
-    catalog: Catalog,
-    options: SourceOptions,
-    known: dict[str, tuple[Table, ...]],
+def _tables_of(
+    progress: SourceProgress, place: str, catalog: Catalog, options: SourceOptions
 ) -> tuple[Table, ...]:
-    """Return the tables named in a checkpoint; version 1 has only a digest of them."""
-    if (states := progress.delivered.tables) is None:
-        return _tables_of(progress, place, known)
+    """Return the tables named in a checkpoint."""
+    states = progress.delivered.tables
     names = [TableName.parse(name, options.database) for name in states]
     tables = choose_columns(catalog.tables(names), options.column_choice())
     source = source_digest(catalog.server_name(), options.database)
@@ -108,22 +87,6 @@ def _named_tables(
                 " altered since, its stream cannot continue, and release need not wait for it.",
             )
     return tables
-
-
-def _tables_of(
-    progress: SourceProgress, place: str, known: dict[str, tuple[Table, ...]]
-) -> tuple[Table, ...]:
-    digest = progress.delivered.source
-    if digest in known:
-        return known[digest]
-    tried = "; ".join(", ".join(str(table.name) for table in tables) for tables in known.values())
-    raise BadOption(
-        f"checkpoint {place}, source {progress.name}, does not match {tried} on this server: its"
-        f" source digest is {digest}. {_NOTHING_DONE}",
-        "Set --stream-tables to option table of its query, in the same order, and give"
-        " --columns, --lobs and --simple-lobs as in the query. If a table was altered since,"
-        " its stream cannot continue, and release need not wait for it.",
-    )
 
 
 def require_all_delivered(

@@ -45,7 +45,7 @@ final class OffsetText {
 
   /** Return how many snapshot chunks lie below an offset. */
   static long chunks(String offset) {
-    return parsed(offset).path("chunk").longValue();
+    return parsed(offset).required("chunk").longValue();
   }
 
   /** Return the limit of a batch as Python gives it, with fewer rows: by that it knows this mode. */

@@ -164,9 +164,7 @@ class Mirror:
         for table in shares:  # the first table that arrives gets the name
             self._tables_by_target.setdefault(self._settings.name_of(table).lower(), table)
         snapshots = {
-            name: state.snapshot
-            for name, state in (end.tables or {}).items()
-            if state.snapshot is not None
+            name: state.snapshot for name, state in end.tables.items() if state.snapshot is not None
         }
         prepared = self._done(
             partial(self._prepare, table, share, end.stream, snapshots.get(table))
@@ -296,7 +294,7 @@ class Mirror:
         return [
             replace(known, status=LEFT)  # compared when it returns, if it was not
             for name, known in self._known.items()
-            if known.status != LEFT and end.is_started and name not in (end.tables or {})
+            if known.status != LEFT and end.is_started and name not in end.tables
         ]
 
     def _tables_read(
@@ -370,7 +368,7 @@ class Mirror:
         wanted = [
             name
             for name, known in sorted(self._known.items())
-            if self._is_to_be_compared(known) and name in (end.tables or {})
+            if self._is_to_be_compared(known) and name in end.tables
             if self._requested.get(name, ("", ""))[0] != end.stream
         ]
         if not wanted:

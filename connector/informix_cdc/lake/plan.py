@@ -284,7 +284,7 @@ def _tables_of_stream(checkpoint: str) -> frozenset[str]:
         (progress,) = read_checkpoint(checkpoint).sources
     except (AccessRefused, BadOption, ValueError):
         return frozenset()
-    return frozenset(progress.planned[1].tables or ())
+    return frozenset(progress.planned[1].tables)
 
 
 def _of_a_stream(plan: MirrorPlan, options: SourceOptions, known: frozenset[str]) -> MirrorPlan:

@@ -229,7 +229,7 @@ def _verified(row: Mapping[str, Any]) -> VerifiedTable:
 
 def _is_over(end: StreamOffset | None, table: str, request: str) -> bool:
     """Return whether the mirror has applied everything that was read of a table for a request."""
-    state = (end.tables or {}).get(table) if end else None
+    state = end.tables.get(table) if end else None
     snapshot = state.snapshot if state else None
     return snapshot is not None and snapshot.request >= request and snapshot.is_done
 

@@ -39,7 +39,7 @@ class FollowedStream:
     @property
     def snapshots_are_done(self) -> bool:
         """Whether the existing rows of all tables were delivered."""
-        states = (self.offset.tables or {}).values()
+        states = self.offset.tables.values()
         return all(state.snapshot is None or state.snapshot.is_done for state in states)
 
     def begin(self) -> None:

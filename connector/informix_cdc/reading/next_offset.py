@@ -214,10 +214,7 @@ def _is_new_to(spool: StoredStream, state: CaptureView, start: StreamOffset) -> 
     # The spool of the offset's own stream may still be open while the capture leaves it.
     if start.stream != spool.stream and start.stream in state.previous_streams:
         return True
-    # An offset of version 1 has another kind of source digest; the capture has checked it.
-    require_same_stream(
-        start, spool.stream, start.source if start.tables is None else spool.manifest.source
-    )
+    require_same_stream(start, spool.stream, spool.manifest.source)
     return False
 
 
@@ -244,8 +241,7 @@ def has_rows(start: StreamOffset, end: StreamOffset, row_form: str) -> bool:
     """
     if not start.is_started or start == end or _is_change_of_tables(start, end):
         return False
-    is_same_version = (start.tables is None) == (end.tables is None)
-    require_same_stream(start, end.stream, end.source if is_same_version else start.source)
+    require_same_stream(start, end.stream, end.source)
     if start.position.place == end.position.place:
         return False
     _require_same_form(end, row_form)
@@ -255,24 +251,17 @@ def has_rows(start: StreamOffset, end: StreamOffset, row_form: str) -> bool:
 
 
 def _is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
-    """Return whether tables join or leave at the end of a range, which then has no rows.
-
-    In a stream of version 1 no tables can join.
-    """
-    if end.tables is None or start.stream != end.stream:
-        return False
-    if start.tables is None:
-        return any(state.since for state in end.tables.values())
-    return listed(start.tables) != listed(end.tables)
+    """Return whether tables join or leave at the end of a range, which then has no rows."""
+    return start.stream == end.stream and listed(start.tables) != listed(end.tables)
 
 
 def _require_same_form(planned: StreamOffset, row_form: str) -> None:
     """Refuse to repeat a planned batch, or to finish a cut transaction, with options that change keys.
 
     Raises:
-        BadOption: names both; a checkpoint of an earlier version has no form, and is accepted.
+        BadOption: names both.
     """
-    if planned.row_form not in ("", row_form):
+    if planned.row_form != row_form:
         raise BadOption(
             f"Spark continues a batch that was planned with {planned.row_form}, but the options"
             f" are now {row_form}: its rows would have other keys.",

@@ -170,7 +170,7 @@ class OwnCapture:
             state.counters.count_loss()
             if self._options.on_data_loss == "resync":
                 folder = RequestFolder(Path(self._options.spool_path) / start.stream)
-                folder.submit(Request(kind=RESYNC, tables=tuple(start.tables or ())))
+                folder.submit(Request(kind=RESYNC, tables=tuple(start.tables)))
             capture.stop()
             self.thread = None  # the next request for an offset starts a new capture
             return None

@@ -345,7 +345,7 @@ class SharedReader:
         offset = self.folder.published.offset
         if self.on_data_loss == "resync" and offset is not None:
             folder = RequestFolder(self.folder.path / offset.stream)
-            folder.submit(Request(kind=RESYNC, tables=tuple(offset.tables or ())))
+            folder.submit(Request(kind=RESYNC, tables=tuple(offset.tables)))
 
     def _without_removed(self, start: StreamOffset, kept: RecordPlace) -> StreamOffset:
         """Return where the reader continues without rows that were removed.

@@ -21,7 +21,6 @@ from informix_capture_client.catalog import (
     check_ha_role,
     check_locale,
     choose_columns,
-    list_digest,
     source_digest,
     table_digest,
     unqualified,
@@ -49,7 +48,7 @@ from informix_checkpoints.table_states import Tables, TableState
 _ANY_COLUMN = ColumnChoice(unsupported="omit-following", lobs="omit")
 _OF_THE_SERVER = {SYSTEM_DATABASE, CDC_DATABASE, "sysutils", "sysuser", "sysadmin", "syscdr"}
 _FIRST_OF_USERS = 100  # lowest tabid of a user's table: SQL Reference, systables
-_STORED_FORM = 2  # increase when the form of segments changes
+_STORED_FORM = 1  # increase when the form of segments changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,6 @@ class SourceTables:
 
     Attributes:
         source: digest of server and database.
-        server: the server's name.
         is_buffered: whether commits may be missing in the readable log for a while.
         is_ansi: whether each statement begins a transaction.
         definitions: of the tables, with shape=arrow, where rows carry them.
@@ -70,7 +68,6 @@ class SourceTables:
     row_form: RowForm
     source: str
     heartbeat: Table | None = None
-    server: str = ""
     is_buffered: bool = False
     is_ansi: bool = False
     definitions: tuple[TableDefinition, ...] = ()
@@ -88,11 +85,7 @@ class SourceTables:
     @property
     def identity(self) -> str:
         """A digest of server, database and all tables; it changes if any of them changes."""
-        return f"{self.source} {list_digest(self.server, self.tables)}"
-
-    def of_first(self, count: int) -> str:
-        """Return the digest with which version 1 stored positions, for the first of these tables."""
-        return list_digest(self.server, self.tables[:count])
+        return " ".join([self.source, *map(table_digest, self.tables)])
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
@@ -109,27 +102,11 @@ class SourceTables:
     @property
     def row_digest(self) -> str:
         """A short digest of everything that determines the rows made from a record."""
-        # The text is that of the first stored spools: a class may be renamed, but its digest must not
-        # change.
-        rules, form = _as_text("DecodeRules", self.rules), _as_text("Delivery", self.row_form)
-        facts = f"{_STORED_FORM} {rules} {form}"
+        # The names of classes are not part of it: a class may be renamed. Without a fixed schema, rows
+        # of one table have another form than rows of several.
+        is_several = len(self.tables) > 1 and not self.row_form.has_fixed_schema
+        facts = f"{_STORED_FORM} {is_several} {_as_text(self.rules)} {_as_text(self.row_form)}"
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
-
-    def digests_of_rows_beside(self, known: int) -> tuple[str, ...]:
-        """Return the digests of stored rows in this form: the first is the current one, all are valid.
-
-        When the rows of one table become rows of several, or vice versa, earlier stored rows have
-        another form. Rows stored from then on have their form recorded, which also serves later
-        processes.
-
-        Args:
-            known: number of tables of the stream until now.
-        """
-        if self.row_form.has_fixed_schema:
-            return (self.row_digest,)
-        is_several = len(self.tables) > 1
-        named = f"{self.row_digest}, {'several tables' if is_several else 'one table'}"
-        return (self.row_digest, named) if (known > 1) == is_several else (named,)
 
     def numbered(self, known: Tables) -> dict[int, int]:
         """Return for each table, by number, the commit since which it is in the stream."""
@@ -157,17 +134,8 @@ class SourceTables:
         return row_schema(self.tables, self.rules, self.row_form)
 
 
-# choices that did not exist in the first stored spools: part of the digest only if set
-_LATER = {"metadata", "lobs"}
-
-
-def _as_text(name: str, choice: DecodeRules | RowForm) -> str:
-    values = (
-        f"{declared.name}={value!r}"
-        for declared in fields(choice)
-        if (value := getattr(choice, declared.name)) != declared.default or declared.name not in _LATER
-    )
-    return f"{name}({', '.join(values)})"
+def _as_text(choice: DecodeRules | RowForm) -> str:
+    return ", ".join(f"{each.name}={getattr(choice, each.name)!r}" for each in fields(choice))
 
 
 def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
@@ -191,9 +159,8 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         db_locale,
         rules,
         options.row_form(),
-        source_digest(server := catalog.server_name(), options.database),
+        source_digest(catalog.server_name(), options.database),
         _heartbeat(options, catalog),
-        server,
         logging.is_buffered,
         logging.is_ansi,
         tuple(table_definitions(options, tables, rules, catalog)) if carries else (),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from informix_cdc.table_changes.absent import Absent, Switched
 from informix_cdc.table_changes.known_tables import (
-    in_this_version,
     other_source,
     require_chunks,
     require_form_of_chunks,
@@ -26,7 +25,6 @@ __all__ = [
     "Switched",
     "altered_tables",
     "explains",
-    "in_this_version",
     "named_receipt",
     "other_source",
     "plan_joining",

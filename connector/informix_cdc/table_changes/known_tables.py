@@ -6,33 +6,12 @@ Rule: offsets and spool have the tables of a stream; the options have the tables
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 
 from informix_capture_client.errors import NEW_STREAM, BadOption, DataLoss, Gap
 from informix_capture_client.positions import Position, show
-from informix_cdc.server import SourceTables
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.spool import Spool, load_manifest
-
-
-def in_this_version(offset: StreamOffset, source: SourceTables) -> StreamOffset:
-    """Return an offset in the current version, with table states; version 1 has only one digest.
-
-    It is the digest of the tables in the options, or of the first of them if others were appended
-    since.
-
-    Raises:
-        DataLoss: it belongs to another list of tables, or to another server.
-    """
-    if offset.tables is not None:
-        return offset
-    for count in range(len(source.tables), 0, -1):
-        if source.of_first(count) == offset.source:
-            states = source.states()
-            known = {name: states[name] for name in source.names[:count]}
-            return replace(offset, source=source.source, tables=known)
-    raise other_source(offset.source, source.of_first(len(source.tables)))
 
 
 def require_may_leave(offset: StreamOffset, names: Collection[str], planned: Position | None) -> None:
@@ -46,7 +25,7 @@ def require_may_leave(offset: StreamOffset, names: Collection[str], planned: Pos
     Raises:
         BadOption: a planned batch has rows of it, or its snapshot is not finished.
     """
-    left = sorted((offset.tables or {}).keys() - set(names))
+    left = sorted(offset.tables.keys() - set(names))
     if left and planned is not None and planned.place > offset.position.place:
         raise BadOption(
             f"Spark repeats a batch that was planned with table {left[0]}, which is no longer in"
@@ -54,7 +33,7 @@ def require_may_leave(offset: StreamOffset, names: Collection[str], planned: Pos
             "Run the query once with the previous options until that batch is done, then change them.",
             option="table",
         )
-    for name, state in (offset.tables or {}).items():
+    for name, state in offset.tables.items():
         if name in left and state.snapshot is not None and not state.snapshot.is_done:
             raise BadOption(
                 f"table {name} is no longer in option table, but its snapshot is not finished.",
@@ -78,9 +57,7 @@ def require_chunks(spool: Spool, planned: Position | None) -> None:
         )
 
 
-def require_form_of_chunks(
-    folder: Path, start: Position, planned: Position | None, forms: Collection[str]
-) -> None:
+def require_form_of_chunks(folder: Path, start: Position, planned: Position | None, rows: str) -> None:
     """Refuse options that would lose the snapshot rows of a planned batch.
 
     A spool abandons rows stored in another form, and captures them again; snapshot rows are not in the
@@ -93,7 +70,7 @@ def require_form_of_chunks(
     if (
         held is None
         or planned is None
-        or held.rows in forms
+        or held.rows == rows
         or held.high_watermark.chunk < planned.chunk
     ):
         return

@@ -106,7 +106,7 @@ def progress_text(table: TableProgress) -> str:
 
 def snapshots_of(offset: StreamOffset) -> dict[str, SnapshotState]:
     """Return the snapshot states in an offset, by table."""
-    states = sorted((offset.tables or {}).items())
+    states = sorted(offset.tables.items())
     return {name: state.snapshot for name, state in states if state.snapshot is not None}
 
 

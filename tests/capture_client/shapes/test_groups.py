@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from capture_client.values.test_round_trips import TYPES, has_nulls, with_null
-from harness import GOLDEN
 from harness.capture.changed_tables import Change, ChangedTables, numbered, plain_rows
 from harness.runs.examples import examples
 from harness.runs.tiers import rest_in_all
@@ -25,7 +23,6 @@ from informix_capture_client.shapes import grouped_form
 from informix_capture_client.shapes.change_columns import tables_in
 from informix_checkpoints.spool import (
     SegmentCopies,
-    SegmentRange,
     delivered,
     in_row_form,
     stored_range,
@@ -40,7 +37,6 @@ FORMS = [
     RowForm(shape="envelope", truncate="emit", server="ol_stores"),
     RowForm(shape="envelope", truncate="emit", server="ol_stores", before_image=False),
 ]
-RECORDED = GOLDEN / "kept_segments_of_tables"
 INSERT, DELETE, TRUNCATE = RecordKind.INSERT, RecordKind.DELETE, RecordKind.TRUNCATE
 
 
@@ -250,20 +246,6 @@ def test_a_form_that_this_version_does_not_know_is_refused(form: bytes) -> None:
     batch = pa.RecordBatch.from_pydict({"a": [1]}).replace_schema_metadata(metadata)
     with pytest.raises(DataLoss, match="cannot read"):
         row_count(batch)
-
-
-@pytest.mark.parametrize("name", ["rows", "envelope"])
-def test_rows_of_several_tables_that_an_earlier_version_stored_are_read(name: str) -> None:
-    """Two tables, two transactions, written by the version before groups (manifest version 2)."""
-    kept = json.loads((RECORDED / "expected.json").read_text())[name]
-    count = kept["rows"]
-    wanted = SegmentRange(
-        str(RECORDED / f"{name}.arrow"), 0, count, count, kept["size_bytes"], kept["checksum"]
-    )
-    rows = plain_rows(list(delivered(stored_range(wanted))))
-    assert json.loads(json.dumps(rows, default=str)) == kept["delivered"]
-    middle = plain_rows(list(delivered(stored_range(wanted.part(2, 5)))))
-    assert json.loads(json.dumps(middle, default=str)) == kept["delivered"][2:5]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Version 2 of the offsets: of each table a digest, from where on it is there, its snapshot."""
+"""Tables in offsets: of each table a digest, from where on it is there, its snapshot."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ TABLES = {
 T = {"digest": "d", "since": 0}
 OFFSET = StreamOffset("5c1f", "9a", Position(7, 5, (), None, 17), tables=TABLES)
 TEXT = (
-    '{"version": 2, "stream": "5c1f", "source": "9a", "commit": 7, "restart": 5, "unseen": [],'
+    '{"version": 1, "stream": "5c1f", "source": "9a", "commit": 7, "restart": 5, "unseen": [],'
     ' "tables": {"informix.items": {"digest": "0badf00d", "since": 201863847960,'
     ' "snapshot": {"key": ["id", "line"], "after": ["1042", "A7"], "rows": 150000}},'
     ' "informix.orders": {"digest": "c0ffee01", "since": 0}}, "chunk": 17}'
 )
 
 
-def test_the_text_of_version_2_is_this() -> None:
+def test_the_text_of_an_offset_with_tables_is_this() -> None:
     assert json.dumps(OFFSET.to_json()) == TEXT
     assert StreamOffset.from_json(json.loads(TEXT)) == OFFSET
 
@@ -109,21 +109,9 @@ def test_a_chunk_is_part_of_the_place_and_of_equality() -> None:
                 "t": {"digest": "d", "since": 0, "snapshot": {"key": ["k"], "after": [], "rows": 1}}
             }
         },
-        {"version": 3},
     ],
     ids=str,
 )
 def test_what_this_version_does_not_know_of_tables_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(BadOption, match="not from this source"):
         StreamOffset.from_json({**OFFSET.to_json(), **changes})
-
-
-@pytest.mark.parametrize("key", ["tables", "chunk"])
-def test_version_1_has_no_tables_and_version_2_has_them(key: str) -> None:
-    old = StreamOffset("s", "d", Position(7, 5)).to_json()
-    assert (old["version"], key in old) == (1, False)
-    with pytest.raises(BadOption, match=f"'{key}', which this version"):
-        StreamOffset.from_json({**old, key: OFFSET.to_json()[key]})
-    lacking = {name: value for name, value in OFFSET.to_json().items() if name != key}
-    with pytest.raises(BadOption, match="not from this source"):
-        StreamOffset.from_json(lacking)

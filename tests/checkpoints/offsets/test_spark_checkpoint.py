@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,7 @@ def test_commits_that_are_gone_are_not_taken_for_delivered_or_for_nothing(tmp_pa
 
 # what is refused: the file that is spoilt, its content, and words of the error
 
-GOOD = 'v1\n{}\n{"version":1,"stream":"s","source":"d","commit":1,"restart":1,"unseen":[]}'
+GOOD = "v1\n{}\n" + json.dumps(offset(1, 1), separators=(",", ":"))
 SPOILT = {
     "no batch at all": ("offsets/.0.crc", "", "no batch"),
     "an empty offsets file": ("offsets/1", "", "offsets/1 does not start"),

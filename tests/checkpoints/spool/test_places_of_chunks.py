@@ -241,19 +241,6 @@ def test_rows_of_a_table_that_is_not_captured_any_more_are_left(tmp_path: Path) 
     )
 
 
-def test_a_folder_of_an_earlier_version_is_of_the_source_that_this_one_names(tmp_path: Path) -> None:
-    first = open_spool(tmp_path, source="of a list")
-    first.append(SCHEMA, [batch((1, 110))], Position(110, 105))
-    first.close()
-    tables = {"a": TableState("1")}
-    again = open_spool(tmp_path, source="new", tables=tables, previous_sources=["of a list"])
-    assert (again.manifest.row_count, again.manifest.source, again.manifest.present_tables) == (
-        1,
-        "new",
-        tables,
-    )
-
-
 def test_stored_rows_without_a_column_that_came_later_have_null_there(tmp_path: Path) -> None:
     from informix_checkpoints.spool import in_row_form
 

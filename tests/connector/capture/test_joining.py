@@ -34,11 +34,8 @@ from harness.servers.stores import (
     listening_stores,
     order_row,
     quick_clock,
-    source_options,
 )
 from informix_capture_client.errors import BadOption, DataLoss
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_emulator import EmulatedServer
 
@@ -218,36 +215,6 @@ def test_a_planned_batch_comes_before_a_table_joins(served: Served) -> None:
         assert rows_of(made, end, then) == []
     with reader(listening.port, table=THREE) as again:
         assert rows_of(again, end, then) == []  # what leads over a change of tables has no rows
-
-
-def test_a_stream_of_version_1_goes_on_and_another_table_joins_it(served: Served) -> None:
-    server, listening = served
-    start = as_version_1(listening.port, begun(served))
-    with reader(listening.port, table=THREE) as made:
-        rows, start = drained(made, start, committed(server, 2, ORDERS))
-        more, start = until_joined(made, start)
-        last, _ = drained(made, start, committed(server, 3, CUSTOMERS, LATE))
-    assert of(rows + more + last, "orders", "customers", "late") == [
-        ("orders", 2),
-        ("customers", 3),
-        ("late", 3),
-    ]
-
-
-def as_version_1(port: int, offset: Offset, table: str = TWO) -> Offset:
-    """Return an offset as the version before would have written it."""
-    source = look_up_tables(SourceOptions.parse(source_options(port, table=table)))
-    known = {key: value for key, value in offset.items() if key not in ("tables", "chunk")}
-    return {**known, "version": 1, "source": source.of_first(len(source.tables))}
-
-
-def test_version_1_of_other_tables_or_in_another_order_is_another_source(served: Served) -> None:
-    _, listening = served
-    start = as_version_1(listening.port, begun(served))
-    with reader(listening.port, table="informix.customers,informix.orders") as made:
-        error = failure_of(lambda: next_offset(made, start))
-    assert isinstance(error, DataLoss)
-    assert start["source"] in error.message
 
 
 def test_a_table_leaves_by_being_taken_out_and_may_join_again(

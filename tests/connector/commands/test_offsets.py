@@ -82,7 +82,7 @@ def test_machines_get_the_same_as_one_object(tmp_path: Path) -> None:
         "unseen": [21, 22],
         "lost": None,
         "chunk": 0,
-        "tables": None,
+        "tables": {},
     }
     assert source["planned"]["commit"] == "7:0x5e018"
     assert source["restart"] == {

@@ -140,7 +140,7 @@ def test_the_other_tables_of_a_stream_are_named_before_it_ends_for_them(
     _, listening = served
     both = "informix.orders,informix.customers"
     stopped_query(served, tmp_path, 1, table=both)
-    arguments = ("informix.orders", checkpoint_option(tmp_path), f"--stream-tables={both}")
+    arguments = ("informix.orders", checkpoint_option(tmp_path))
     result = run(listening, "release", *arguments, answer="y\n")
     assert result.exit_code == 0
     assert "end for stores:informix.customers too" in result.stderr
@@ -154,9 +154,9 @@ def test_a_release_that_was_half_done_can_be_ended(served: Served, tmp_path: Pat
     stopped_query(served, tmp_path, 1, table=both)
     server.refuse_row_logging_off(4)
     arguments = ("release", "informix.customers", "informix.orders", checkpoint_option(tmp_path))
-    refusal(run(listening, *arguments, "--yes", f"--stream-tables={both}"))
+    refusal(run(listening, *arguments, "--yes"))
     server.set_full_row_logging(CUSTOMERS, on=False)
-    result = run(listening, *arguments, "--yes", f"--stream-tables={both}")
+    result = run(listening, *arguments, "--yes")
     assert result.exit_code == 0, result.output
     assert "informix.customers: full row logging is already off" in result.stderr
     assert not is_logged(server)
@@ -226,7 +226,9 @@ def test_a_checkpoint_of_another_source_is_refused(served: Served, tmp_path: Pat
     server.set_full_row_logging(ORDERS, on=True)
     run_batches(tmp_path, offset(1, 1))
     arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
-    assert "does not match" in refusal(run(listening, *arguments), exit_code=2)
+    assert "is not for database stores on this server" in refusal(
+        run(listening, *arguments), exit_code=2
+    )
     assert is_logged(server)
 
 

@@ -239,7 +239,7 @@ def test_snapshots_show_how_far_they_are_by_table(served: Served, tmp_path: Path
             "snapshot": {"key": ["order_num"], "after": ["1042"], "rows": 5000},
         },
     }
-    run_batches(tmp_path, {**offset(here, here), "version": 2, "tables": tables, "chunk": 3})
+    run_batches(tmp_path, {**offset(here, here), "tables": tables, "chunk": 3})
     (found,) = status(served, f"--checkpoint={tmp_path}")["checkpoints"]
     assert found["snapshots"] == {
         "informix.items": {"rows": 20, "done": True},
@@ -260,7 +260,7 @@ def test_rows_of_a_snapshot_that_no_batch_has_committed_are_read_and_no_more(
     planned = {"digest": "0badf00d", "since": 0, "snapshot": {"done": True, "rows": 20}}
     begun = {"digest": "0badf00d", "since": 0, "snapshot": {"key": ["id"], "after": ["1"], "rows": 2}}
     begins, ends = (
-        {**offset(here, here), "version": 2, "tables": {"informix.items": state}, "chunk": chunk}
+        {**offset(here, here), "tables": {"informix.items": state}, "chunk": chunk}
         for state, chunk in ((begun, 1), (planned, 2))
     )
     plan(run_batches(tmp_path, begins), 1, ends)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyarrow import flight
 
-from harness.capture.driving import Served, anchor_of, drained, failure_of, insert, numbers
+from harness.capture.driving import NOT_STARTED, Served, anchor_of, drained, failure_of, insert, numbers
 from harness.capture.scraping import free_port
 from harness.capture.shared import capturing, options_of_reader, shared_reader
 from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost, InformixCdcError
@@ -68,8 +68,7 @@ def test_a_wrong_token_is_refused(running: Path, port: int) -> None:
 def test_a_token_works_for_its_own_reader_only(running: Path, port: int) -> None:
     one, _ = address_of(options(running, port, "one"))
     address_of(options(running, port, "two"))
-    offset = {"version": 1, "stream": "", "source": "", "commit": 0, "restart": 0, "unseen": []}
-    refused = refusal(one, "commit", reader="two", run="r", end=offset)
+    refused = refusal(one, "commit", reader="two", run="r", end=NOT_STARTED)
     assert "the token is that of reader one, not of 'two'" in str(refused)
 
 

@@ -20,7 +20,7 @@ from harness.capture.shared import RunningCapture
 from harness.capture.snapshots import serving_tables
 from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import DATABASE
-from harness.spark.checkpoints import commit, plan
+from harness.spark.checkpoints import commit, offset, plan
 from informix_checkpoints.requests import RequestFolder
 from informix_checkpoints.shared_captures import load_published
 from informix_emulator import EmulatedServer, ListeningServer, load_rows
@@ -184,8 +184,7 @@ def test_alter_says_that_the_capture_does_not_run(at: SharedPlace, served: Any, 
 def test_a_folder_without_the_stream_is_refused(at: SharedPlace, served: Any, tmp_path: Path) -> None:
     _, listening = served
     with at.capturing(listening.port, **SOURCE):
-        plan(tmp_path / "c", 0, {"version": 1, "stream": "0" * 16, "source": "", "commit": 1,
-                                 "restart": 1, "unseen": []})  # fmt: skip
+        plan(tmp_path / "c", 0, offset(1, 1, stream="0" * 16))
         commit(tmp_path / "c", 0)
         line = refusal(resync(at, tmp_path / "c"), 2)
     assert "For a reader of informix-cdc capture, give spoolPath of the capture" in line

@@ -179,8 +179,7 @@ def altered(copy: Copy, *ddl: str, acquires: bool = True) -> dict[str, str]:
     checkpoint = run_batches(copy.folder / "checkpoint", *copy.offsets)
     receipt = copy.folder / "receipt"
     common = ["informix.t0", f"--receipt={receipt}"]
-    streams = [f"--checkpoint={checkpoint}", f"--stream-tables={BOTH}"]
-    released = run(copy.listening, "release", *common, *streams, "--yes")
+    released = run(copy.listening, "release", *common, f"--checkpoint={checkpoint}", "--yes")
     assert released.exit_code == 0, released.output
     copy.write(*ddl)
     if acquires:

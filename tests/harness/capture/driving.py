@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, order_row, source_options
+from harness.spark.checkpoints import offset
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.capture import CaptureState
 from informix_cdc.clock import MONOTONIC, Clock
@@ -28,7 +29,7 @@ Offset = Mapping[str, Any]
 Served = tuple[EmulatedServer, ListeningServer]
 LIMIT = ReadMaxRows((1 << 63) - 1)  # what Spark hands back where nothing is limited
 GOES_ON = {"failOnDataLoss": "false"}
-NOT_STARTED = {"version": 1, "stream": "", "source": "", "commit": 0, "restart": 0, "unseen": []}
+NOT_STARTED = offset(0, 0, stream="", source="")
 
 
 @contextmanager

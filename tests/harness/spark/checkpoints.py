@@ -21,6 +21,8 @@ def offset(
         "commit": commit,
         "restart": restart,
         "unseen": list(unseen),
+        "tables": {},
+        "chunk": 0,
     }
 
 
