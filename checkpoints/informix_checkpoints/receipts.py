@@ -14,7 +14,7 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -53,15 +53,14 @@ class Receipt:
         source: the digest of server and database.
         delivered: by stream, the commit up to which everything of the tables was delivered.
         digests: of the tables before the ALTER, by owner.table.
-        table_ids: their `systables.tabid`, which ALTER keeps and DROP and CREATE change; empty in
-            receipts of an earlier version.
+        table_ids: their `systables.tabid`, which ALTER keeps and DROP and CREATE change.
     """
 
     source: str
     delivered: Mapping[str, int]
     digests: Mapping[str, str]
+    table_ids: Mapping[str, int]
     acquired: Acquired | None = None
-    table_ids: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Return the content of the file, without its checksum."""
@@ -70,9 +69,8 @@ class Receipt:
             "source": self.source,
             "delivered": dict(sorted(self.delivered.items())),
             "tables": dict(sorted(self.digests.items())),
+            "table_ids": dict(sorted(self.table_ids.items())),
         }
-        if self.table_ids:
-            known["table_ids"] = dict(sorted(self.table_ids.items()))
         if (acquired := self.acquired) is not None:
             known["acquired"] = {
                 "place": acquired.place,
@@ -89,19 +87,19 @@ class Receipt:
         Raises:
             ValueError: it is something else.
         """
-        if given.get("version") != VERSION or given.keys() - {*_KEYS, "acquired", "table_ids"}:
+        if given.get("version") != VERSION or given.keys() - {*_KEYS, "acquired"}:
             raise ValueError("its version is unknown")
         acquired = given.get("acquired")
         return cls(
             text(given.get("source")),
             _numbers(given.get("delivered")),
             _digests(given.get("tables")),
+            _numbers(given.get("table_ids")),
             None if acquired is None else _acquired(mapping(acquired, _WHAT)),
-            _numbers(given.get("table_ids", {})),
         )
 
 
-_KEYS = ("version", "source", "delivered", "tables")
+_KEYS = ("version", "source", "delivered", "tables", "table_ids")
 
 
 def save_receipt(receipt: Receipt, path: Path, *, is_new: bool) -> None:

@@ -14,7 +14,7 @@ import pytest
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_checkpoints.receipts import Acquired, Receipt, load_receipt, save_receipt
 
-BEGUN = Receipt("s", {"a": 7}, {"t": "d"})
+BEGUN = Receipt("s", {"a": 7}, {"t": "d"}, {"t": 104})
 COMPLETE = replace(BEGUN, acquired=Acquired(1, 2, (3,), {"t": "e"}))
 
 

@@ -77,7 +77,7 @@ def altered_tables(
                 f"is of an earlier change of {name}, which the stream has already processed", _LAST
             )
         is_read = found_tables[name].name in read_again
-        if receipt.table_ids.get(name, found_tables[name].table_id) != found_tables[name].table_id:
+        if receipt.table_ids[name] != found_tables[name].table_id:
             _require_read_from_the_first_row(name, options, is_read=is_read)
         snapshot = SnapshotState() if is_read else state.snapshot
         back[name] = replace(found[name], since=acquired.since, snapshot=snapshot)

@@ -27,7 +27,11 @@ def receipt_in(folder: Path, *altered: str) -> tuple[SourceOptions, Receipt]:
     """Return the receipt of altered tables, and options that name it."""
     path = folder / "receipt"
     digests = dict.fromkeys(altered, "d")
-    save_receipt(Receipt("s", {"a": 7}, digests, Acquired(1, SINCE, (), digests)), path, is_new=True)
+    save_receipt(
+        Receipt("s", {"a": 7}, digests, dict.fromkeys(digests, 104), Acquired(1, SINCE, (), digests)),
+        path,
+        is_new=True,
+    )
     options = SourceOptions.parse(source_options(9088, schemaChange=str(path)))
     receipt = named_receipt(options)
     assert receipt is not None

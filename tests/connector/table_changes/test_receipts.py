@@ -232,7 +232,7 @@ def test_a_buffered_log_gives_the_table_back_with_the_next_record(
 
 
 def test_a_receipt_reads_back_as_it_was_written() -> None:
-    receipt = Receipt("s", {"a": 7}, {"t": "d"}, Acquired(1, 2, (3,), {"t": "e"}))
+    receipt = Receipt("s", {"a": 7}, {"t": "d"}, {"t": 104}, Acquired(1, 2, (3,), {"t": "e"}))
     assert Receipt.from_json(receipt.to_json()) == receipt
 
 
@@ -246,6 +246,8 @@ def test_a_receipt_reads_back_as_it_was_written() -> None:
         {"delivered": {"a": -1}},
         {"delivered": {"a": True}},
         {"tables": {"t": 1}},
+        {"table_ids": None},
+        {"table_ids": {"t": "104"}},
         {"acquired": []},
         {"acquired": {"place": 1, "since": 2, "still_open": [], "tables": {}, "more": 1}},
         {"acquired": {"place": 1, "since": 2, "still_open": 3, "tables": {}}},
@@ -253,7 +255,7 @@ def test_a_receipt_reads_back_as_it_was_written() -> None:
     ],
 )
 def test_what_is_no_receipt_is_not_read(spoiled: dict[str, object]) -> None:
-    known = Receipt("s", {"a": 7}, {"t": "d"}).to_json()
+    known = Receipt("s", {"a": 7}, {"t": "d"}, {"t": 104}).to_json()
     with pytest.raises(ValueError, match=r"version|not"):
         Receipt.from_json({**known, **spoiled})
 
@@ -269,7 +271,7 @@ def test_a_receipt_says_the_commit_up_to_which_each_stream_has_delivered() -> No
 
 
 def test_whoever_reads_a_receipt_while_it_is_completed_has_the_one_or_the_other(tmp_path: Path) -> None:
-    begun, path = Receipt("s", {"a": 7}, {"t": "d"}), tmp_path / "receipt"
+    begun, path = Receipt("s", {"a": 7}, {"t": "d"}, {"t": 104}), tmp_path / "receipt"
     save_receipt(begun, path, is_new=True)
     was = path.read_text()
     with path.open() as reading:

@@ -23,7 +23,7 @@ from informix_checkpoints.table_states import SnapshotState, TableState
 NAME = "informix.t"
 ACQUIRED = Acquired(place=150, since=200, still_open=(), digests={NAME: "new"})
 TABLE_ID = 104
-RECEIPT = Receipt("s", {"a": 100}, {NAME: "old"}, ACQUIRED, {NAME: TABLE_ID})
+RECEIPT = Receipt("s", {"a": 100}, {NAME: "old"}, {NAME: TABLE_ID}, ACQUIRED)
 OPTIONS = SourceOptions.parse(source_options(1, table=NAME))
 READ_AGAIN = replace(OPTIONS, initial_snapshot=("all",))
 
@@ -101,10 +101,6 @@ def test_a_table_that_was_dropped_and_created_is_refused_where_no_sink_could_tel
 def test_a_table_that_was_dropped_and_created_is_read_from_its_first_row() -> None:
     known = back(ANEW, options=replace(READ_AGAIN, truncate="emit"))
     assert known == {NAME: TableState("new", since=200, snapshot=SnapshotState())}
-
-
-def test_a_receipt_of_an_earlier_version_knows_no_ids() -> None:
-    assert back(replace(RECEIPT, table_ids={}))
 
 
 LOSS = ReportedLoss(Gap.ROW_LOGGING_OFF, "it was off", (f"stores:{NAME}",))

@@ -9,13 +9,9 @@ import pytest
 
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
-from informix_capture_client.positions import Position
-from informix_capture_client.sql_names import TableName
 from informix_cdc.commands import altering
-from informix_cdc.commands.altering import only_released, require_receipt_of
-from informix_cdc.commands.undelivered import StreamOfTables
+from informix_cdc.commands.altering import require_receipt_of
 from informix_cdc.options import SourceOptions
-from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.receipts import Receipt
 
 NAME = "informix.orders"
@@ -27,16 +23,7 @@ def test_a_receipt_of_another_server_or_database_is_not_completed() -> None:
     with pytest.raises(
         BadOption, match="the receipt is for source 5a5a, but this server and database are source"
     ):
-        require_receipt_of(Receipt("5a5a", {"a": 7}, {NAME: "d"}), catalog, options)
-
-
-def test_a_stream_that_knows_nothing_of_single_tables_gets_no_receipt() -> None:
-    table = cast("Any", SimpleNamespace(name=TableName.parse(NAME, "stores")))
-    offset = StreamOffset("a", "s", Position(120, 90), tables=None)  # as an earlier version wrote it
-    progress = cast("Any", SimpleNamespace(delivered=offset, name="0"))
-    catalog = cast("Any", SimpleNamespace(without_row_logging=lambda _: []))
-    with pytest.raises(BadOption, match="written by an earlier version"):
-        only_released([StreamOfTables("p", progress, (table,))], [table], catalog)
+        require_receipt_of(Receipt("5a5a", {"a": 7}, {NAME: "d"}, {NAME: 100}), catalog, options)
 
 
 def waited(
