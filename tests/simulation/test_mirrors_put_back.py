@@ -17,7 +17,7 @@ from harness.runs.examples import PROFILE
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 5
+ROUNDS = 3 if PROFILE == "ci" else 5
 SEEDS = [
     0,
     1,

@@ -149,7 +149,7 @@ class DeltaTarget:
 
     def foreign_change(self) -> str:
         """Return what others have done to the rows since `witnessed`, in words; "" if nothing."""
-        latest, known = self.number(), self.witnessed
+        latest, known = self._number(), self.witnessed
         if known is None:
             self.accept()
             return ""

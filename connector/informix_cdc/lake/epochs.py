@@ -40,7 +40,7 @@ from informix_cdc.lake.identity import (
     epoch_of,
     number_of,
 )
-from informix_cdc.lake.mirrored_table import Target, witness_of
+from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import MirrorSettings
 from informix_checkpoints.offsets import CheckpointFolder, StreamOffset, planned_offset
@@ -304,7 +304,9 @@ class Beginning:
         control.write_epoch(EpochRecord(identity, epoch, doubt, request, applied))
         MIRROR_EPOCH_BEGUN.log(logger, mirror=known.id, epoch=epoch, reason=doubt)
         witnessed = {
-            name: witness_of(target) for name, target in self._targets.items() if target.is_there()
+            name: Witnessed(target.number() or 0, max(target.version(), 0))  # Iceberg's may be bare
+            for name, target in self._targets.items()
+            if target.is_there()
         }
         lake.make_durable()
         self.folder.begin(identity, epoch, witnessed)

@@ -75,7 +75,8 @@ class Target(Protocol):
     def foreign_change(self) -> str:
         """Return what others have done to the rows since `witnessed`, in words; "" if nothing.
 
-        Moves `witnessed` up to the last state in which the table is as this mirror left it.
+        Looks at the state that `number` or `has` has read, and moves `witnessed` up to it if the table
+        is as this mirror left it.
         """
         ...
 
@@ -147,11 +148,6 @@ class Target(Protocol):
 
     def remove(self, keys: pa.Table, open_column: str | None) -> None:
         """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
-
-
-def witness_of(target: Target) -> Witnessed:
-    """Return what a table has now."""
-    return Witnessed(target.number() or 0, max(target.version(), 0))  # an Iceberg table may be bare
 
 
 class TableStopped(Exception):

@@ -41,7 +41,7 @@ from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.epochs import Beginning, MirrorEpoch, end_of
 from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
-from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped, Target, witness_of
+from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped, Target
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import COMMIT, SNAPSHOT, TableChanges
@@ -249,7 +249,8 @@ class Mirror:
             return
         self._lake.make_durable()
         failpoint("mirror.before_witness")
-        witnessed = {name: witness_of(target) for name, target in changed.items()}
+        known = {name: target.witnessed for name, target in changed.items()}
+        witnessed = {name: each for name, each in known.items() if each is not None}
         self._epoch.folder.record(number, witnessed)
 
     def _done(self, jobs: Iterable[Callable[[], _Work]]) -> list[_Work]:
@@ -280,7 +281,10 @@ class Mirror:
         known = quiet[self._looked_at % len(quiet)]
         mirrored = self._tables.get(known.table)
         target = mirrored.target if mirrored else self._lake.target(known.target)
-        why = target.foreign_change() if target.is_there() else "it no longer exists"
+        why = "it no longer exists"
+        if target.is_there():
+            target.number()  # reads its state
+            why = target.foreign_change()
         if why:
             self._changed.append(self._stopped_as_changed(known.table, why))
 

@@ -100,9 +100,9 @@ def test_a_table_that_was_put_back_stops(number: int, mirror: PutBack) -> None:
     table = mirror.made.tables[number]
     mirror.run()
     mirror.keep_copy("copy", mirror.lake / table.name)
-    mirror.run(changes=20)
+    mirror.run(changes=5)
     mirror.put_back("copy", mirror.lake / table.name)
-    run = mirror.run(changes=20)
+    run = mirror.run(changes=5)
     assert "it is older than the checkpoint says" in run.stopped[f"informix.{table.name}"]
     assert len(run.stopped) == 1
     mirror.require_exact(run)
@@ -116,9 +116,9 @@ def test_a_table_that_was_put_back_stops(number: int, mirror: PutBack) -> None:
 @pytest.mark.parametrize("change", rest_in_all(DeltaFolder.foreign))
 def test_a_table_that_others_have_changed_stops(change: str, number: int, mirror: PutBack) -> None:
     table = mirror.made.tables[number]
-    mirror.run(changes=10)
+    mirror.run(changes=4)
     getattr(mirror.tables, change)(table.name)
-    run = mirror.run(changes=20)
+    run = mirror.run(changes=5)
     why = run.stopped
     assert set(why) == {f"informix.{table.name}"}
     assert "has changed its rows" in why[f"informix.{table.name}"]
@@ -127,10 +127,10 @@ def test_a_table_that_others_have_changed_stops(change: str, number: int, mirror
 
 @pytest.mark.parametrize("change", rest_in_all(DeltaFolder.maintenance))
 def test_maintenance_by_others_stops_nothing(change: str, mirror: PutBack) -> None:
-    mirror.run(changes=10)
+    mirror.run(changes=4)
     for table in mirror.made.tables:
         getattr(mirror.tables, change)(table.name)
-    run = mirror.run(changes=20)
+    run = mirror.run(changes=5)
     assert not run.stopped
     mirror.require_exact(run)
 

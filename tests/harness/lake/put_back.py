@@ -155,7 +155,7 @@ class PutBack:
 
     # the mirror runs
 
-    def run(self, how: str = "fail", changes: int = 5, batches: int = 0) -> MirrorRun:
+    def run(self, how: str = "fail", changes: int = 2, batches: int = 0) -> MirrorRun:
         """Let it run while tables change, to its end, or for some batches only.
 
         Raises:
