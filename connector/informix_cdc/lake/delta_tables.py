@@ -37,7 +37,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
-from informix_cdc.lake.merges import Merge
+from informix_cdc.lake.merges import Merge, of_keys
 
 if TYPE_CHECKING:
     from informix_cdc.lake.spark_tables import SparkMerges
@@ -58,10 +58,10 @@ class DeltaTarget:
     Args:
         place: a path or URL.
         application: the identifier under which batches are numbered.
-        end: where the batch ends that is written, as text for its commit.
         storage_options: of delta-rs, for object stores.
         cluster: runs large merges, if Spark can.
         large_rows: number of rows from which a merge is large.
+        end_of_batch: where the batch ends that is written, for the text of its commit.
 
     Attributes:
         witnessed: as in `Target`.
@@ -245,6 +245,7 @@ class DeltaTarget:
         Nothing of a batch is synced before its end (`durable.py`), so a commit that came after
         `witnessed` may be there without its content or its files. Spark runs that batch again. Files of
         commits are written under another name first: nobody else is just writing one that is torn.
+        Whole commits of other programs are left alone, also if their files are missing.
         """
         if "://" in self.place and not self.place.startswith("file://"):
             return
@@ -261,7 +262,10 @@ class DeltaTarget:
             is_next = int(path.stem) == first + place
             if is_next and path.stat().st_size and all(_is_whole(log.parent, e) for e in added):
                 continue
-            for each in late[place:]:
+            torn = late[place:]
+            if not all(self._is_own(entry) for entry in map(_actions, torn) if entry):
+                break
+            for each in torn:
                 each.unlink()
                 for checksum in log.glob(f"*{each.stem}*crc"):  # of Delta Lake and of Hadoop
                     checksum.unlink()
@@ -365,13 +369,7 @@ class DeltaTarget:
 
     def remove(self, keys: pa.Table, open_column: str | None) -> None:
         """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
-        matching = Merge(
-            key=keys.column_names,
-            inserts=[],
-            inserts_if=("", False),
-            updates=[],
-            matches_open=open_column,
-        )
+        matching = of_keys(keys.column_names, open_column)
 
         def remove() -> None:
             self.table().merge(
@@ -460,6 +458,8 @@ def _of(entry: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]
 
 
 def _is_whole(folder: Path, added: Mapping[str, Any]) -> bool:
+    if "://" in added["path"]:  # in another folder
+        return True
     path = folder / unquote(added["path"])
     return path.exists() and path.stat().st_size == added["size"]
 

@@ -26,7 +26,8 @@ def make_durable(place: str) -> None:
     """
     if "://" in place and not place.startswith("file://"):
         return
-    folder = os.open(place.removeprefix("file://"), os.O_RDONLY | os.O_DIRECTORY)
+    path = place.removeprefix("file://").removeprefix("file:")  # Hadoop also says file:/path
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if not hasattr(_C, "syncfs"):  # not Linux
             os.sync()

@@ -174,7 +174,7 @@ class MirrorFolder:
         for old in self._files if of_all else ():
             if old != stored:
                 self._folder.remove(f"{_WITNESS}/{old}")
-        self._files = [*({} if of_all else dict.fromkeys(self._files)), stored]
+        self._files = [stored] if of_all else [*self._files, stored]
 
 
 def known_identity(checkpoint: str) -> Identity:

@@ -56,6 +56,11 @@ class Merge:
         return f"t.{next(iter(self.rest))} IS NULL"
 
 
+def of_keys(key: Sequence[str], open_column: str | None) -> Merge:
+    """Return the MERGE that only matches keys, of rows in which a column is NULL, if one is given."""
+    return Merge(key=key, inserts=(), inserts_if=("", False), updates=(), matches_open=open_column)
+
+
 def of_images(images: pa.Table, key: Sequence[str]) -> Merge:
     """Return the MERGE that sets each key to its last image, as returned by `final_images`."""
     columns = [name for name in images.column_names if name not in (GONE, AT)]

@@ -52,9 +52,9 @@ class Lake:
 
     Args:
         settings: `into`, `format`, `engine` and `storage_options`.
-        witnessed: what the tables have, for the mirror that writes them; readers give none.
         application: the identifier under which batches are numbered.
         spark: the session; without one, only this process writes Delta tables.
+        witnessed: what the tables have, for the mirror that writes them; readers give none.
 
     Raises:
         BadOption: the session lacks what the settings require.

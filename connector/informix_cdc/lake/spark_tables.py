@@ -22,7 +22,7 @@ from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.definitions import ICEBERG, quoted, type_in
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
-from informix_cdc.lake.merges import Merge
+from informix_cdc.lake.merges import Merge, of_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -183,7 +183,7 @@ class IcebergTarget:
             self.accept()
             return ""
         for snapshot, facts in self._snapshots():
-            if snapshot == known.version:  # which was accepted, whoever wrote it
+            if snapshot == known.version:  # accepted, also if others wrote it
                 return ""
             if facts is None:
                 return (
@@ -311,15 +311,8 @@ class IcebergTarget:
 
     def remove(self, keys: pa.Table, open_column: str | None) -> None:
         """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
-        matching = Merge(
-            key=keys.column_names,
-            inserts=[],
-            inserts_if=("", False),
-            updates=[],
-            matches_open=open_column,
-        )
         self.spark.frame(keys).createOrReplaceTempView(view := f"informix_cdc_rows_{next(_views)}")
-        condition = matching.condition(quoted)
+        condition = of_keys(keys.column_names, open_column).condition(quoted)
         self._run(
             f"MERGE INTO {self.name} AS t USING {view} AS s ON {condition} WHEN MATCHED THEN DELETE"
         )

@@ -125,7 +125,11 @@ def _last_at(ends: list[dict[str, Any]], at: int | str | datetime) -> int:
         BadOption: there is none.
     """
     column, wanted = _place(at)
-    known = [place for place, row in enumerate(ends) if _is_at_most(row[column], wanted)]
+    known = [
+        place
+        for place, row in enumerate(ends)
+        if row[column] is not None and row[column] <= wanted  # a batch may have no time
+    ]
     if known:
         return known[-1]
     first = min((row["commit"] for row in ends), default=None)
@@ -133,10 +137,6 @@ def _last_at(ends: list[dict[str, Any]], at: int | str | datetime) -> int:
         f"no batch of the mirror ends at or before {at}.",
         f"The first one ends at {show(first)}." if first is not None else "It has no batch yet.",
     )
-
-
-def _is_at_most(value: Any, wanted: Any) -> bool:  # noqa: ANN401 - a commit or a time
-    return value is not None and value <= wanted
 
 
 def _states(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,24 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from harness.lake.ledger import ledger
-from harness.lake.put_back import PutBack, dying
+from harness.lake.put_back import DEATHS, PutBack, dying
 from harness.runs.examples import PROFILE
 from informix_cdc.lake import durable, mirroring, places
+from informix_cdc.lake.delta_tables import DeltaTarget
 
 pytestmark = pytest.mark.slow
 
 FAILURES = 6
-PLACES = (
-    "mirror.before_table",
-    "mirror.after_table",
-    "mirror.before_control",
-    "mirror.after_control",
-    "mirror.before_witness",
-    "mirror.after_witness",
-)
+PLACES = DEATHS[1:]  # from where something may be written
 SEEDS = [
     0,
     *(
@@ -127,8 +123,27 @@ def test_a_batch_is_durable_before_spark_counts_it(
         assert not run.stopped
 
 
+def test_a_commit_of_another_program_is_never_removed(tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    rows = pa.table({"k": [1]})
+    made = DeltaTarget(place, "informix-cdc/1")
+    made.create(rows.schema, "t", "")
+    made.append(rows, 1)
+    write_deltalake(place, rows, mode="append")
+    for path in tmp_path.rglob("*.parquet"):
+        path.unlink()
+    made.mend_torn_commits()
+    assert [int(path.stem) for path in sorted((tmp_path / "t" / "_delta_log").glob("*.json"))] == [
+        0,
+        1,
+        2,
+    ]
+
+
 def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path) -> None:
     durable.make_durable(str(tmp_path))
+    durable.make_durable(f"file:{tmp_path}")
+    durable.make_durable(f"file://{tmp_path}")
     durable.make_durable("s3://bucket/lake")
     with pytest.raises(FileNotFoundError):
         durable.make_durable(str(tmp_path / "gone"))
