@@ -310,6 +310,8 @@ class Beginning:
         }
         lake.make_durable()
         self.folder.begin(identity, epoch, witnessed)
+        lake = self._lake(known.application)  # expects the tables as they are now
+        control = ControlTables(known.id, lake.target)
         return MirrorEpoch(epoch, lake, control, self.folder, self.tables, applied, request)
 
     def _end(self, control: ControlTables, target: str) -> BatchEnd | None:

@@ -82,6 +82,20 @@ def test_a_lake_that_was_put_back_is_told_and_a_new_epoch_mends_it(mirror: PutBa
     mirror.require_exact(run)
 
 
+def test_an_epoch_expects_the_tables_as_it_finds_them(mirror: PutBack) -> None:
+    mirror.run()
+    mirror.keep_copy("copy", mirror.lake)
+    mirror.run()
+    mirror.put_back("copy", mirror.lake)
+    settings = mirror.runs["resync"].settings
+    epoch = Beginning(settings, "informix", "stores").begin(may_begin_epoch=True)
+    for table in mirror.made.tables:
+        target = epoch.lake.target(table.name)
+        assert target.number()
+        assert not target.foreign_change()
+    mirror.require_exact(mirror.run("fail"))
+
+
 @pytest.mark.only_in_all
 def test_a_lake_that_was_removed_is_made_again(mirror: PutBack) -> None:
     mirror.run()
