@@ -302,10 +302,14 @@ class CaptureRun:
 
     def _start(self, plan: SessionPlan) -> CaptureStart:
         lost = self.offset.lost
+        position = self.state.spool.manifest.high_watermark if self.state.spool else None
+        if position is not None and self._leaving(plan.source):
+            # A server may hide a transaction that has changed none of the captured tables.
+            position = replace(position, last_delivered=None)
         return CaptureStart(
             plan.options,
             plan.source,
-            self.state.spool.manifest.high_watermark if self.state.spool else None,
+            position,
             self._expected(),
             self._recovery.lost,
             self.state.counters.assembly,
@@ -437,14 +441,19 @@ class CaptureRun:
         begun, spool = start.begin(), self.state.spool
         if not start.joining.names:
             self._discovery.record_captured()
-        leaving = sorted(spool.manifest.present_tables.keys() - set(source.names)) if spool else []
-        if spool is not None and leaving:
-            spool.change_tables(dict.fromkeys(leaving))
+        if spool is not None and (leaving := self._leaving(source)):
+            high_watermark = spool.manifest.high_watermark
+            spool.change_tables(dict.fromkeys(leaving), replace(high_watermark, last_delivered=None))
             for name in leaving:
-                place = show(spool.manifest.high_watermark.commit)
+                place = show(high_watermark.commit)
                 TABLE_LEFT.log(logger, stream=spool.stream, table=name, left=place)
         self._requests.record_captured(source.names, self.offset)
         return begun
+
+    def _leaving(self, source: SourceTables) -> list[str]:
+        """Return the tables of the stream that a session over these tables does not capture."""
+        present = self.state.spool.manifest.present_tables if self.state.spool else {}
+        return sorted(present.keys() - set(source.names))
 
     def _require_same_source(
         self, options: SourceOptions, source: SourceTables, receipt: Receipt | None

@@ -37,7 +37,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
-from informix_cdc.lake.merges import Merge, of_keys
+from informix_cdc.lake.merges import Merge
 
 if TYPE_CHECKING:
     from informix_cdc.lake.spark_tables import SparkMerges
@@ -282,6 +282,7 @@ class DeltaTarget:
             name=name,
             description=description,
             storage_options=dict(self.storage_options),
+            commit_properties=self._marked(),
         )
         self._list_features()
 
@@ -294,7 +295,7 @@ class DeltaTarget:
         listed = table.protocol().writer_features
         is_bare = listed is not None and "invariants" not in listed
         if is_bare and not all(each.nullable for each in table.schema().fields):
-            table.alter.add_feature(TableFeatures.Invariants)
+            table.alter.add_feature(TableFeatures.Invariants, commit_properties=self._marked())
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """Add columns, with NULL in all existing rows."""
@@ -367,9 +368,8 @@ class DeltaTarget:
         """Merge rows."""
         self._commit(lambda: self._merge(rows, merge, batch), batch)
 
-    def remove(self, keys: pa.Table, open_column: str | None) -> None:
-        """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
-        matching = of_keys(keys.column_names, open_column)
+    def remove(self, keys: pa.Table, matching: Merge) -> None:
+        """Remove the rows that match, as `of_keys` returns it."""
 
         def remove() -> None:
             self.table().merge(

@@ -120,12 +120,14 @@ class Compared:
         is_repaired: whether `changes` mend them.
         repeated: keys that the target has twice. Changes apply to keys, so that they cannot remove one
             of the two: both are to be removed before the changes are applied.
+        deleted_twice: keys of deleted rows that the target has twice, likewise.
     """
 
     changes: TableChanges
     differences: tuple[Difference, ...]
     is_repaired: bool
     repeated: pa.Table | None = None
+    deleted_twice: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,11 @@ def from_pass(changes: TableChanges) -> TableChanges:
 
 
 def compare(
-    changes: TableChanges, key: Sequence[str], target_rows: Callable[[KeyInterval], pa.Table]
+    changes: TableChanges,
+    key: Sequence[str],
+    target_rows: Callable[[KeyInterval], pa.Table],
+    *,
+    keeps_states: bool = False,
 ) -> Compared:
     """Return ordinary changes in place of intervals, and the differences that are to be reported.
 
@@ -155,6 +161,8 @@ def compare(
         key: the columns that identify a row.
         target_rows: returns rows that the target had before the batch: all in an interval, and
             maybe others.
+        keeps_states: whether rows that change or go stay as past states, so that a key that others
+            have doubled needs no repair when it changes or goes.
     """
     found = list(_intervals(changes))
     if not found and not begins_pass(changes):
@@ -164,33 +172,58 @@ def compare(
         of_intervals[each.first : each.end + 1] = True
     ordinary = ~of_intervals & ~changes.is_kind(BEGIN)
     touched = np.flatnonzero(ordinary & ~changes.is_kind("truncate"))
-    kept, ghosts, differences = ordinary.copy(), list[tuple[int, pa.Table]](), list[Difference]()
-    repeated: list[pa.Table] = []
+    kept, made = ordinary.copy(), list[_Made]()
+    differences, repeated = list[Difference](), list[pa.Table]()
     for each in found:
         if each.end < changes.last_truncate:
             continue
         here = _Comparison(changes, tuple(key), each, touched)
         is_empty = changes.last_truncate >= 0 or changes.replaces
         existing = here.no_rows() if is_empty else here.in_interval(target_rows)
-        added, extra, twice, mine = here.compared(existing)
+        result = here.compared(existing, keeps_states=keeps_states)
         if each.purpose in _APPLIED:
-            kept[added] = kept[twice] = True
-            ghosts.append((each.end, extra))
-            repeated.append(changes.rows.select(list(key)).take(pa.array(twice)))
+            kept[result.added] = True
+            made += [(each.end, "delete", result.extra), (each.end, "insert", result.again)]
+            repeated.append(result.repeated)
         if each.purpose in _REPORTED:
-            differences += mine
+            differences += result.differences
     return Compared(
-        _with_ghosts(changes, kept, ghosts),
+        _with_made(changes, kept, made),
         tuple(differences),
         is_repaired=all(each.purpose in _APPLIED for each in found),
-        repeated=pa.concat_tables(repeated) if any(map(len, repeated)) else None,
+        repeated=concatenated(repeated),
     )
+
+
+def concatenated(tables: Sequence[pa.Table]) -> pa.Table | None:
+    """Return the rows of all tables; None if there are none."""
+    return pa.concat_tables(tables) if any(map(len, tables)) else None
 
 
 def _intervals(changes: TableChanges) -> Iterator[_Interval]:
     starts, ends = (np.flatnonzero(changes.is_kind(*kinds)) for kinds in (STARTS, (END,)))
     for first, end in zip(starts.tolist(), ends.tolist(), strict=True):
         yield _Interval(first, end, changes.about.column(KIND)[first].as_py())
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The result of comparing an interval.
+
+    Attributes:
+        added: indexes of the rows to write.
+        extra: rows to delete.
+        repeated: keys that the target has twice, to be removed first.
+        again: rows of the target to write again after that: they changed while the chunk was read, so
+            that the chunk does not know them.
+        differences: to report.
+    """
+
+    added: np.ndarray
+    extra: pa.Table
+    repeated: pa.Table
+    again: pa.Table
+    differences: Sequence[Difference]
 
 
 @dataclass(slots=True)
@@ -216,11 +249,8 @@ class _Comparison:
         rows = _in_schema(self.changes.rows.schema, target_rows(limits))
         return rows.filter(pa.array(limits.contains(rows)))
 
-    def compared(self, existing: pa.Table) -> tuple[np.ndarray, pa.Table, np.ndarray, list[Difference]]:
-        """Return the indexes of rows to insert, the rows to delete, and all differences.
-
-        The third value has the indexes of rows whose keys the target has twice.
-        """
+    def compared(self, existing: pa.Table, *, keeps_states: bool) -> _Result:
+        """Compare the chunk with the rows that the target had; see `compare`."""
         places = np.arange(self.interval.first + 1, self.interval.end)
         is_skip = self.changes.is_kind(SKIP)[places]
         inside, skipped = places[~is_skip], places[is_skip]
@@ -229,36 +259,44 @@ class _Comparison:
         keys = pa.concat_tables([each.select(list(self.key)) for each in (rows, existing, doubtful)])
         numbers = numbers_of([_compared(keys.column(name)) for name in self.key])
         of_rows, of_existing, of_doubtful = np.split(numbers, [len(rows), len(rows) + len(existing)])
-        is_new = ~np.isin(of_rows, of_existing) & ~np.isin(of_rows, of_doubtful)
+        known = ~np.isin(of_rows, of_doubtful)
+        is_new = known & ~np.isin(of_rows, of_existing)
         is_extra = ~np.isin(of_existing, of_rows) & ~np.isin(of_existing, of_doubtful)
+        both = np.flatnonzero(known & np.isin(of_rows, of_existing))
         order = np.argsort(of_existing, kind="stable")
-        again = order[1:][np.diff(of_existing[order]) == 0]  # the target has these keys before, too
-        repeated = again[
-            np.isin(of_existing[again], of_rows) & ~np.isin(of_existing[again], of_doubtful)
-        ]
-        both = np.flatnonzero(np.isin(of_rows, of_existing) & ~np.isin(of_rows, of_doubtful))
         twins = order[np.searchsorted(of_existing[order], of_rows[both])]
         unequal = _unequal(rows.take(pa.array(both)), existing.take(pa.array(twins)), self.key)
         differs = np.zeros(len(both), bool)
         for flags in unequal.values():
             differs |= flags
         different = both[differs]
+
+        repeated = order[1:][np.diff(of_existing[order]) == 0]  # each has a twin before it
+        is_present = np.isin(of_existing[repeated], of_rows[known])
+        of_skipped, of_touched = np.split(of_doubtful, [len(skipped)])
+        is_again = np.isin(of_existing[repeated], of_skipped)
+        is_again &= ~np.isin(of_existing[repeated], of_touched)  # their changes follow
+        is_removed = (is_present | is_again) if keeps_states else np.ones(len(repeated), bool)
+        _, firsts = np.unique(of_existing[repeated[is_again]], return_index=True)
+        twice = np.flatnonzero(known & np.isin(of_rows, of_existing[repeated]))
+
         extra = existing.filter(pa.array(is_extra))
         found = [
             *self._named("missing", rows.filter(pa.array(is_new)), {}),
             *self._named("extra", extra, {}),
-            *self._named("extra", existing.take(pa.array(repeated)), {}),
+            *self._named("extra", existing.take(pa.array(repeated[is_present])), {}),
             *self._named(
                 "different",
                 rows.take(pa.array(different)),
                 {name: flags[differs] for name, flags in unequal.items()},
             ),
         ]
-        twice = inside[np.isin(of_rows, of_existing[repeated])]
-        return (
-            inside[np.sort(np.concatenate([np.flatnonzero(is_new), different]))],
+        added = np.unique(np.concatenate([np.flatnonzero(is_new), different, twice]))
+        return _Result(
+            inside[added],
             extra,
-            twice,
+            existing.take(pa.array(repeated[is_removed])).select(list(self.key)),
+            existing.take(pa.array(repeated[is_again][firsts])),
             found,
         )
 
@@ -308,20 +346,21 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(near.cast(column.type), column), near, None)
 
 
-def _with_ghosts(
-    changes: TableChanges, kept: np.ndarray, ghosts: Sequence[tuple[int, pa.Table]]
-) -> TableChanges:
-    """Return the kept changes, and a delete for each row that the table does not have."""
+_Made = tuple[int, str, pa.Table]  # index of a change that they follow, their kind, their rows
+
+
+def _with_made(changes: TableChanges, kept: np.ndarray, made: Sequence[_Made]) -> TableChanges:
+    """Return the kept changes, and a change for each row that the chunks do not have."""
     places = np.flatnonzero(kept)
     abouts, rows = [changes.about.take(pa.array(places))], [changes.rows.take(pa.array(places))]
     order = [places]
-    for end, extra in ghosts:
-        count = len(extra)
+    for end, kind, those in made:
+        count = len(those)
         about = changes.about.take(pa.array(np.full(count, end)))
         column = about.column_names.index(KIND)
-        kinds = pa.array(["delete"] * count, about.schema.field(KIND).type)
+        kinds = pa.array([kind] * count, about.schema.field(KIND).type)
         abouts.append(about.set_column(column, KIND, kinds))
-        rows.append(extra.cast(changes.rows.schema))
+        rows.append(those.cast(changes.rows.schema))
         order.append(np.full(count, end))
     sorted_places = pa.array(np.argsort(np.concatenate(order), kind="stable"))
     about, all_rows = (pa.concat_tables(each).take(sorted_places) for each in (abouts, rows))

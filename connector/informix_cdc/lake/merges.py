@@ -25,6 +25,7 @@ class Merge:
         updates: columns of a matched row that are set.
         deletes_if: a flag of the source: matched rows with it are deleted instead of updated.
         matches_open: a column that must be NULL in a matched row of the target.
+        matches_closed: a column that must not be NULL in a matched row of the target.
         matches_unless: a flag of the source: rows with it never match.
         rest: values to set in rows of the target that match no source row, if the first of these
             columns is NULL there; empty: none.
@@ -36,6 +37,7 @@ class Merge:
     updates: Sequence[str]
     deletes_if: str | None = None
     matches_open: str | None = None
+    matches_closed: str | None = None
     matches_unless: str | None = None
     rest: Mapping[str, int | datetime] = field(default_factory=dict)
 
@@ -43,6 +45,7 @@ class Merge:
         """Return the condition for matching rows."""
         parts = [f"t.{quoted(name)} = s.{quoted(name)}" for name in self.key]
         parts += [f"t.{self.matches_open} IS NULL"] if self.matches_open else []
+        parts += [f"t.{self.matches_closed} IS NOT NULL"] if self.matches_closed else []
         parts += [f"NOT s.{self.matches_unless}"] if self.matches_unless else []
         return " AND ".join(parts)
 
@@ -56,9 +59,16 @@ class Merge:
         return f"t.{next(iter(self.rest))} IS NULL"
 
 
-def of_keys(key: Sequence[str], open_column: str | None) -> Merge:
-    """Return the MERGE that only matches keys, of rows in which a column is NULL, if one is given."""
-    return Merge(key=key, inserts=(), inserts_if=("", False), updates=(), matches_open=open_column)
+def of_keys(key: Sequence[str], *, is_null: str | None = None, is_set: str | None = None) -> Merge:
+    """Return the MERGE that only matches keys, of rows in which a column is NULL, or is not."""
+    return Merge(
+        key=key,
+        inserts=(),
+        inserts_if=("", False),
+        updates=(),
+        matches_open=is_null,
+        matches_closed=is_set,
+    )
 
 
 def of_images(images: pa.Table, key: Sequence[str]) -> Merge:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -15,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from informix_cdc.lake.identity import BatchEnd, Witnessed
-from informix_cdc.lake.intervals import BEGIN, Compared, KeyInterval, compare
-from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_states
+from informix_cdc.lake.intervals import BEGIN, Compared, KeyInterval, compare, concatenated
+from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_keys, of_states
 from informix_cdc.lake.settings import CHANGES, CURRENT, FAIL, HISTORY, SOFT
 from informix_cdc.lake.table_changes import (
     ADDED,
@@ -30,6 +31,7 @@ from informix_cdc.lake.table_changes import (
     all_changes,
     final_images,
     last_rows,
+    numbers_of,
     states,
 )
 
@@ -146,8 +148,8 @@ class Target(Protocol):
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
 
-    def remove(self, keys: pa.Table, open_column: str | None) -> None:
-        """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
+    def remove(self, keys: pa.Table, matching: Merge) -> None:
+        """Remove the rows that match, as `of_keys` returns it."""
 
 
 class TableStopped(Exception):
@@ -191,6 +193,11 @@ class MirroredTable:
     def _form(self) -> str:
         return form_of(self.keep, self.deletes)
 
+    @property
+    def orders_by_commit(self) -> bool:
+        """Whether readers of the target order its rows by their commits."""
+        return self.keep in (HISTORY, CHANGES)
+
     def columns(self, changes: TableChanges) -> pa.Schema:
         """Return the columns of the target that these changes need."""
         key = () if self.keep == CHANGES else changes.definition.key
@@ -205,10 +212,13 @@ class MirroredTable:
         """
         changes = compared.changes
         wanted, target = self.columns(changes), self.target
-        if not len(changes) and not changes.replaces:
+        is_there = target.is_there()
+        is_made = not is_there and changes.begins_pass  # also if the table has no rows
+        if not len(changes) and not changes.replaces and not is_made:
             return
-        if not target.is_there():
+        if not is_there:
             target.create(wanted, self.name, f"{changes.definition.table} of Informix")
+            target.witnessed = None  # it was of the table that is no longer there
             target.has_snapshot_rows_only = True
         elif target.has(batch):
             return
@@ -220,8 +230,7 @@ class MirroredTable:
             self._require_same_form(target.schema().names)
         if not (self._form == CURRENT and (changes.last_truncate >= 0 or changes.replaces)):
             self._evolve(wanted, changes)
-        if compared.repeated is not None and self._form != CHANGES:
-            target.remove(compared.repeated, _OPEN.get(self._form))
+        self._remove_repeated(compared, changes.definition.key)
         _WAYS[self._form](self, changes, batch)
 
     def compared(self, changes: TableChanges) -> Compared:
@@ -239,7 +248,19 @@ class MirroredTable:
                 changes = replace(changes, replaces=True)
         if begins:
             changes = replace(changes, begins_pass=True)
-        return compare(changes, changes.definition.key, self._rows_of_table)
+        key, keeps_states = changes.definition.key, self._form == HISTORY
+        twice: list[pa.Table] = []  # of deleted rows
+        rows_of = partial(self._rows_of_table, twice)
+        compared = compare(changes, key, rows_of, keeps_states=keeps_states)
+        return replace(compared, deleted_twice=concatenated(twice) if compared.is_repaired else None)
+
+    def _remove_repeated(self, compared: Compared, key: Sequence[str]) -> None:
+        """Remove the rows of keys that others have doubled; those that stay are written again."""
+        if compared.repeated is not None:
+            is_null = TO if self._form == HISTORY else None
+            self.target.remove(compared.repeated, of_keys(key, is_null=is_null))
+        if compared.deleted_twice is not None:
+            self.target.remove(compared.deleted_twice, of_keys(key, is_set=DELETED_AT))
 
     def _fits(self, changes: TableChanges) -> bool:
         """Return whether the target's columns can become those of the table."""
@@ -249,11 +270,18 @@ class MirroredTable:
             return False
         return True
 
-    def _rows_of_table(self, limits: KeyInterval) -> pa.Table:
-        """Return the rows of the target that the table had, in an interval and maybe beyond it."""
+    def _rows_of_table(self, twice: list[pa.Table], limits: KeyInterval) -> pa.Table:
+        """Return the rows of the target that the table had, in an interval and maybe beyond it.
+
+        Keys of deleted rows that others have doubled are appended to `twice`.
+        """
         if not self.target.is_there():
             return pa.table({name: pa.array([], pa.string()) for name in limits.key})
-        rows = self.target.rows_between(limits, _OPEN.get(self._form))
+        rows = self.target.rows_between(limits, TO if self._form == HISTORY else None)
+        if self._form == SOFT:
+            is_open = pc.is_null(rows.column(DELETED_AT))
+            twice.append(_repeated(rows, is_open, limits.key))
+            return rows.filter(is_open)
         return rows if self._form != CHANGES else last_rows(rows, limits.key)
 
     def _require_same_form(self, names: Sequence[str]) -> None:
@@ -352,7 +380,6 @@ class MirroredTable:
         return is_empty or target.has_snapshot_rows_only
 
 
-_OPEN = {SOFT: DELETED_AT, HISTORY: TO}  # columns that are NULL in rows that the table has
 _WAYS: dict[str, Callable[[MirroredTable, TableChanges, int], None]] = {
     CURRENT: MirroredTable._current,
     SOFT: MirroredTable._soft,
@@ -364,6 +391,14 @@ _WAYS: dict[str, Callable[[MirroredTable, TableChanges, int], None]] = {
 def form_of(keep: str, deletes: str) -> str:
     """Return which of ADDED a target has."""
     return SOFT if keep == CURRENT and deletes == SOFT else keep
+
+
+def _repeated(rows: pa.Table, is_open: pa.ChunkedArray, key: Sequence[str]) -> pa.Table:
+    """Return the keys of deleted rows that are there twice, because others have written them."""
+    numbers = numbers_of([rows.column(name) for name in key])
+    _, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    is_deleted = ~np.asarray(is_open.to_numpy(), bool)
+    return rows.filter(pa.array(is_deleted & (counts[places] > 1))).select(list(key))
 
 
 def _there(images: pa.Table) -> pa.Table:

@@ -35,6 +35,7 @@ import pyarrow as pa
 from informix_capture_client.errors import UnsupportedColumn
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MIRROR_TABLE_STOPPED
+from informix_capture_client.positions import show
 from informix_capture_client.shell_commands import command
 from informix_cdc.lake.control_tables import LEFT, MIRRORED, STOPPED, BatchRecord, TableRecord
 from informix_cdc.lake.durable import make_durable
@@ -137,6 +138,7 @@ class Mirror:
         self._committed_at: datetime | None = None
         self._tables_by_target = {each.target.lower(): each.table for each in self._known.values()}
         self._requested: dict[str, tuple[str, str]] = {}  # stream and request, by table
+        self._rising: dict[str, str] = {}  # the stream whose commits follow those of a table
         self._changed = [self._stopped_as_changed(t, why) for t, why in epoch.changed.items()]
         self._known |= {each.table: each for each in self._changed}
         self._looked_at = 0
@@ -443,6 +445,7 @@ class Mirror:
         try:
             self._require_whole(record, known, changes, snapshot)
             mirrored = self._mirrored(table, record, changes)
+            self._require_rising(mirrored, changes, stream)
             compared = mirrored.compared(changes)
         except (TableStopped, UnsupportedColumn) as stop:
             return _Work(self._stopped(record, stop), last)
@@ -542,6 +545,29 @@ class Mirror:
             why = ""
         if why:
             raise TableStopped(f"its target {record.target} would lack rows: the table {why}.", RELOAD)
+
+    def _require_rising(self, mirrored: MirroredTable, changes: TableChanges, stream: str) -> None:
+        """Refuse to continue a history in a stream with lower commits: the server was restored.
+
+        Versions would end before they begin, and a commit could be there twice.
+
+        Raises:
+            TableStopped: the target has later commits of another stream.
+        """
+        table, target = changes.definition.table, mirrored.target
+        if not mirrored.orders_by_commit or not len(changes) or self._rising.get(table) == stream:
+            return
+        number = target.number() if target.is_there() else None
+        end = (target.end() or self._control.end_of(number)) if number else None
+        first, _ = changes.commit_at(0)
+        if end is not None and end.stream != stream and first <= end.commit:
+            resync = command("resync", table, "--checkpoint", self._settings.checkpoint)
+            raise TableStopped(
+                f"its target {mirrored.name} has commits up to {show(end.commit)}, and the server now"
+                f" begins at {show(first)}: it was restored from a backup.",
+                f"Move the target away, and let a new one be made: {resync}",
+            )
+        self._rising[table] = stream
 
 
 def _is_to_be_read(snapshot: SnapshotState | None) -> bool:

@@ -22,7 +22,7 @@ from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.definitions import ICEBERG, quoted, type_in
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
-from informix_cdc.lake.merges import Merge, of_keys
+from informix_cdc.lake.merges import Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -309,13 +309,11 @@ class IcebergTarget:
         self.spark.merge(self.name, rows, merge)
         self._written()
 
-    def remove(self, keys: pa.Table, open_column: str | None) -> None:
-        """Remove the rows with some keys; those in which `open_column` is NULL, if one is given."""
+    def remove(self, keys: pa.Table, matching: Merge) -> None:
+        """Remove the rows that match, as `of_keys` returns it."""
         self.spark.frame(keys).createOrReplaceTempView(view := f"informix_cdc_rows_{next(_views)}")
-        condition = of_keys(keys.column_names, open_column).condition(quoted)
-        self._run(
-            f"MERGE INTO {self.name} AS t USING {view} AS s ON {condition} WHEN MATCHED THEN DELETE"
-        )
+        using = f"MERGE INTO {self.name} AS t USING {view} AS s"
+        self._run(f"{using} ON {matching.condition(quoted)} WHEN MATCHED THEN DELETE")
         self.spark.session.catalog.dropTempView(view)
         self._written()
 

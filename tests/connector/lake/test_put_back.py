@@ -106,6 +106,28 @@ def test_a_lake_that_was_removed_is_made_again(mirror: PutBack) -> None:
 
 
 @pytest.mark.fault(
+    fault="the server of a mirror is restored from a backup, and its log has lower numbers",
+    outcome="IFXCDC-0006; with onDataLoss=resync tables are compared; those of histories and of changes"
+    " stop until their targets are moved away",
+)
+def test_a_history_stops_when_the_server_was_restored(mirror: PutBack) -> None:
+    history, changes = (table for table in mirror.made.tables[2:])
+    mirror.run()
+    mirror.install_server_again()
+    mirror.made.change(10)
+    mirror.made.truncate(history)
+    assert "was restored or installed again" in mirror.doubt()
+    run = mirror.run("resync")
+    assert set(run.stopped) == {f"informix.{table.name}" for table in (history, changes)}
+    assert all("was restored from a backup" in why for why in run.stopped.values())
+    mirror.require_exact(run)
+    for table in (history, changes):
+        mirror.tables.remove(table.name)
+    mirror.require_exact(mirror.heal("resync", *run.stopped))
+    mirror.require_exact(mirror.run("fail"))
+
+
+@pytest.mark.fault(
     fault="one table of a lake is put back",
     outcome="this table stops, and says so",
 )
@@ -137,6 +159,21 @@ def test_a_table_that_others_have_changed_stops(change: str, number: int, mirror
     assert set(why) == {f"informix.{table.name}"}
     assert "has changed its rows" in why[f"informix.{table.name}"]
     mirror.require_exact(run)
+
+
+@pytest.mark.fault(
+    fault="others insert all rows of a target once more, also those of deleted rows",
+    outcome="a resync leaves each key once, also if it changes meanwhile",
+)
+@pytest.mark.parametrize("number", rest_in_all([1, 0, 2, 3]))
+def test_doubled_rows_are_corrected_while_they_change(number: int, mirror: PutBack) -> None:
+    table = mirror.made.tables[number]
+    mirror.run(changes=10)
+    mirror.tables.insert(table.name)
+    mirror.rewritten.add(table.name)
+    mirror.change_options(snapshotChunkRows="3", snapshotMarker="none")  # changes move the log
+    mirror.require_exact(mirror.heal("resync", f"informix.{table.name}"))
+    mirror.require_exact(mirror.run(changes=20))
 
 
 @pytest.mark.parametrize("change", rest_in_all(DeltaFolder.maintenance))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -23,6 +23,7 @@ from informix_emulator import (
 )
 
 DATABASE = "stores"
+_FIRST_LOG = 50  # of the first server; each one that replaces it has lower numbers
 Key = tuple[Any, ...]
 Row = dict[str, Any]
 State = dict[str, dict[Key, Row]]
@@ -107,6 +108,7 @@ class Ledger:
     Attributes:
         states: the state of all tables at each commit, by its sequence number.
         changes: all changes of committed transactions, in commit order.
+        shows_foreign: whether sessions are shown transactions on other tables.
     """
 
     server: EmulatedServer
@@ -114,12 +116,28 @@ class Ledger:
     tables: list[LedgerTable] = field(default_factory=list)
     states: dict[int, State] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
+    shows_foreign: bool = True
     _present: State = field(default_factory=dict)
     _written: dict[str, dict[Key, Row]] = field(default_factory=dict)
     _number: int = 0
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
+        self.served = ExitStack()
+
+    def install_again(self) -> int:
+        """Put the tables on another server, as after a restore, and return its port.
+
+        Its log begins at a lower number than the log of the one before.
+        """
+        self.server = _server(self.server.oldest_log() - 1, foreign_transactions=self.shows_foreign)
+        with self.server.transaction() as transaction:
+            for table in self.tables:
+                self.server.create_table(table.full_name, table.ddl)
+                for row in self._written[table.name].values():
+                    transaction.insert(table.full_name, row)
+        self.states, self.changes = {0: self._present}, []
+        return self.served.enter_context(ListeningServer(self.server)).port
 
     def create(self, count: int) -> None:
         """Create tables of random columns."""
@@ -255,14 +273,26 @@ def _named(kinds: list[str]) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def ledger(seed: int, count: int) -> Iterator[tuple[Ledger, ListeningServer]]:
-    """Serve tables of random columns."""
-    server = EmulatedServer(
-        "informix", {"informix": PASSWORD}, timeout_seconds=SHORT_SECOND, clock=quick_clock()
-    )
-    server.create_database("stores", logged=True, locale="en_US.utf8")
-    keep_rows(server)
-    made = Ledger(server, seed)
+def ledger(
+    seed: int, count: int, *, shows_foreign: bool = True
+) -> Iterator[tuple[Ledger, ListeningServer]]:
+    """Serve tables of random columns; sessions may be shown transactions on other tables."""
+    server = _server(_FIRST_LOG, foreign_transactions=shows_foreign)
+    made = Ledger(server, seed, shows_foreign=shows_foreign)
     made.create(count)
-    with ListeningServer(server) as listening:
+    with made.served, ListeningServer(server) as listening:
         yield made, listening
+
+
+def _server(first_log: int, **manner: bool) -> EmulatedServer:
+    server = EmulatedServer(
+        "informix",
+        {"informix": PASSWORD},
+        timeout_seconds=SHORT_SECOND,
+        clock=quick_clock(),
+        first_log=first_log,
+        **manner,
+    )
+    server.create_database(DATABASE, logged=True, locale="en_US.utf8")
+    keep_rows(server)
+    return server

@@ -102,6 +102,10 @@ class DeltaFolder:
         rows = pa.table(self._table(name).scan().read_all())
         write_deltalake(str(self.place / name), rows.slice(0, len(rows) // 2), mode="overwrite")
 
+    def remove(self, name: str) -> None:
+        """Remove the table."""
+        shutil.rmtree(self.place / name)
+
     def cut_last_commit(self, name: str) -> None:
         """Lose the last commit."""
         entries = sorted((self.place / name / "_delta_log").glob("*.json"))
@@ -162,7 +166,7 @@ class PutBack:
             DataLoss: it stops, and says so.
         """
         run = self.runs[how]
-        with run.running() as step:
+        with self._running(run) as step:
             for _ in range(changes):
                 self.made.change(2)
                 step()
@@ -173,20 +177,38 @@ class PutBack:
             until(step, lambda: self._is_done(run))
         return run
 
+    @contextmanager
+    def _running(self, run: MirrorRun) -> Iterator[Callable[[], bool]]:
+        """Start it; a step changes tables where a chunk, or a table that joins, waits for the log."""
+        is_quiet = not self.made.shows_foreign or run.source.get("snapshotMarker") == "none"
+        with run.running() as step:
+
+            def moved() -> bool:
+                went_on = step()
+                if not went_on and (is_quiet or self._joining(run)):
+                    self.made.change(1)
+                return went_on
+
+            yield moved
+
     def _is_done(self, run: MirrorRun) -> bool:
         if not run.batches or run.batches[-1].commit < self.made.last_change:
             return False
         assert run.mirror is not None
         last = run.batches[-1]
         loading = run.mirror.loading.union(last.loading)  # it knows more after a batch
-        joining = {f"informix.{table.name}" for table in self.made.tables} - last.snapshots.keys()
-        return not (loading | joining) - run.mirror.stopped.keys()
+        return not (loading | self._joining(run)) - run.mirror.stopped.keys()
+
+    def _joining(self, run: MirrorRun) -> set[str]:
+        """Return the tables that are not in the stream yet."""
+        known = run.batches[-1].snapshots.keys() if run.batches else set()
+        return {f"informix.{table.name}" for table in self.made.tables} - known
 
     def heal(self, how: str, *tables: str) -> MirrorRun:
         """Let stopped tables be read again, as `informix-cdc resync` does."""
         run = self.runs[how]
         request = Request(kind=RESYNC, tables=tables)
-        with run.running() as step:
+        with self._running(run) as step:
             assert run.start is not None
             RequestFolder(self.checkpoint / "spool" / run.start["stream"]).submit(request)
             assert run.mirror is not None
@@ -198,6 +220,11 @@ class PutBack:
         """Let the next process have other options of its source."""
         for run in self.runs.values():
             run.source.update(options)
+
+    def install_server_again(self) -> None:
+        """Put the tables on another server, whose log has lower numbers."""
+        self.change_options(port=str(self.made.install_again()))
+        self.runs["fail"].batches.clear()  # their commits are of another log
 
     def doubt(self) -> str:
         """Return why the mirror does not go on where nothing is allowed to it."""
@@ -345,7 +372,7 @@ class World:
         return True
 
     def lose_spool(self) -> bool:
-        shutil.rmtree(self.mirror.checkpoint / "spool")
+        shutil.rmtree(self.mirror.checkpoint / "spool", ignore_errors=True)
         return False
 
     def lose_checkpoint(self) -> bool:
@@ -376,6 +403,20 @@ class World:
         kept.rename(mine)
         return True
 
+    def restore_server(self) -> bool:
+        """The server is restored from a backup: its commits have lower numbers."""
+        self.mirror.install_server_again()
+        return True
+
+    def another_mirror(self) -> bool:
+        """Another mirror is started with the same folder: it is refused."""
+        kept = self.mirror.folder / "kept"
+        self.mirror.checkpoint.rename(kept)
+        assert "is new, but" in self.mirror.doubt()
+        shutil.rmtree(self.mirror.checkpoint, ignore_errors=True)
+        kept.rename(self.mirror.checkpoint)
+        return False
+
     def leave_and_join(self) -> bool:
         """A table leaves the stream for a run."""
         gone = f"informix.{self._table()}"
@@ -403,6 +444,8 @@ class World:
             self.write_by_others,
             self.two_drivers,
             self.leave_and_join,
+            self.restore_server,
+            self.another_mirror,
         ]
 
 
@@ -415,6 +458,7 @@ def play(mirror: PutBack, seed: int, rounds: int) -> None:
         mirror.change_options(
             snapshotChunkRows=str(chance.randint(2, 30)),
             snapshotParallelism=str(chance.choice([1, 2, 8])),
+            snapshotMarker=chance.choice(["auto", "none"]),
         )
         may_stop = happening()
         made.change(chance.randint(0, 5))
@@ -425,5 +469,8 @@ def play(mirror: PutBack, seed: int, rounds: int) -> None:
             run = mirror.run("resync", changes=chance.randint(0, 3))
         mirror.require_exact(run)
         assert may_stop or not run.stopped, run.stopped
+        for table, why in run.stopped.items():
+            if "Move the target away" in why:
+                mirror.tables.remove(table.partition(".")[2])
         if run.stopped:
             mirror.require_exact(mirror.heal("resync", *run.stopped))

@@ -55,6 +55,10 @@ class IcebergFolder(DeltaFolder):
         table = self._name(name)
         self.spark.table(table).limit(3).localCheckpoint().writeTo(table).overwritePartitions()
 
+    def remove(self, name: str) -> None:
+        """Remove the table."""
+        self.spark.sql(f"DROP TABLE {self._name(name)} PURGE")
+
     def cut_last_commit(self, name: str) -> None:
         """Lose the last commit."""
         folder = self.place / name / "metadata"
