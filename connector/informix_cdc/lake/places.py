@@ -75,7 +75,7 @@ class Lake:
         self._merges: SparkMerges | None = None
         if spark is not None and (needs_spark or (has_delta and settings.engine != EMBEDDED)):
             self._merges = SparkMerges(spark, application)
-        if settings.engine == SPARK and not has_delta:
+        if settings.engine == SPARK and spark is not None and not has_delta:
             raise BadOption(
                 "engine is spark, but this Spark has no Delta Lake.",
                 "Start Spark with Delta Lake's jars and spark.sql.extensions, or remove engine.",

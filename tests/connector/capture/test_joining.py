@@ -238,15 +238,17 @@ def test_a_table_leaves_by_being_taken_out_and_may_join_again(
     assert of(rows + more, "orders", "customers") == [("orders", 3), ("customers", 3)]
 
 
-def test_a_stream_goes_on_without_the_table_that_changed_last(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_left", [False, True])
+def test_a_stream_goes_on_without_the_table_that_changed_last(has_left: bool, tmp_path: Path) -> None:
     """A server that hides transactions on other tables does not show its commit again."""
     with serving(foreign_transactions=False) as (server, listening):
         spool = str(tmp_path / "spool")
         with reader(listening.port, table=TWO, spoolPath=spool) as made:
             rows, end = drained(made, anchor_of(made), committed(server, 1, CUSTOMERS))
         assert of(rows, "customers") == [("customers", 1)]
-        with reader(listening.port, spoolPath=spool) as made:
-            end = next_offset(made, end)  # the table leaves
+        if has_left:  # at an earlier start
+            with reader(listening.port, spoolPath=spool) as made:
+                end = next_offset(made, end)
         last = committed(server, 2, ORDERS)
         with reader(listening.port, spoolPath=spool) as made:
             rows, _ = drained(made, end, last)

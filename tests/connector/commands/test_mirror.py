@@ -119,6 +119,12 @@ def test_a_plan_names_everything_that_is_in_the_way_in_one_run(tmp_path: Path) -
     assert not (tmp_path / "lake").exists()
 
 
+def test_a_plan_looks_at_tables_without_the_spark_that_writes_them(tmp_path: Path) -> None:
+    into, checkpoint = f"{tmp_path}/lake", f"{tmp_path}/checkpoint"
+    settings = MirrorSettings.of(into=into, checkpoint=checkpoint, engine="spark")
+    assert Beginning(settings, "informix", "stores").error() is None
+
+
 def test_a_plan_looks_at_folders_and_at_what_the_mirror_was(tmp_path: Path) -> None:
     """Nothing of it is found only when changes would be lost."""
     with served(("informix.orders", "order_num serial primary key")) as port:

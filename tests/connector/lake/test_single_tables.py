@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from harness.lake.mirroring import overwrite
 from harness.lake.rows_of_batches import Change, batch_row, end_at
 from harness.spark.checkpoints import plan
 from informix_capture_client.errors import DataLoss
@@ -403,4 +404,36 @@ def test_a_batch_that_is_still_written_when_the_next_query_begins_comes_once(tmp
         thread.join()
     assert [row["id"] for row in made.rows()] == [1, 9]
     other.mirror.close()
+    made.mirror.close()
+
+
+@pytest.mark.parametrize(
+    ("special", "open_column"),
+    [({}, ""), ({"deletes": "soft"}, "_deleted_at"), ({"keep": "history"}, "_valid_to")],
+)
+def test_keys_that_others_have_doubled_are_there_once_after_a_resync(
+    special: dict[str, str], open_column: str, tmp_path: Path
+) -> None:
+    """Rows that are equal, change before the chunk or while it is read, or are gone; deleted rows."""
+    made = Mirrored(tmp_path, tables={ORDERS: special})
+    rows = [{"id": number, "note": "a"} for number in range(1, 7)]
+    inserts: list[Change] = [("insert", 1, row) for row in rows]
+    made.orders(("truncate", 1, None), *inserts, is_snapshot=True)
+    made.orders(("delete", 150, rows[5]))
+    stored = pa.table(made.table().scan().read_all())
+    overwrite(tmp_path / "lake" / "orders", pa.concat_tables([stored, stored]))
+    made.orders(
+        ("resync_begin", 250, None),
+        ("update_preimage", 251, rows[2]),
+        ("update_postimage", 251, {"id": 3, "note": "changed"}),
+        ("range_start", 252, None),
+        ("insert", 252, rows[0]),
+        ("insert", 252, {"id": 4, "note": "other"}),
+        ("range_skip", 252, rows[1]),
+        ("range_end", 252, None),
+    )
+    made.orders(("insert", 350, rows[5]))
+    found = [row for row in made.rows() if not open_column or row[open_column] is None]
+    notes = {1: "a", 2: "a", 3: "changed", 4: "other", 6: "a"}
+    assert [(row["id"], row["note"]) for row in found] == [*notes.items()]
     made.mirror.close()

@@ -10,7 +10,7 @@ import contextlib
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -204,8 +204,8 @@ class PutBack:
         known = run.batches[-1].snapshots.keys() if run.batches else set()
         return {f"informix.{table.name}" for table in self.made.tables} - known
 
-    def heal(self, how: str, *tables: str) -> MirrorRun:
-        """Let stopped tables be read again, as `informix-cdc resync` does."""
+    def heal(self, how: str, *tables: str, changing: Sequence[LedgerTable] = ()) -> MirrorRun:
+        """Let stopped tables be read again, as `informix-cdc resync` does, while some tables change."""
         run = self.runs[how]
         request = Request(kind=RESYNC, tables=tables)
         with self._running(run) as step:
@@ -213,7 +213,16 @@ class PutBack:
             RequestFolder(self.checkpoint / "spool" / run.start["stream"]).submit(request)
             assert run.mirror is not None
             mirror = run.mirror
-            until(step, lambda: not mirror.stopped and self._is_done(run))
+            for _ in range(20 if changing else 0):
+                self.made.change(2, [*changing])
+                step()
+            until(step, lambda: not mirror.stopped)
+
+            def is_done() -> bool:
+                assert not mirror.stopped, mirror.stopped  # again
+                return self._is_done(run)
+
+            until(step, is_done)
         return run
 
     def change_options(self, **options: str) -> None:

@@ -211,10 +211,26 @@ COMPARE = {
 }
 
 
+class RestoredBySpark(DeltaFolder):
+    """Delta tables that Delta Lake restores, as a job of Spark's does."""
+
+    def __init__(self, place: Path, spark: SparkSession) -> None:
+        super().__init__(place)
+        self.spark = spark
+
+    def restore(self, name: str) -> None:
+        """Restore an earlier version."""
+        version = max(self.spark.sql(f"DESCRIBE HISTORY {self._quoted(name)}").count() - 3, 0)
+        self.spark.sql(f"RESTORE TABLE {self._quoted(name)} TO VERSION AS OF {version}")
+
+    def _quoted(self, name: str) -> str:
+        return f"delta.`{self.place / name}`"
+
+
 def put_back(spark: SparkSession, table_format: str, folder: Path, seed: int) -> None:
     """Put back, cut off and change what is around a mirror, at random."""
     settings: dict[str, Any] = {"engine": "spark"}
-    tables: DeltaFolder | None = None
+    tables: DeltaFolder = RestoredBySpark(folder / "lake", spark)
     if table_format == "iceberg":
         schema = f"lake.put_back_{seed}"
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
