@@ -84,7 +84,7 @@ quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with f
 	@echo "Tests without Spark, with a tenth of the examples, on $(WORKERS) workers ..."
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark and not only_in_all"
 
-test: $(VENV)/.installed ## the test suite: seven minutes on two idle cores
+test: $(VENV)/.installed ## the test suite: six minutes on two idle cores
 	@cd tests && $(abspath $(BIN))/python -m harness.spark.class_archive
 	@echo "The tests, on $(SPARK_WORKERS) workers: those with Spark come first ..."
 	$(PYTEST) --numprocesses $(SPARK_WORKERS) -m "not only_in_all"
