@@ -5,7 +5,8 @@ the table no longer has: those in the interval that are neither in the chunk nor
 
     certain order    integers, DECIMAL with a scale, MONEY, DATE, DATETIME from the year on, BOOLEAN
                      CHAR, VARCHAR, LVARCHAR in code sets whose order is that of Unicode
-    no certain one   NCHAR, NVARCHAR (the order of the locale), other code sets, all other types
+    no certain one   NCHAR, NVARCHAR (the order of the locale), other code sets, all other types; an
+                     INTERVAL is delivered as a number that is not the text in which keys are given
 
 Source of the order of characters: IBM Informix GLS User's Guide, "Collation order": CHAR and VARCHAR in
 code-set order, NCHAR and NVARCHAR in the localized order.
@@ -50,6 +51,8 @@ def _has_certain_order(column: Column, delivered: pa.DataType, codec: str) -> bo
     if column.type_text.partition("(")[0] in _TEXTS:
         return codecs.lookup(codec).name in _CODE_POINT_ORDER
     kind = pa.types
+    if column.type_text.startswith("interval"):
+        return False
     return bool(
         kind.is_integer(delivered)
         or kind.is_decimal(delivered)

@@ -384,7 +384,8 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
 
     FILE has `into`, `checkpoint` and a table [source] with options of the format; docs/lake.md lists
     all settings. The command starts Spark; Ctrl-C stops it after the current batch. Exit code 1: the
-    plan has problems, or the query failed.
+    plan has problems, or the query failed; 3, with --once: a table has stopped, and the others are up
+    to date.
     """
     from importlib.util import find_spec
 
@@ -396,13 +397,20 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
     for module, extra in (("deltalake", "delta"), ("pyspark", "spark")):
         if find_spec(module) is None:
             raise OneLineError(f"mirror requires {module}. Run: pip install 'informix-cdc[{extra}]'")
-    from informix_cdc.commands.mirror import failures_in_one_line, print_plan, run_mirror
+    from informix_cdc.commands.mirror import (
+        TABLES_STOPPED,
+        failures_in_one_line,
+        print_plan,
+        run_mirror,
+    )
 
     with one_line_errors():
         if is_plan:
             raise SystemExit(0 if print_plan(file) else 1)
         with failures_in_one_line():
-            run_mirror(file, once=once)
+            stopped = run_mirror(file, once=once)
+    if once and stopped:
+        raise SystemExit(TABLES_STOPPED)
 
 
 @main.command(short_help="Capture changes for any number of queries, also while Spark is down.")

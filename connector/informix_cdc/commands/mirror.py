@@ -63,6 +63,7 @@ from informix_cdc.terminal import (
 )
 
 _POLL_SECONDS = 1
+TABLES_STOPPED = 3  # exit code
 _UNIT = "(microsecond|millisecond|second|minute|hour|day|week)s?"
 _INTERVAL = re.compile(rf"((interval\s+)?\d+\s+{_UNIT}(\s+\d+\s+{_UNIT})*)?")  # as Spark reads it
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: .+")
@@ -165,13 +166,16 @@ def _target_text(plan: MirrorPlan, target: TargetTable) -> str:
     return "\n".join(map(printable, [head, *lines]))
 
 
-def run_mirror(path: Path, *, once: bool, session: StartSession = start_session) -> None:
+def run_mirror(path: Path, *, once: bool, session: StartSession = start_session) -> frozenset[str]:
     """Run a mirror until interrupted, or, with `once`, until all current changes are applied.
 
     Args:
         path: of the file.
         once: stop when everything committed before the start is in the tables.
         session: starts Spark, or returns the existing session.
+
+    Returns:
+        the tables that have stopped.
 
     Raises:
         BadOption: the file or the plan has a problem.
@@ -186,13 +190,14 @@ def run_mirror(path: Path, *, once: bool, session: StartSession = start_session)
     trigger = {"availableNow": True} if once else {"processingTime": file.trigger or "0 seconds"}
     with table_progress() as bars, _stopped_by_signals() as is_stopped:
         shown = _Shown(bars, plan.estimates)
-        query = start_mirror(spark, plan, trigger, shown.batch)
+        query = start_mirror(spark, plan, trigger, shown.batch, shown.stopped_tables)
         try:
             while not query.awaitTermination(_POLL_SECONDS):
                 if is_stopped():
                     break
         finally:
             query.stop()
+    return frozenset(shown.stopped)
 
 
 @contextlib.contextmanager
@@ -228,17 +233,21 @@ class _Shown:
 
     def __init__(self, bars: TableProgressShown, estimates: Mapping[str, int]) -> None:
         self._bars, self._estimates = bars, estimates
-        self._stopped: set[str] = set()
+        self.stopped: set[str] = set()
         self._loading: set[str] = set()
+
+    def stopped_tables(self, stopped: Mapping[str, str]) -> None:
+        """Print the tables that have stopped since the last call."""
+        for table in sorted(stopped.keys() - self.stopped):
+            say(f"Stopped: {table}: {printable(stopped[table])}")
+        self.stopped = set(stopped)
 
     def batch(self, batch: MirroredBatch) -> None:
         """Print what a batch has done."""
         self._bars.hide()
         if batch.changes:
             say(_batch_text(batch))
-        for table in sorted(batch.stopped.keys() - self._stopped):
-            say(f"Stopped: {table}: {printable(batch.stopped[table])}")
-        self._stopped = set(batch.stopped)
+        self.stopped_tables(batch.stopped)
         self._loading.update(batch.loading)  # snapshots that were done before are not shown
         self._bars.show(
             [

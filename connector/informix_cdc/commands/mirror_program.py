@@ -8,10 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from informix_cdc.commands.mirror import run_mirror
+from informix_cdc.commands.mirror import TABLES_STOPPED, run_mirror
 from informix_cdc.lake import submitted_session
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("usage: spark-submit mirror_program.py FILE.toml [--once]")
-    run_mirror(Path(sys.argv[1]), once="--once" in sys.argv[2:], session=submitted_session)
+    once = "--once" in sys.argv[2:]
+    if run_mirror(Path(sys.argv[1]), once=once, session=submitted_session) and once:
+        sys.exit(TABLES_STOPPED)

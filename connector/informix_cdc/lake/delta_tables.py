@@ -11,6 +11,7 @@ as durable as the file system makes it: delta-rs does not sync files.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,12 +33,13 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import PyFileSystem
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
+from informix_cdc.lake.refused_writes import refusal_in
 
 if TYPE_CHECKING:
     from informix_cdc.lake.spark_tables import SparkMerges
@@ -49,6 +51,9 @@ _MANY_BYTES = 8 << 30
 # An open table gets slower with each commit, so it is reopened regularly.
 _MOST_COMMITS = 100
 _MOST_ENTRIES = 1000  # of the log that are read to find where a batch ended
+_BOUNDS_OF, _MOST_BOUNDS = "delta.dataSkippingStatsColumns", 32  # by default of the first 32 columns
+_LISTED = re.compile(r"`((?:[^`]|``)+)`|([^,`\s]+)")  # in that property
+_EXACT = 15  # digits of a decimal that a double has
 
 
 @dataclass(slots=True)
@@ -142,6 +147,7 @@ class DeltaTarget:
         """
         if self._opened is None:
             self._list_features()  # the process may have ended right after creating the table
+            self._leave_out_bounds(self.schema())
         latest = self.number()
         return has_batch(self.place, latest, batch, self.end, self.end_of_batch)
 
@@ -235,7 +241,9 @@ class DeltaTarget:
             sign, value = ("<", high.rstrip(" ") + "!") if is_text else ("<=", high)
             parts.append(f"{column} {sign} {_literal_of(value, kind)}")
         if parts:
-            yield f"({' AND '.join(parts)} OR {column} IS NULL)"
+            others = ", ".join(_literal_of(text, kind) for text in limits.others)
+            named = f" OR {column} IN ({others})" if others else ""
+            yield f"({' AND '.join(parts)} OR {column} IS NULL{named})"
 
     # after a power failure
 
@@ -281,6 +289,7 @@ class DeltaTarget:
             mode="ignore",
             name=name,
             description=description,
+            configuration=_without_inexact_bounds({}, schema),
             storage_options=dict(self.storage_options),
             commit_properties=self._marked(),
         )
@@ -306,6 +315,14 @@ class DeltaTarget:
 
         self._commit(add)
         self._list_features()
+        self._leave_out_bounds(self.schema())
+
+    def _leave_out_bounds(self, schema: pa.Schema) -> None:
+        """Let further files have no bounds of columns of which delta-rs writes inexact ones."""
+        if wanted := _without_inexact_bounds(self.table().metadata().configuration, schema):
+            properties = self._marked()
+            self.table().alter.set_table_properties(wanted, commit_properties=properties)
+            self._written()
 
     def widen(self, schema: pa.Schema) -> None:
         """Rewrite all rows, with wider types for some columns: delta-rs has no type widening.
@@ -329,6 +346,7 @@ class DeltaTarget:
                     commit_properties=self._marked(),
                 )
 
+        self._leave_out_bounds(schema)
         self._commit(rewrite)
         self._list_features()
 
@@ -361,6 +379,7 @@ class DeltaTarget:
                 commit_properties=self._marked(batch),
             )
 
+        self._leave_out_bounds(schema)
         self._commit(replace, batch)
         self._list_features()
 
@@ -414,7 +433,7 @@ class DeltaTarget:
         if self._commits >= _MOST_COMMITS:
             self._opened, self._commits = None, 0
         for attempt in Retrying(
-            retry=retry_if_exception_type(CommitFailedError),
+            retry=retry_if_exception(_may_succeed_later),
             stop=stop_after_attempt(5),
             wait=wait_random_exponential(0.05, 2),
             reraise=True,
@@ -440,6 +459,10 @@ class DeltaTarget:
         text = self.end_of_batch.of(self.application, batch)
         numbered = [] if batch is None else [Transaction(self.application, batch)]
         return CommitProperties({"userMetadata": text}, app_transactions=numbered)
+
+
+def _may_succeed_later(error: BaseException) -> bool:
+    return isinstance(error, CommitFailedError) and refusal_in(error) is None
 
 
 def _actions(path: Path) -> list[Mapping[str, Any]]:
@@ -489,6 +512,25 @@ def _in(schema: pa.Schema, rows: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def _without_inexact_bounds(configuration: Mapping[str, str], schema: pa.Schema) -> dict[str, str]:
+    """Return the table property that leaves out columns without exact bounds; {} if they are left out.
+
+    Readers skip files by the bounds in the log, which must enclose the values (Delta protocol,
+    "Per-file Statistics"). delta-rs 1.6.6 writes those of decimals as doubles, or as 64-bit integers.
+    """
+    listed = configuration.get(_BOUNDS_OF)
+    if listed is None:
+        most = int(configuration.get("delta.dataSkippingNumIndexedCols", _MOST_BOUNDS))
+        names = schema.names if most < 0 else schema.names[:most]
+    else:
+        names = [a.replace("``", "`") or b for a, b in _LISTED.findall(listed)]
+    inexact = {e.name for e in schema if pa.types.is_decimal(e.type) and e.type.precision > _EXACT}
+    exact = [name for name in names if name not in inexact]
+    if len(exact) == len(names):
+        return {}
+    return {_BOUNDS_OF: ",".join("`" + name.replace("`", "``") + "`" for name in exact)}
+
+
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -497,11 +539,11 @@ def _literal_of(value: object, kind: pa.DataType) -> str:
     """Return a literal of DataFusion for a value of a key column."""
     if pa.types.is_integer(kind):
         return str(value)
+    if pa.types.is_decimal(kind):  # '0E-8' is no decimal there
+        return f"arrow_cast('{value:f}', 'Decimal128({kind.precision}, {kind.scale})')"
     text = "'" + str(value).replace("'", "''") + "'"
     if pa.types.is_string(kind):
         return text
-    if pa.types.is_decimal(kind):
-        return f"arrow_cast({text}, 'Decimal128({kind.precision}, {kind.scale})')"
     if pa.types.is_timestamp(kind):
         return f"arrow_cast({text}, 'Timestamp(Microsecond, None)')"
     return f"arrow_cast({text}, '{'Boolean' if pa.types.is_boolean(kind) else 'Date32'}')"

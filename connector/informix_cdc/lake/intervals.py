@@ -38,28 +38,45 @@ class KeyInterval:
     Attributes:
         low: exclusive; a prefix is inclusive. Empty: before everything.
         high: inclusive. Empty: to the end.
+        others: values of the first key column of further rows that are wanted, whatever the limits.
     """
 
     key: tuple[str, ...]
     low: tuple[Any, ...]
     high: tuple[Any, ...]
+    others: tuple[str, ...] = ()
 
     def contains(self, rows: pa.Table) -> np.ndarray:
         """Return which rows are in the interval; text is compared without trailing blanks.
 
-        A text with characters below the blank is never in it: blanks pad a CHAR, so that its order is
-        not that of its characters.
+        Keys without a known order are never in it.
         """
-        found = np.ones(len(rows), bool)
+        found = ~self.without_order(rows)
         columns = [_compared(rows.column(name)) for name in self.key]
-        for column in columns:
-            if pa.types.is_string(column.type):
-                found &= ~_flags(pc.match_substring_regex(column, r"[\x00-\x1f]"))
         if self.low:
             above = _is_above(columns, self.low)
             found &= above if len(self.low) == len(self.key) else above | _starts(columns, self.low)
         if self.high:
             found &= ~_is_above(columns, self.high)
+        return found
+
+    def without_order(self, rows: pa.Table) -> np.ndarray:
+        """Return which rows are before or behind a limit depending on how texts are padded.
+
+        Blanks pad a CHAR, so that a text with a character below the blank comes before its own
+        beginning; whether they pad a VARCHAR is not known. It matters for keys with such characters,
+        and for the beginnings of a limit with one.
+        """
+        found = np.zeros(len(rows), bool)
+        for place, name in enumerate(self.key):
+            if not pa.types.is_string(rows.schema.field(name).type):
+                continue
+            column = _compared(rows.column(name))
+            found |= _flags(pc.match_substring_regex(column, r"[\x00-\x1f]"))
+            for limit in (self.low[place : place + 1], self.high[place : place + 1]):
+                ends = [n for text in limit for n, character in enumerate(text) if character < " "]
+                beginnings = [limit[0][:end].rstrip(" ") for end in ends]
+                found |= _flags(pc.is_in(column, value_set=pa.array(beginnings, column.type)))
         return found
 
 
@@ -239,7 +256,16 @@ class _Comparison:
             row = [self.changes.rows.column(name)[place].as_py() for name in self.key]
             return tuple(row[: row.index(None)] if None in row else row)
 
-        return KeyInterval(self.key, values(self.interval.first), values(self.interval.end))
+        found = KeyInterval(self.key, values(self.interval.first), values(self.interval.end))
+        others = self._chunk.filter(pa.array(found.without_order(self._chunk))).column(self.key[0])
+        texts = {text for text in others.to_pylist() if isinstance(text, str)}
+        return replace(found, others=tuple(sorted(texts | {text.rstrip(" ") for text in texts})))
+
+    @property
+    def _chunk(self) -> pa.Table:
+        """The keys of the rows in the chunk, and of those that it does not know."""
+        first, end = self.interval.first + 1, self.interval.end
+        return self.changes.rows.select(list(self.key)).slice(first, end - first)
 
     def no_rows(self) -> pa.Table:
         return self.changes.rows.slice(0, 0)
@@ -247,7 +273,16 @@ class _Comparison:
     def in_interval(self, target_rows: Callable[[KeyInterval], pa.Table]) -> pa.Table:
         limits = self.limits
         rows = _in_schema(self.changes.rows.schema, target_rows(limits))
-        return rows.filter(pa.array(limits.contains(rows)))
+        return rows.filter(pa.array(limits.contains(rows) | self._is_named(rows, limits)))
+
+    def _is_named(self, rows: pa.Table, limits: KeyInterval) -> np.ndarray:
+        """Return which rows have a key without a known order that is in the chunk, too."""
+        found = limits.without_order(rows)
+        if found.any():
+            keys = pa.concat_tables([rows.select(list(self.key)), self._chunk])
+            numbers = numbers_of([_compared(keys.column(name)) for name in self.key])
+            found &= np.isin(numbers[: len(rows)], numbers[len(rows) :])
+        return found
 
     def compared(self, existing: pa.Table, *, keeps_states: bool) -> _Result:
         """Compare the chunk with the rows that the target had; see `compare`."""

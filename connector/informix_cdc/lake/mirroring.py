@@ -44,6 +44,7 @@ from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
 from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped, Target
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
+from informix_cdc.lake.refused_writes import permanent_errors
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import COMMIT, SNAPSHOT, TableChanges
 from informix_cdc.lake.target_tables import TargetTable
@@ -264,9 +265,10 @@ class Mirror:
         reason = getattr(stop, "reason", None) or getattr(stop, "message", str(stop))
         MIRROR_TABLE_STOPPED.log(logger, table=record.table, target=record.target, reason=reason)
         remedy = stop.remedy
-        if remedy == RELOAD:
+        if remedy.endswith(RELOAD):
             resync = command("resync", record.table, "--checkpoint", self._settings.checkpoint)
-            remedy = f"To read its rows again while the mirror runs: {resync}"
+            again = f"To read its rows again while the mirror runs: {resync}"
+            remedy = remedy.removesuffix(RELOAD) + again
         return replace(record, status=STOPPED, reason=f"{reason} {remedy}")
 
     def _look_at_another(self, changing: Collection[str]) -> None:
@@ -446,7 +448,8 @@ class Mirror:
             self._require_whole(record, known, changes, snapshot)
             mirrored = self._mirrored(table, record, changes)
             self._require_rising(mirrored, changes, stream)
-            compared = mirrored.compared(changes)
+            with permanent_errors():
+                compared = mirrored.compared(changes)
         except (TableStopped, UnsupportedColumn) as stop:
             return _Work(self._stopped(record, stop), last)
         return _Work(record, last, mirrored, compared)
@@ -483,7 +486,8 @@ class Mirror:
             return work
         try:
             failpoint("mirror.before_table")
-            work.mirrored.apply(work.compared, batch)
+            with permanent_errors():
+                work.mirrored.apply(work.compared, batch)
             failpoint("mirror.after_table")
         except (TableStopped, UnsupportedColumn) as stop:
             return replace(work, record=self._stopped(work.record, stop))
@@ -631,8 +635,16 @@ def start_mirror(
     plan: MirrorPlan,
     trigger: Mapping[str, Any] | None,
     on_batch: Callable[[MirroredBatch], None],
+    on_start: Callable[[Mapping[str, str]], None] = lambda _: None,
 ) -> StreamingQuery:
     """Start the query of a plan.
+
+    Args:
+        spark: the session.
+        plan: of the mirror.
+        trigger: as for `mirror`.
+        on_batch: as for `mirror`.
+        on_start: called before the first batch with the tables that have stopped, and the reasons.
 
     Raises:
         BadOption: the plan has problems, the folder or the checkpoint belongs to another mirror, or a
@@ -641,6 +653,7 @@ def start_mirror(
     """
     plan.require_sound()
     sink = _Sink(spark, plan, on_batch)
+    on_start(sink.stopped)
     stream = spark.readStream.format("informix-cdc").options(**plan.options).load()
     writer = stream.writeStream.foreachBatch(sink.write)
     writer = writer.option("checkpointLocation", plan.settings.checkpoint)
@@ -706,6 +719,11 @@ class _Sink:
         if self._metrics is not None:
             for table, at, differences in self._mirror.last_verified():
                 self._metrics.verified(table, at, differences)
+
+    @property
+    def stopped(self) -> dict[str, str]:
+        """The tables that are no longer mirrored, with reasons."""
+        return self._mirror.stopped
 
     def write(self, batch: DataFrame, number: int) -> None:
         """Apply a micro-batch to the tables."""

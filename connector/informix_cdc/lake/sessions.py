@@ -19,6 +19,7 @@ _SETTINGS = {
     "spark.app.name": "informix-cdc mirror",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.unix.domain.socket.enabled": "true",
+    "spark.driver.maxResultSize": "0",  # a transaction of any size is one batch, and the driver has it
 }
 # From Maven Central on 2026-11-25: neither has a build for Spark 4.3.
 _PACKAGES = {

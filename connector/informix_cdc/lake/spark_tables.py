@@ -242,15 +242,16 @@ class IcebergTarget:
         frame, first = self._current(), limits.key[0]
         column = frame[quoted(first)]
         is_text = isinstance((*limits.low, *limits.high, 0)[0], str)
+        wanted = column.isNull() | column.isin(list(limits.others))
         if open_column:
             frame = frame.where(frame[open_column].isNull())
         if limits.low:
             low = limits.low[0].rstrip(" ") if is_text else limits.low[0]
-            frame = frame.where((column >= functions.lit(low)) | column.isNull())
+            frame = frame.where((column >= functions.lit(low)) | wanted)
         if limits.high:
             high = limits.high[0]
             above = column < high.rstrip(" ") + "!" if is_text else column <= functions.lit(high)
-            frame = frame.where(above | column.isNull())
+            frame = frame.where(above | wanted)
         return frame.toArrow()
 
     def create(self, schema: pa.Schema, name: str, description: str) -> None:

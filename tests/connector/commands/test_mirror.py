@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -290,6 +291,29 @@ def test_a_query_that_fails_ends_in_one_line(
     assert isinstance(found.exception, SystemExit)
 
 
+@pytest.mark.parametrize(("how", "code"), [("--once", 3), ("", 0)])
+def test_once_has_an_exit_code_of_its_own_when_a_table_has_stopped(
+    how: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ended:
+        def awaitTermination(self, _seconds: float) -> bool:
+            return True
+
+        def stop(self) -> None:
+            pass
+
+    def start(*given: Any) -> Ended:
+        given[-1]({"informix.orders": "its columns have changed."})
+        return Ended()
+
+    monkeypatch.setattr(command, "start_mirror", start)
+    monkeypatch.setattr(command, "run_mirror", partial(command.run_mirror, session=lambda *_: None))
+    with served(("informix.orders", "order_num serial primary key")) as port:
+        found = run_plain("mirror", written(tmp_path, port), *filter(None, [how]))
+    assert found.exit_code == code, found.output
+    assert "Stopped: informix.orders: its columns have changed." in found.stderr
+
+
 def test_a_defect_of_ours_is_not_taken_for_a_failed_query() -> None:
     with pytest.raises(KeyError), command.failures_in_one_line():
         raise KeyError("x")
@@ -368,6 +392,7 @@ def test_spark_is_started_with_the_packages_that_fit_it(
     into = "lake.stores" if given.get("format") == "iceberg" else "/lake"
     settings = MirrorSettings.of(into=into, checkpoint="/c", **given)
     assert session_settings(settings, {}, version).get("spark.jars.packages") == package
+    assert session_settings(settings, {}, version)["spark.driver.maxResultSize"] == "0"
     own = session_settings(settings, {"spark.jars": "/own.jar", "spark.app.name": "x"}, version)
     assert "spark.jars.packages" not in own
     assert own["spark.app.name"] == "x"

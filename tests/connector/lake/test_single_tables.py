@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
@@ -404,6 +405,55 @@ def test_a_batch_that_is_still_written_when_the_next_query_begins_comes_once(tmp
         thread.join()
     assert [row["id"] for row in made.rows()] == [1, 9]
     other.mirror.close()
+    made.mirror.close()
+
+
+def with_feature(made: Mirrored) -> None:
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": []}
+    entry = {"protocol": {**protocol, "writerFeatures": ["rowTracking", "invariants"]}}
+    version = made.table().version() + 1
+    (made.folder / f"lake/orders/_delta_log/{version:020}.json").write_text(json.dumps(entry))
+
+
+def without_files(made: Mirrored) -> None:
+    for path in (made.folder / "lake/orders").glob("*.parquet"):
+        path.unlink()
+
+
+REFUSALS: dict[str, Callable[[Mirrored], object]] = {
+    "a CHECK constraint": lambda made: made.table().alter.add_constraint(
+        {"short": "note IS NULL OR note <> 'a secret'"}
+    ),
+    "is append-only": lambda made: made.table().alter.set_table_properties(
+        {"delta.appendOnly": "true"}
+    ),
+    "features that delta-rs cannot write: RowTracking": with_feature,
+    "files of its target are missing": without_files,
+}
+
+
+@pytest.mark.parametrize(("why", "change"), REFUSALS.items())
+def test_a_target_that_refuses_writes_stops_alone(
+    why: str, change: Callable[[Mirrored], object], mirrored: Mirrored
+) -> None:
+    others = "informix.others"
+    change(mirrored)
+    made = again(mirrored)
+    for number in (3, 4):
+        rows = [
+            ("update_preimage", 150, {"id": 1, "note": "a"}),
+            ("update_postimage", 150, {"id": 1, "note": "a secret"}),
+        ]
+        other: list[Change] = [("insert", 150, {"id": number, "note": None})]
+        made.batch(
+            batch_row(ORDERS, COLUMNS, rows), batch_row(others, COLUMNS, other), tables=(ORDERS, others)
+        )
+    stopped = made.batches[-1].stopped
+    assert stopped.keys() == {ORDERS}
+    assert why in stopped[ORDERS]
+    assert "informix-cdc resync informix.orders" in stopped[ORDERS]
+    assert "secret" not in stopped[ORDERS]
+    assert [row["id"] for row in made.rows("others")] == [3, 4]
     made.mirror.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from informix_checkpoints.requests import REPAIR, RESYNC, VERIFY, Answer, Reques
 pytestmark = pytest.mark.slow
 
 QUICKLY = {"snapshotParallelism": "8", "snapshotChunkRows": "7"}
+EACH_KIND = "each kind of key"
 MOST_SEEDS = 200 if PROFILE == "thorough" else 20
 SEEDS = [
     *range(4),
@@ -63,7 +65,11 @@ class Tampered:
             return {name: f"zz{number}"}
         if pa.types.is_date(kind):
             return {name: date(2079, 1, 1) + timedelta(days=number)}
-        return {name: 1_000_000 + number}
+        if pa.types.is_timestamp(kind):
+            return {name: datetime(2079, 1, 1) + timedelta(days=number)}
+        if pa.types.is_decimal(kind):
+            return {name: pa.scalar(Decimal(200 + number), kind).as_py()}
+        return {name: (30_000 if kind == pa.int16() else 1_000_000) + number}
 
     def _note(self, table: LedgerTable, row: Row, what: str) -> None:
         self.keys[table.name, tuple(row[name] for name in table.key)] = what
@@ -133,12 +139,14 @@ def as_text(keys: dict[tuple[str, Key], str]) -> dict[tuple[str, Key], str]:
     return {(table, tuple(map(str, key))): what for (table, key), what in keys.items()}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [EACH_KIND, *SEEDS])
 def test_a_verification_finds_what_was_tampered_with_and_nothing_else(
-    seed: int, tmp_path: Path
+    seed: int | str, tmp_path: Path
 ) -> None:
-    with ledger(seed, 5) as (made, listening):
-        made.change(60)
+    with ledger(0, 0) if seed == EACH_KIND else ledger(int(seed), 5) as (made, listening):
+        if seed == EACH_KIND:
+            made.add_a_table_for_each_kind_of_key()
+        made.change(120 if seed == EACH_KIND else 60)
         run = MirrorRun(tmp_path, listening.port, **QUICKLY)
         with run.running() as step:
             until(step, is_caught_up(run, made))
@@ -235,3 +243,26 @@ def live(run: MirrorRun, table: LedgerTable) -> set[Key]:
         for row in rows
         if row.get("_deleted_at") is None and row.get("_valid_to") is None
     }
+
+
+def test_a_table_with_an_interval_key_is_not_verified_and_says_so(tmp_path: Path) -> None:
+    with ledger(0, 0) as (made, listening):
+        spans = LedgerTable("spans", ("k0",), {"k0": "interval year to month", "c0": "integer"})
+        made.add(spans)
+        with made.server.transaction() as transaction:
+            for number, text in enumerate(["3-07", "-9999-11", "0-01"]):
+                transaction.insert(spans.full_name, {"k0": text, "c0": number})
+        run = MirrorRun(tmp_path, listening.port, **QUICKLY)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            folder, request = asked(run, VERIFY, spans)
+            until(step, lambda: folder.answer(request.id) is not None)
+            answer = folder.answer(request.id)
+            assert answer is not None
+            assert (
+                "the order of INTERVAL YEAR(4) TO MONTH column k0" in answer.problems["informix.spans"]
+            )
+            answered(run, step, made, RESYNC, changes=0)
+            until(step, is_caught_up(run, made))
+        assert run.stopped == {}
+        assert sorted(run.keyed(spans)) == [(-119_999,), (1,), (43,)]

@@ -7,7 +7,7 @@ table holds at each commit, because it did the committing.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -63,9 +63,18 @@ VALUES: dict[str, list[tuple[Any, Any]]] = {
 }
 _KEYS = (("serial",), ("integer", "varchar(40,0)"), ("bigint", "date"), ("char(12)",))
 _CHARACTERS = "abcdefghijkl"
-_KEY_VALUES = {
+_KEY_VALUES: dict[str, Callable[[int], Any]] = {
     "serial": lambda n: n,
     "integer": lambda n: n % 7,
+    "smallint": lambda n: n - 100,
+    "int8": lambda n: 2**53 + n,
+    "decimal(12,8)": lambda n: Decimal(n - 1).scaleb(-8),  # the first is 0E-8
+    "decimal(20,0)": lambda n: Decimal(12345678901234567000 + n),
+    "decimal(32,0)": lambda n: Decimal(10**30 + n),
+    "money(18,2)": lambda n: Decimal(123456789012345600 + n).scaleb(-2),
+    "datetime year to second": lambda n: datetime(2024, 1, 1) + timedelta(seconds=n),
+    "datetime year to fraction(5)": lambda n: datetime(2024, 1, 1) + timedelta(microseconds=10 * n),
+    "lvarchar(200)": lambda n: f"l{n}",
     "bigint": lambda n: n * 10**9,
     "char(12)": lambda n: f"k{n}",
     "varchar(40,0)": lambda n: f"ø{n}",
@@ -147,6 +156,12 @@ class Ledger:
             others = self.random.sample(list(VALUES), self.random.randint(1, 6))
             columns = {**dict(zip(key, kinds, strict=True)), **dict(_named(others))}
             self.add(LedgerTable(f"t{len(self.tables):02}", key, columns))
+
+    def add_a_table_for_each_kind_of_key(self) -> None:
+        """Create tables with one key column, whose order is known."""
+        for kind in _KEY_VALUES:
+            columns = {"k0": kind, "c0": "integer", "c1": "varchar(40,0)"}
+            self.add(LedgerTable(f"t{len(self.tables):02}", ("k0",), columns))
 
     def add(self, table: LedgerTable) -> None:
         """Create a table."""
