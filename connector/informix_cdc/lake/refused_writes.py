@@ -1,7 +1,8 @@
 """Errors of delta-rs that concern one table, and last until somebody changes it.
 
-Rule: what this page does not know ends the query, so that Spark's scheduler starts it again. Texts of
-delta-rs never leave it: they may quote rows.
+Rule: any other error ends the query, and its next start repeats the batch. Texts of delta-rs are not
+shown here, because they may quote rows. Credentials that have expired (403, ExpiredToken) concern all
+tables and may be renewed, so that they are not in the list.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _REFUSALS = [
         "Move the target away, so that a new one is made.",
     ),
     _Refusal(
-        re.compile(r"Permission denied|AccessDenied|403 Forbidden", re.IGNORECASE),
+        re.compile(r"Permission denied|AccessDenied", re.IGNORECASE),
         "its target cannot be written: permission is denied.",
         "Give the user of this process the right to read and write the folder of the target.",
     ),
