@@ -10,7 +10,7 @@ others get the row of their last change anyway. So a comparison needs no lock, a
     range_end       the last key; NULL: to the end; a prefix: to the last row with it
 
 An interval becomes ordinary changes: an insert for each row that is missing or different, a delete for
-each row that the table does not have. Contents of large objects are not compared.
+each row that the table does not have.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from informix_capture_client.object_readers import GONE, NOT_READ, is_content_type
 from informix_cdc.lake.table_changes import KIND, TableChanges, numbers_of
 
 STARTS = ("range_start", "verify_start", "repair_start")
@@ -47,10 +48,7 @@ class KeyInterval:
     others: tuple[str, ...] = ()
 
     def contains(self, rows: pa.Table) -> np.ndarray:
-        """Return which rows are in the interval; text is compared without trailing blanks.
-
-        Keys without a known order are never in it.
-        """
+        """Return which rows are certainly in the interval; text is compared without trailing blanks."""
         found = ~self.without_order(rows)
         columns = [_compared(rows.column(name)) for name in self.key]
         if self.low:
@@ -64,20 +62,26 @@ class KeyInterval:
         """Return which rows are before or behind a limit depending on how texts are padded.
 
         Blanks pad a CHAR, so that a text with a character below the blank comes before its own
-        beginning; whether they pad a VARCHAR is not known. It matters for keys with such characters,
-        and for the beginnings of a limit with one.
+        beginning; whether they pad a VARCHAR is not known.
         """
         found = np.zeros(len(rows), bool)
-        for place, name in enumerate(self.key):
-            if not pa.types.is_string(rows.schema.field(name).type):
-                continue
-            column = _compared(rows.column(name))
-            found |= _flags(pc.match_substring_regex(column, r"[\x00-\x1f]"))
-            for limit in (self.low[place : place + 1], self.high[place : place + 1]):
-                ends = [n for text in limit for n, character in enumerate(text) if character < " "]
-                beginnings = [limit[0][:end].rstrip(" ") for end in ends]
-                found |= _flags(pc.is_in(column, value_set=pa.array(beginnings, column.type)))
+        columns = [_compared(rows.column(name)) for name in self.key]
+        for limit in (self.low, self.high):
+            same = np.ones(len(rows), bool)
+            for column, value in zip(columns, limit, strict=False):
+                if isinstance(value, str):
+                    found |= same & _depends_on_padding(column, value.rstrip(" "))
+                same &= _flags(pc.equal(column, _compared_value(value, column.type)))
         return found
+
+
+def _depends_on_padding(column: pa.ChunkedArray, text: str) -> np.ndarray:
+    """Return which values begin with a text, or are its beginning, before a control character."""
+    rest = pc.utf8_slice_codeunits(column, len(text))
+    longer = pc.and_(pc.starts_with(column, text), pc.match_substring_regex(rest, r"^ *[\x00-\x1f]"))
+    ends = [place for place, character in enumerate(text) if character < " "]
+    beginnings = pa.array([text[:end].rstrip(" ") for end in ends], column.type)
+    return _flags(longer) | _flags(pc.is_in(column, value_set=beginnings))
 
 
 def _is_above(columns: Sequence[pa.ChunkedArray], values: Sequence[Any]) -> np.ndarray:
@@ -348,14 +352,26 @@ def _unequal(left: pa.Table, right: pa.Table, key: Sequence[str]) -> dict[str, n
     """Return for each other column which rows differ; NULL equals NULL, and NaN equals NaN."""
     found = {}
     for field in left.schema:
-        if field.name in key or pa.types.is_struct(field.type):
-            continue
-        a, b = left.column(field.name), right.column(field.name)
-        same = _flags(pc.equal(a, b)) | _flags(pc.and_(pc.is_null(a), pc.is_null(b)))
-        if pa.types.is_floating(field.type):
-            same |= _flags(pc.and_(pc.is_nan(a), pc.is_nan(b)))
-        found[field.name] = ~same
+        if field.name not in key:
+            a, b = left.column(field.name), right.column(field.name)
+            same = _same_contents if is_content_type(field.type) else _same
+            found[field.name] = ~same(a, b)
     return found
+
+
+def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
+    same = _flags(pc.equal(left, right)) | _flags(pc.and_(pc.is_null(left), pc.is_null(right)))
+    if pa.types.is_floating(left.type):
+        same |= _flags(pc.and_(pc.is_nan(left), pc.is_nan(right)))
+    return same
+
+
+def _same_contents(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
+    """Return which large objects are equal; one that could not be read on the left equals any."""
+    a, b = ([pc.struct_field(side, place) for place in range(3)] for side in (left, right))
+    same = np.logical_and.reduce([_same(*each) for each in zip(a, b, strict=True)])
+    same &= _same(pc.is_valid(left), pc.is_valid(right))
+    return same | _flags(pc.is_in(a[2], value_set=pa.array([GONE, NOT_READ])))
 
 
 def _in_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:

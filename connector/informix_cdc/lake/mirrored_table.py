@@ -284,6 +284,16 @@ class MirroredTable:
             return rows.filter(is_open)
         return rows if self._form != CHANGES else last_rows(rows, limits.key)
 
+    def _had(self, keys: pa.Table) -> np.ndarray:
+        """Return which keys the target has."""
+        first = keys.column(0)
+        ends = pc.min_max(first).as_py()
+        names = tuple(keys.column_names)
+        rows = self._rows_of_table([], KeyInterval(names, (ends["min"],), (ends["max"],)))
+        known = rows.select(list(names)).cast(keys.schema)
+        numbers = numbers_of(pa.concat_tables([keys, known]).columns)
+        return np.isin(numbers[: len(keys)], numbers[len(keys) :])
+
     def _require_same_form(self, names: Sequence[str]) -> None:
         """Refuse a target that was created for another value of keep or deletes."""
         mine = set(ADDED[self._form].names)
@@ -335,7 +345,7 @@ class MirroredTable:
         return added, changed
 
     def _current(self, changes: TableChanges, batch: int) -> None:
-        target, images = self.target, final_images(changes, changes.definition.key)
+        target, images = self.target, final_images(changes, changes.definition.key, self._had)
         if changes.last_truncate >= 0 or changes.replaces:
             rows = _there(images)
             if len(rows) or not target.is_empty() or target.schema() != self.columns(changes):
@@ -345,7 +355,7 @@ class MirroredTable:
             target.merge(images, of_images(images, changes.definition.key), batch)
 
     def _soft(self, changes: TableChanges, batch: int) -> None:
-        images = final_images(changes, changes.definition.key)
+        images = final_images(changes, changes.definition.key, self._had)
         if not self._appended(_there(images), changes, batch):
             gone = pc.if_else(images.column(GONE), images.column(AT), pa.scalar(None, INSTANT))
             images = images.append_column(DELETED_AT, gone)
@@ -355,7 +365,7 @@ class MirroredTable:
             self.target.merge(images, merge, batch)
 
     def _history(self, changes: TableChanges, batch: int) -> None:
-        found = states(changes, changes.definition.key)
+        found = states(changes, changes.definition.key, self._had)
         begun = found.filter(found.column(IS_STATE)).drop_columns(IS_STATE)
         if not self._appended(begun, changes, batch):
             place = changes.first_truncate

@@ -11,7 +11,7 @@ Rule: Arrow in, Arrow out, whole columns at a time; changes are in the order of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from informix_capture_client.errors import DataLoss
+from informix_capture_client.object_readers import is_content_type
 from informix_capture_client.shapes import METADATA
 from informix_cdc.server import TableDefinition
 from informix_checkpoints.spool import DEFINITION
@@ -55,6 +56,7 @@ ADDED: dict[str, pa.Schema] = {
 
 
 _Image = tuple[int, tuple[str, ...]]  # index and values
+Had = Callable[[pa.Table], np.ndarray]  # whether a table had rows with some keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +168,13 @@ def in_lake_types(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def final_images(changes: TableChanges, key: Sequence[str]) -> pa.Table:
+def final_images(changes: TableChanges, key: Sequence[str], had: Had) -> pa.Table:
     """Return the last image of each key after the last TRUNCATE.
 
     A changed key counts as a deleted row and another one. Column GONE marks deleted rows, with their
     image before. Column AT has the commit time.
     """
-    places = _net_places_of(changes, key, np.flatnonzero(changes.is_kind(TRUNCATE)))
+    places = _net_places_of(changes, key, np.flatnonzero(changes.is_kind(TRUNCATE)), had)
     places = places[places > changes.last_truncate]
     rows = changes.rows.take(pa.array(places))
     last = np.sort(_groups([rows.column(name) for name in key]).column("last").to_numpy())
@@ -180,7 +182,7 @@ def final_images(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     return rows.append_column(GONE, gone).append_column(AT, times).take(pa.array(last))
 
 
-def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
+def states(changes: TableChanges, key: Sequence[str], had: Had) -> pa.Table:
     """Return the states that begin in these changes, and the ends of earlier states.
 
     A state lasts from one commit to the next that changes its key; intermediate states within a commit
@@ -188,7 +190,7 @@ def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     of their key in the target.
     """
     truncates = np.flatnonzero(changes.is_kind(TRUNCATE))
-    places = _net_places_of(changes, key, truncates)
+    places = _net_places_of(changes, key, truncates, had)
     group = numbers_of([changes.rows.column(name).take(pa.array(places)) for name in key])
     order = np.lexsort((places, group))
     places, group = places[order], group[order]
@@ -210,8 +212,11 @@ def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     )
 
 
-def _net_places_of(changes: TableChanges, key: Sequence[str], truncates: np.ndarray) -> np.ndarray:
-    return net_places(changes.rows, changes.about.column(COMMIT), changes.is_gone(), key, truncates)
+def _net_places_of(
+    changes: TableChanges, key: Sequence[str], truncates: np.ndarray, had: Had
+) -> np.ndarray:
+    commits, gone = changes.about.column(COMMIT), changes.is_gone()
+    return net_places(changes.rows, commits, gone, key, truncates, had)
 
 
 def net_places(
@@ -220,6 +225,7 @@ def net_places(
     gone: np.ndarray,
     key: Sequence[str],
     truncates: np.ndarray,
+    had: Had | None,
 ) -> np.ndarray:
     """Return the index of the net effect of each commit on each key, before and after a TRUNCATE in it.
 
@@ -229,11 +235,16 @@ def net_places(
         gone: for each change whether its image is that of a row that is no longer there.
         key: the columns that identify a row.
         truncates: the indexes of TRUNCATEs, which have no image.
+        had: returns which keys the table had before these changes; None if nobody knows.
 
     That is the last change of the key, with one exception. `UPDATE t SET id = id + 1` gives a row a key
     that another row still has, and changes that row afterwards: key 2 gets row 1, and then loses row 2.
     Informix checks constraints at the end of the statement or the transaction. So a deleted row cancels
     an equal image; the remaining image counts, or none if nothing remains.
+
+    Images before a change have no contents of large objects, so that equal ones may have had others. If
+    nothing remains, as many rows came as went: the key has a row if it had one, and the last image that
+    was added is that row.
     """
     segment = pa.chunked_array([pa.array(np.searchsorted(truncates, np.arange(len(rows))))])
     columns = [rows.column(name) for name in key]
@@ -246,8 +257,7 @@ def net_places(
         return settled
     numbers = numbers_of(columns)
     doubtful = np.flatnonzero(np.isin(numbers, numbers[last[is_doubtful]]))
-    # Contents of large objects are not compared: images before a change have none.
-    compared = [f.name for f in rows.schema if not pa.types.is_struct(f.type)]
+    compared = [f.name for f in rows.schema if not is_content_type(f.type)]
     images = rows.select(compared).take(pa.array(doubtful))
     values = list(zip(*(map(repr, column.to_pylist()) for column in images.columns), strict=True))
     added: defaultdict[int, list[_Image]] = defaultdict(list)
@@ -255,9 +265,44 @@ def net_places(
     for place, image in zip(doubtful.tolist(), values, strict=True):
         images_of = removed if gone[place] else added
         images_of[int(numbers[place])].append((place, image))
+    last_added = np.array([images[-1][0] for images in added.values()], np.int64)
     left = [_left_over(images, removed[number]) for number, images in added.items()]
-    found = np.array([each for each in left if each is not None], np.int64)
-    return np.sort(np.concatenate([settled, found]))
+    found = np.sort(np.concatenate([settled, [each for each in left if each is not None]])).astype(int)
+    cancelled = last_added[[each is None for each in left]]
+    if len(compared) < rows.num_columns and len(cancelled) and had is not None:
+        keys = rows.select(list(key))
+        were_there = _were_there(keys, found, gone, truncates, cancelled, had)
+        found = np.sort(np.concatenate([found, cancelled[were_there]]))
+    return found
+
+
+def _were_there(
+    keys: pa.Table,
+    settled: np.ndarray,
+    gone: np.ndarray,
+    truncates: np.ndarray,
+    places: np.ndarray,
+    had: Had,
+) -> np.ndarray:
+    """Return whether keys had a row before a commit: by earlier net effects, or before all changes.
+
+    Args:
+        keys: of all changes.
+        settled: sorted indexes of net effects.
+        gone, truncates, had: as for `net_places`.
+        places: indexes of changes of the keys in that commit; it has no settled net effect on them.
+    """
+    number, most = numbers_of(keys.columns), len(keys)
+    order = np.append(-1, np.sort(number[settled] * most + settled))
+    before = order[np.searchsorted(order, number[places] * most + places) - 1]
+    earlier = np.where(before // most == number[places], before % most, -1)
+    emptied = np.append(truncates, -1)[np.searchsorted(truncates, places) - 1]
+    is_known = earlier > emptied
+    found = is_known & ~gone[earlier]
+    asked = np.flatnonzero(~is_known & (emptied < 0))
+    if len(asked):
+        found[asked] = had(keys.take(pa.array(places[asked])))
+    return found
 
 
 def _left_over(added: list[_Image], removed: list[_Image]) -> int | None:
@@ -318,23 +363,24 @@ def all_changes(changes: TableChanges) -> pa.Table:
     return rows
 
 
-def net_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+def net_rows(rows: pa.Table, key: Sequence[str], had: Had | None = None) -> pa.Table:
     """Return the net effect of each commit on each key, and the TRUNCATEs, in the order of the stream.
 
     Args:
         rows: changes with their metadata, in any order.
         key: the columns that identify a row.
+        had: as for `net_places`.
     """
     order = rows.sort_by([(COMMIT, "ascending"), (ORDINAL, "ascending")]).combine_chunks()
     truncates, gone = np.flatnonzero(_is_kind(order, TRUNCATE)), _is_kind(order, *_GONE)
     images = order.drop_columns([name for name in METADATA.names if name in order.column_names])
-    places = net_places(images, order.column(COMMIT), gone, key, truncates)
+    places = net_places(images, order.column(COMMIT), gone, key, truncates, had)
     return order.take(pa.array(np.sort(np.concatenate([truncates, places]))))
 
 
-def net_rows_of_keys(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+def net_rows_of_keys(rows: pa.Table, key: Sequence[str], had: Had | None = None) -> pa.Table:
     """Return the net effect of all changes on each key after the last TRUNCATE, and that TRUNCATE."""
-    order = net_rows(rows, key)
+    order = net_rows(rows, key, had)
     truncates = np.flatnonzero(_is_kind(order, TRUNCATE))
     order = order.slice(int(truncates[-1]) if len(truncates) else 0)
     last = np.sort(_groups([order.column(name) for name in key]).column("last").to_numpy())
@@ -347,6 +393,6 @@ def _is_kind(rows: pa.Table, *kinds: str) -> np.ndarray:
 
 def last_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return the rows that a table has after all changes of a target that keeps changes."""
-    order = net_rows_of_keys(rows, key)
+    order = net_rows_of_keys(rows, key, lambda keys: np.zeros(len(keys), bool))
     is_there = pc.is_in(order.column(KIND), value_set=pa.array(["insert", "update_postimage"]))
     return order.filter(is_there).drop_columns(ADDED["changes"].names)

@@ -5,13 +5,90 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
-from connector.object_contents.test_contents import Files, content, row, serving
-from harness.lake.mirroring import MirrorRun, until
+from connector.lake.test_verified_tables import asked
+from connector.object_contents.test_contents import TABLE, Files, content, row, serving
+from harness.lake.ledger import LedgerTable
+from harness.lake.mirroring import MirrorRun, overwrite, until
 from harness.runs.tiers import rest_in_all
+from harness.servers.in_process import LOGIN, InProcessConnection
+from harness.servers.stores import DATABASE
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.requests import RESYNC, VERIFY
 
 PICTURE, PAGE = bytes(range(256)) * 300, "Größe " * 20
+
+
+GONE = ("delete", "update_preimage")
+FORMS: dict[str, dict[str, Any]] = {
+    "current": {},
+    "soft": {"deletes": "soft"},
+    "history": {"keep": "history"},
+    "changes": {"keep": "changes"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", rest_in_all(FORMS))
+def test_rows_that_differ_only_in_an_object_keep_it_and_are_verified_and_resynced(
+    form: str, tmp_path: Path
+) -> None:
+    files_of = LedgerTable("files", ("id",), {})
+    with serving() as files:
+        objects = [files.object(f"object {number}".encode()) for number in range(4)]
+        files.insert((9, objects[3], None))
+        run = MirrorRun(tmp_path, files.port, FORMS[form], table="informix.files")
+        with run.running() as step:
+
+            def answered(kind: str) -> list[tuple[str, str, list[str]]]:
+                folder, request = asked(run, kind, files_of)
+                until(step, lambda: folder.answer(request.id) is not None)
+                answer = folder.answer(request.id)
+                assert answer is not None
+                assert answer.problems == {}
+                until(step, lambda: StreamOffset.from_json(run.start).position.place >= answer.place)
+                if not (run.lake / "_informix_cdc_differences").exists():
+                    return []
+                found = run.rows("_informix_cdc_differences")
+                return [
+                    (e["key"], e["what"], e["columns"]) for e in found if e["request"] == request.id
+                ]
+
+            until(step, lambda: bool(run.batches) and not run.batches[-1].loading)
+            tx = files.server.begin()
+            for number in range(3):
+                tx.insert(TABLE, alike(number, objects[number]))
+            upto = tx.commit()
+            until(step, lambda: run.batches[-1].commit >= upto)
+            session = InProcessConnection(files.server, LOGIN, DATABASE)
+            session.rows("UPDATE informix.files SET id = id + 1 WHERE id < 9")
+            upto = files.insert((10, None, None))
+            until(step, lambda: run.batches[-1].commit >= upto)
+            wanted = {number + 1: content(f"object {number}".encode()) for number in range(3)}
+            wanted |= {9: content(b"object 3"), 10: None}
+            assert pictures(run, form) == wanted
+            assert answered(VERIFY) == []
+
+            rows = run.rows("files")
+            for each in rows:
+                if each["id"] == 2:
+                    each["picture"] = content(b"something")
+            schema = pa.schema(DeltaTable(str(run.lake / "files")).schema().to_arrow())
+            overwrite(run.lake / "files", pa.Table.from_pylist(rows, schema))
+            assert answered(VERIFY) == [('{"id": 2}', "different", ["picture"])]
+            answered(RESYNC)
+            assert pictures(run, form) == wanted
+
+
+def pictures(run: MirrorRun, form: str) -> dict[int, Any]:
+    return {key: picture for key, (picture, _) in contents(run, form).items()}
+
+
+def alike(number: int, picture: bytes) -> dict[str, object]:
+    return {"id": number, "name": "alike", "picture": picture, "page": None}
 
 
 @pytest.mark.slow
@@ -41,16 +118,17 @@ def contents(run: MirrorRun, keep: str) -> dict[int, tuple[Any, Any]]:
     """Return what the rows hold that are there now."""
     rows = run.rows("files")
     if keep == "changes":
-        rows.sort(key=lambda each: (each["_commit_version"], each["_change_ordinal"]))
+        # Images before come first: no commit here deletes what it has inserted.
+        rows.sort(key=lambda each: (each["_commit_version"], each["_change_type"] not in GONE))
         there: dict[int, tuple[Any, Any]] = {}
         for each in rows:
-            if each["_change_type"] in ("delete", "update_preimage"):
-                there.pop(each["id"])
+            if each["_change_type"] in GONE:
+                there.pop(each["id"], None)
             elif each["_change_type"] != "truncate":
                 there[each["id"]] = (each["picture"], each["page"])
         return there
     return {
         each["id"]: (each["picture"], each["page"])
         for each in rows
-        if keep == "current" or each["_valid_to"] is None
+        if each.get("_valid_to") is None and each.get("_deleted_at") is None
     }

@@ -60,11 +60,11 @@ def test_no_row_is_reported_that_is_equal_and_each_that_is_missing(
     ghosts = {key for what, key in found if what == "extra"}
     assert len(found) == len(missing) + len(ghosts)
     assert ghosts <= extra
-    controls = [key for key in equal | missing if any(each < " " for each in key)]
+    ends = [chunk[-1] for chunk in chunks_of(equal | missing, order, size)[:-1]]
     assert ghosts >= {
         key
         for key in extra
-        if not any(each < " " for each in key) and not any(c.startswith(key) for c in controls)
+        if all((key <= end) == (ORDERS["padded"](key) <= ORDERS["padded"](end)) for end in ends)
     }
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from hypothesis import given
+import pyarrow.compute
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.lake.rows_of_batches import Change, batch_row
 from harness.runs.examples import examples
+from informix_capture_client.object_readers.columns import content_type
 from informix_cdc.lake.table_changes import (
     GONE,
     IS_STATE,
@@ -146,21 +150,68 @@ def joined(found: set[State]) -> list[State]:
     return kept
 
 
-@given(drawn=histories())
+def in_objects(changes: list[Change]) -> list[Change]:
+    """Return the same changes of a table whose values are large objects: images before have none."""
+
+    def content(kind: str, value: int) -> dict[str, Any]:
+        is_read = kind in ("insert", "update_postimage")
+        return {"content": str(value), "status": "read"} if is_read else {"status": "not_read"}
+
+    return [(k, c, image and {**image, "v": content(k, image["v"])}) for k, c, image in changes]
+
+
+def of_objects(rows: pa.Table) -> pa.Table:
+    if not pa.types.is_struct(rows.schema.field("v").type):
+        return rows
+    values = pa.compute.struct_field(rows.column("v"), "content").cast(pa.int32())
+    return rows.set_column(rows.schema.get_field_index("v"), "v", values)
+
+
+THERE: dict[Key, int | None] = {(0, "x"): 1, (1, "x"): 2}
+INSERTED: list[Change] = [("insert", 10, row(key, value)) for key, value in THERE.items()]
+
+
+def moved(commit: int, value: int, *path: Key) -> list[Change]:
+    """Return the changes of statements that give one row some keys, one after the other."""
+    found: list[Change] = []
+    for old, new in pairwise(path):
+        found += [("update_preimage", commit, row(old, value))]
+        found += [("update_postimage", commit, row(new, value))]
+    return found
+
+
+@given(drawn=histories(), are_objects=st.booleans())
+@example(drawn=(THERE, shifted(dict(THERE), 10)), are_objects=True)
+@example(drawn=({}, INSERTED + shifted(dict(THERE), 11)), are_objects=True)
+@example(drawn=({}, INSERTED + shifted(dict(THERE), 10)), are_objects=True)
+@example(drawn=(THERE, [("truncate", 9, None), *INSERTED, *shifted(dict(THERE), 11)]), are_objects=True)
+@example(drawn=(THERE, moved(10, 1, (0, "x"), (0, "y"), (1, "y"))), are_objects=True)
+@example(drawn=(THERE, [("truncate", 9, None), *INSERTED[:1], *moved(10, 1, (0, "x"), (1, "x"), (1, "y"))]), are_objects=True)
+@example(
+    drawn=({}, [*INSERTED, ("delete", 11, INSERTED[1][2]), *moved(12, 1, (0, "x"), (1, "x"), (1, "y"))]),
+    are_objects=True,
+)
 @examples(400)
 def test_states_and_last_images_are_those_that_one_change_after_the_other_makes(
-    drawn: tuple[dict[Key, int | None], list[Change]],
+    drawn: tuple[dict[Key, int | None], list[Change]], are_objects: bool
 ) -> None:
     there, drawn_changes = drawn
     if not drawn_changes:
         return
-    given_row = batch_row("informix.t", COLUMNS, drawn_changes, key=KEY)
+    columns = {**COLUMNS, "v": content_type("clob")} if are_objects else COLUMNS
+    delivered = in_objects(drawn_changes) if are_objects else drawn_changes
+    given_row = batch_row("informix.t", columns, delivered, key=KEY)
     changes = TableChanges.of([given_row["arrow"]])
     wanted, held = one_by_one(there, drawn_changes)
     emptied = next((commit for kind, commit, _ in drawn_changes if kind == "truncate"), None)
-    assert joined(merged(there, states(changes, KEY), emptied)) == joined(wanted)
 
-    images = final_images(changes, KEY).to_pylist()
+    def had(keys: pa.Table) -> np.ndarray:
+        return np.array([(row["a"], row["b"]) in there for row in keys.to_pylist()], bool)
+
+    found_states = of_objects(states(changes, KEY, had))
+    assert joined(merged(there, found_states, emptied)) == joined(wanted)
+
+    images = of_objects(final_images(changes, KEY, had)).to_pylist()
     found = {} if changes.last_truncate >= 0 else dict(there)
     for image in images:
         key = (image["a"], image["b"])
