@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
@@ -237,11 +238,9 @@ class PutBack:
 
     def doubt(self) -> str:
         """Return why the mirror does not go on where nothing is allowed to it."""
-        try:
-            self.run("fail", changes=0)
-        except DataLoss as reason:
-            return str(reason)
-        return ""
+        with pytest.raises(DataLoss) as reason, self._running(self.runs["fail"]) as step:
+            until(step, lambda: False)  # what was read before it comes first
+        return str(reason.value)
 
     # what is put back
 

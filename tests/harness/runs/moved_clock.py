@@ -27,18 +27,21 @@ class ReadClock(Clock):
 class MovedClock(Clock):
     """The time of a capture whose waiting a test is about: it stands still until it is moved.
 
-    Threads that wait on it wake when it is moved. It moves in steps, and after each step it lets those
-    who look at the time look again: a capture that the machine has no time for is not overtaken.
+    Threads that wait on it wake when it is moved. It moves in steps, and after each step it lets each
+    thread that looks at the time look again: one that the machine has no time for is not overtaken.
     """
 
     def __init__(self, now: float = 1000.0) -> None:
         self._now = now
+        self._steps = 0
+        self._looked: dict[int, int] = {}  # the step at which each thread looked last
         self._looks = 0
         self._moved = threading.Condition()
 
     def __call__(self) -> float:
         with self._moved:
             self._looks += 1
+            self._looked[threading.get_ident()] = self._steps
             self._moved.notify_all()
             return self._now
 
@@ -46,6 +49,7 @@ class MovedClock(Clock):
         """Wait until the event is set or the clock has been moved by the seconds."""
         with self._moved:
             until = self._now + seconds
+            self._looked.pop(threading.get_ident(), None)
             while not event.is_set() and self._now < until:
                 self._moved.wait(0.02)  # the event does not wake us
         return event.is_set()
@@ -73,7 +77,15 @@ class MovedClock(Clock):
             with self._moved:
                 step = min(seconds, _STEP_SECONDS)
                 self._now, seconds, looks = self._now + step, seconds - step, self._looks
+                self._looked.pop(threading.get_ident(), None)
+                self._steps += 1
                 self._moved.notify_all()
                 deadline = time.monotonic() + _LONGEST_STEP_REAL_SECONDS
-                while self._looks < looks + 4 and (left := deadline - time.monotonic()) > 0:
+                while (self._looks < looks + 4 or self._is_behind()) and (
+                    left := deadline - time.monotonic()
+                ) > 0:
                     self._moved.wait(left)
+
+    def _is_behind(self) -> bool:
+        """Return whether a thread that looked before the last step, or the one before, has not since."""
+        return any(self._steps - 2 <= step < self._steps for step in self._looked.values())
