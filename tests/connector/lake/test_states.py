@@ -186,9 +186,15 @@ def moved(commit: int, value: int, *path: Key) -> list[Change]:
 @example(drawn=({}, INSERTED + shifted(dict(THERE), 10)), are_objects=True)
 @example(drawn=(THERE, [("truncate", 9, None), *INSERTED, *shifted(dict(THERE), 11)]), are_objects=True)
 @example(drawn=(THERE, moved(10, 1, (0, "x"), (0, "y"), (1, "y"))), are_objects=True)
-@example(drawn=(THERE, [("truncate", 9, None), *INSERTED[:1], *moved(10, 1, (0, "x"), (1, "x"), (1, "y"))]), are_objects=True)
 @example(
-    drawn=({}, [*INSERTED, ("delete", 11, INSERTED[1][2]), *moved(12, 1, (0, "x"), (1, "x"), (1, "y"))]),
+    drawn=(THERE, [("truncate", 9, None), *INSERTED[:1], *moved(10, 1, (0, "x"), (1, "x"), (1, "y"))]),
+    are_objects=True,
+)
+@example(
+    drawn=(
+        {},
+        [*INSERTED, ("delete", 11, INSERTED[1][2]), *moved(12, 1, (0, "x"), (1, "x"), (1, "y"))],
+    ),
     are_objects=True,
 )
 @examples(400)
