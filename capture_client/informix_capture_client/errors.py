@@ -7,6 +7,7 @@
     ServerRefused      the server rejected a statement or CDC call; the message names the reason
     DataLoss           an operator decides: some changes can no longer be delivered
     ProtocolViolation  stop: a retry would read the same bytes
+    TargetUnavailable  start again when the tables of the mirror can be read and written
 
 An error prints as one line that starts with a stable code, because Spark passes on only the text.
 Programs decide by typed attributes; `facts` are for display only, and their keys may change. Control
@@ -203,3 +204,9 @@ class ProtocolViolation(InformixCdcError):
     ) -> None:
         super().__init__(message, remedy, **facts)  # type: ignore[arg-type]
         self.record = record
+
+
+class TargetUnavailable(InformixCdcError):
+    """The tables of a mirror cannot be read or written now. The next start repeats the batch."""
+
+    code = "IFXCDC-0008"

@@ -24,6 +24,7 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ProtocolViolation,
     ServerRefused,
+    TargetUnavailable,
     UnsupportedColumn,
 )
 from informix_capture_client.lazy_names import lazy_names
@@ -45,6 +46,7 @@ __all__ = [
     "ProgressListener",
     "ProtocolViolation",
     "ServerRefused",
+    "TargetUnavailable",
     "UnsupportedColumn",
     "__version__",
     "db2",

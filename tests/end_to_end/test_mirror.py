@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from harness.lake.ledger import Ledger, LedgerTable, State, ledger
@@ -16,6 +17,7 @@ from harness.lake.put_back import DeltaFolder
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
 from informix_cdc import lake
+from informix_cdc.lake.sessions import RESULT_LIMIT, lift_result_limit
 from informix_checkpoints.requests import RESYNC, Request, RequestFolder
 
 pytestmark = pytest.mark.spark
@@ -52,6 +54,7 @@ def test_tables_equal_informix_as_of_every_batch_and_through_restarts(
     with ledger(11, 4) as (made, listening):
         made.change(40)
         batches = mirrored(spark, tmp_path, listening.port)
+        assert spark.sparkContext.getConf().get(RESULT_LIMIT) == "0"
         first = batches[-1].commit
         for _ in range(2):
             made.change(15)
@@ -75,6 +78,22 @@ def test_tables_equal_informix_as_of_every_batch_and_through_restarts(
         assert lake.as_of(spark, into, batches[-1].committed_at).commit == batches[-1].commit
         with pytest.raises(BadOption, match="no batch of the mirror ends at or before"):
             lake.as_of(spark, into, 1)
+
+
+def test_a_batch_may_be_larger_than_what_the_driver_collects(spark: SparkSession) -> None:
+    assert spark.sparkContext._jsc is not None
+    conf = spark.sparkContext._jsc.sc().conf()
+    try:
+        conf.set(RESULT_LIMIT, "100k")
+        frame = spark.range(0, 8000, 1, 8).selectExpr("uuid()")
+        with pytest.raises(Py4JJavaError, match="maxResultSize"):
+            frame.toArrow()
+        with pytest.raises(BadOption, match="is 100k, but a task may return 65536 bytes"):
+            lift_result_limit(spark, 1 << 16)
+        lift_result_limit(spark, 1 << 15)
+        assert frame.toArrow().num_rows == 8000
+    finally:
+        conf.remove(RESULT_LIMIT)
 
 
 def require_equal(folder: Path, port: int, made: Ledger, commit: int) -> None:

@@ -16,6 +16,7 @@ from informix_cdc.commands.playground import demo, emulator
 from informix_cdc.options import CONNECTION, SourceOptions
 from informix_cdc.terminal import (
     PASSWORD_HINT,
+    TABLES_STOPPED,
     Commands,
     OneLineError,
     one_line_errors,
@@ -397,12 +398,7 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
     for module, extra in (("deltalake", "delta"), ("pyspark", "spark")):
         if find_spec(module) is None:
             raise OneLineError(f"mirror requires {module}. Run: pip install 'informix-cdc[{extra}]'")
-    from informix_cdc.commands.mirror import (
-        TABLES_STOPPED,
-        failures_in_one_line,
-        print_plan,
-        run_mirror,
-    )
+    from informix_cdc.commands.mirror import failures_in_one_line, print_plan, run_mirror
 
     with one_line_errors():
         if is_plan:
@@ -573,7 +569,8 @@ def resync(
 
     TABLE is owner.table, or a pattern such as informix.ord*. The query needs tableEvents=true, as a
     mirror sets it. The command stores a request in the query's spool, and never connects to the server.
-    It waits until the sink has the rows. Exit code 1: a table could not be read, or --timeout passed.
+    It waits until the sink has the rows. Exit code 1: a table could not be read, or --timeout passed;
+    3: the mirror has stopped a table, so that nothing was written.
     """
     from informix_cdc.commands import resync as resync_command
 
@@ -581,11 +578,11 @@ def resync(
         if is_cancel:
             resync_command.cancel(tables, checkpoint, spool)
             return
-        is_done = resync_command.resync(
+        code = resync_command.resync(
             tables, checkpoint, spool, where, window, waits=not no_wait, timeout_seconds=timeout
         )
-        if not is_done:
-            raise SystemExit(1)
+        if code:
+            raise SystemExit(code)
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Record a server's responses for replay elsewhere.")

@@ -63,7 +63,6 @@ from informix_cdc.terminal import (
 )
 
 _POLL_SECONDS = 1
-TABLES_STOPPED = 3  # exit code
 _UNIT = "(microsecond|millisecond|second|minute|hour|day|week)s?"
 _INTERVAL = re.compile(rf"((interval\s+)?\d+\s+{_UNIT}(\s+\d+\s+{_UNIT})*)?")  # as Spark reads it
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: .+")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from informix_cdc.commands.mirror import TABLES_STOPPED, run_mirror
+from informix_cdc.commands.mirror import run_mirror
 from informix_cdc.lake import submitted_session
+from informix_cdc.terminal import TABLES_STOPPED
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
 
 from informix_capture_client.errors import BadOption, DataLoss
-from informix_cdc.terminal import counted, say, say_command, waiting
+from informix_cdc.lake.identity import stopped_tables
+from informix_cdc.terminal import TABLES_STOPPED, counted, say, say_command, waiting
 from informix_checkpoints.requests import READS_ROWS, RESYNC, Answer, Request
 from informix_checkpoints.running_streams import RunningStream
 
@@ -74,11 +75,12 @@ def resync(
     *,
     waits: bool,
     timeout_seconds: float | None,
-) -> bool:
+) -> int:
     """Submit a request, and wait until the sink has the rows.
 
     Returns:
-        whether no table has a problem; true without waiting.
+        the exit code: 0 also without waiting; 1: a table could not be read; TABLES_STOPPED: a mirror
+        did not write a table, because it has stopped it.
 
     Raises:
         BadOption: an argument is not valid.
@@ -105,7 +107,7 @@ def resync(
         runs = "capture" if stream.is_shared else "query"
         say(f"No {runs} is running. The request is stored, and is processed when the {runs} runs.")
     if not (waits and stream.is_running()):
-        return True
+        return 0
     try:
         answer = _answer(request, stream, timeout_seconds)
     except KeyboardInterrupt:
@@ -113,13 +115,16 @@ def resync(
         given = ("--spool", spool) if spool else ()
         say_command("resync", *tables, "--checkpoint", place, *given, "--cancel")
         raise
-    _print(answer)
-    return not answer.problems
+    stopped = stopped_tables(place)
+    _print(answer, stopped)
+    return 1 if answer.problems else TABLES_STOPPED if answer.rows.keys() & stopped.keys() else 0
 
 
-def _print(answer: Answer) -> None:
+def _print(answer: Answer, stopped: Mapping[str, str]) -> None:
     for table, rows in answer.rows.items():
         say(f"{table}: {counted(rows, 'row')} read again.", to_stdout=True)
+        if table in stopped:
+            say(f"{table}: nothing was written, because the mirror has stopped it: {stopped[table]}")
     for table, problem in answer.problems.items():
         say(f"{table or 'The request'}: {problem}")
 

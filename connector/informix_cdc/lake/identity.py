@@ -5,6 +5,7 @@ written after the targets and before Spark's commit, so that a target never has 
 
     mirror/identity.json    id, epoch, and the settings that may not change
     mirror/witness/N        of batch number N: number and version of each table that it has changed
+    mirror/stopped.json     why tables are no longer mirrored, for commands that do not open the lake
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from informix_checkpoints.json_values import mapping, number, text
 from informix_checkpoints.offsets import CheckpointFolder
 
 _FORMAT = 1
-_IDENTITY, _WITNESS = "mirror/identity.json", "mirror/witness"
+_IDENTITY, _WITNESS, _STOPPED = "mirror/identity.json", "mirror/witness", "mirror/stopped.json"
 _MOST_WITNESSES = 50  # one of all tables then replaces those before it
 _BATCHES = 1 << 40  # in an epoch
 
@@ -130,6 +131,7 @@ class MirrorFolder:
                 self.identity = Identity(**{name: text(value) for name, value in known.items()})
         self._files = self._folder.batches(_WITNESS)
         self.witnessed = dict(self._read())
+        self.stopped: dict[str, str] | None = None  # as last written
 
     def _read(self) -> Iterator[tuple[str, Witnessed]]:
         """Yield what the files say, oldest first: the last one about a table is right."""
@@ -160,6 +162,13 @@ class MirrorFolder:
         of_all = len(self._files) >= _MOST_WITNESSES
         self._write(stored, self.witnessed if of_all else changed, of_all=of_all)
 
+    def record_stopped(self, stopped: Mapping[str, str]) -> None:
+        """Write which tables are no longer mirrored, with reasons, if that has changed."""
+        if stopped != self.stopped:
+            self.stopped = dict(stopped)
+            content = {"version": _FORMAT, "stopped": self.stopped}
+            self._folder.write(_STOPPED, json.dumps(content).encode())
+
     def _write(
         self,
         stored: int,
@@ -189,6 +198,21 @@ def known_identity(checkpoint: str) -> Identity:
             "Give checkpoint of the mirror.",
         )
     return identity
+
+
+def stopped_tables(checkpoint: str) -> dict[str, str]:
+    """Return the tables of a checkpoint that its mirror has stopped, with reasons.
+
+    Raises:
+        AccessRefused: it cannot be read.
+        BadOption: no mirror of this version wrote it.
+    """
+    folder = CheckpointFolder(checkpoint)
+    if not (content := folder.content(_STOPPED)):  # not a mirror's, or torn by a power failure
+        return {}
+    with _reading(f"{folder}/{_STOPPED}"):
+        found = mapping(_content(content).get("stopped"), "stopped")
+        return {text(table): text(why) for table, why in found.items()}
 
 
 @contextlib.contextmanager

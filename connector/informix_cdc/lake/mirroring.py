@@ -44,7 +44,8 @@ from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
 from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped, Target
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
-from informix_cdc.lake.refused_writes import permanent_errors
+from informix_cdc.lake.refused_writes import coded_errors, permanent_errors
+from informix_cdc.lake.sessions import lift_result_limit
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import COMMIT, SNAPSHOT, TableChanges
 from informix_cdc.lake.target_tables import TargetTable
@@ -152,8 +153,11 @@ class Mirror:
             rows: of shape=arrow.
             batch: number of the batch.
             end: offset at which the batch ends.
+
+        Raises:
+            TargetUnavailable: the lake cannot be read or written now.
         """
-        with _locks[self._settings.into]:
+        with _locks[self._settings.into], coded_errors(self._settings.into):
             self._apply_all(rows, batch, end)
 
     def _apply_all(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
@@ -231,6 +235,7 @@ class Mirror:
             versions,
         )
         self._control.write(record, changed, is_news=loading != self._loading)
+        self._epoch.folder.record_stopped(self.stopped)
         self._loading = loading
         ended = self._ended(snapshots)
         self._verified |= {name: snapshot.request for name, snapshot in ended.items()}
@@ -647,11 +652,12 @@ def start_mirror(
         on_start: called before the first batch with the tables that have stopped, and the reasons.
 
     Raises:
-        BadOption: the plan has problems, the folder or the checkpoint belongs to another mirror, or a
-            port is in use.
+        BadOption: the plan has problems, the folder or the checkpoint belongs to another mirror, a port
+            is in use, or spark.driver.maxResultSize is too low.
         DataLoss: the checkpoint and the lake do not belong together, and onDataLoss is not resync.
     """
     plan.require_sound()
+    lift_result_limit(spark, SourceOptions.parse(dict(plan.options)).max_partition_bytes)
     sink = _Sink(spark, plan, on_batch)
     on_start(sink.stopped)
     stream = spark.readStream.format("informix-cdc").options(**plan.options).load()
@@ -685,10 +691,12 @@ def begin_mirror(
     Raises:
         BadOption: the folder or the checkpoint belongs to another mirror.
         DataLoss: the checkpoint and the lake do not belong together, and onDataLoss is not resync.
+        TargetUnavailable: the lake cannot be read or written now.
     """
     server, database = source or (options.server, options.database)
-    beginning = Beginning(settings, server, database, spark)
-    epoch = beginning.begin(may_begin_epoch=options.on_data_loss == "resync")
+    with coded_errors(settings.into):
+        beginning = Beginning(settings, server, database, spark)
+        epoch = beginning.begin(may_begin_epoch=options.on_data_loss == "resync")
     spool = options.capture_at or options.spool_path
     is_here = spool and "://" not in spool
     made = Mirror(settings, epoch, on_batch, Path(spool) if is_here else None)
@@ -713,9 +721,10 @@ class _Sink:
         options = SourceOptions.parse(dict(plan.options))
         source = (plan.server, plan.database)
         self._mirror = begin_mirror(plan.settings, options, spark, self._report, source)
-        port = plan.settings.metrics_port
+        host, port = plan.settings.metrics_host, plan.settings.metrics_port
         labels = {"server": plan.server, "database": plan.database}
-        self._metrics = MirrorMetrics(port, labels) if port else None
+        stopped = len(self._mirror.stopped)
+        self._metrics = MirrorMetrics(host, port, labels, stopped) if port else None
         if self._metrics is not None:
             for table, at, differences in self._mirror.last_verified():
                 self._metrics.verified(table, at, differences)

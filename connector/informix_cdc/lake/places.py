@@ -18,11 +18,22 @@ from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.mirrored_table import Target
+from informix_cdc.lake.refused_writes import shown_of
 from informix_cdc.lake.settings import CONTROL, EMBEDDED, ICEBERG, SPARK, MirrorSettings
 from informix_cdc.lake.spark_tables import IcebergTarget, SparkMerges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# A store that is away for a minute is waited for; delta-rs gives up after three seconds.
+_PATIENT = {"max_retries": "100", "retry_timeout": "120s"}
+_BRIEF = {"max_retries": "1", "retry_timeout": "5s"}
+
+
+def is_url(place: str) -> bool:
+    """Return whether a place is in an object store."""
+    return "://" in place and not place.startswith("file://")
 
 
 def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
@@ -32,8 +43,8 @@ def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
     """
     name = f"{CONTROL}written_by_plan"
     try:
-        if "://" in place and not place.startswith("file://"):
-            system = PyFileSystem(DeltaStorageHandler(place, dict(storage_options)))
+        if is_url(place):
+            system = PyFileSystem(DeltaStorageHandler(place, {**storage_options, **_BRIEF}))
             with system.open_output_stream(name) as file:
                 file.write(b"-")
             system.delete_file(name)
@@ -43,7 +54,7 @@ def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
             with tempfile.TemporaryFile(dir=there) as file:
                 file.write(b"-")
     except (OSError, DeltaError) as reason:
-        return " ".join(str(reason).split()).rstrip(".")
+        return shown_of(reason)
     return ""
 
 
@@ -112,7 +123,8 @@ class Lake:
             place = f"{settings.into}.{quoted(name)}"
             return IcebergTarget(place, self._application, self._merges, self._text)
         place = f"{settings.into.rstrip('/')}/{name}"
-        made = DeltaTarget(place, self._application, settings.storage_options, self._merges)
+        options = {**(_PATIENT if is_url(place) else {}), **settings.storage_options}
+        made = DeltaTarget(place, self._application, options, self._merges)
         made.end_of_batch = self._text
         if settings.engine == SPARK:
             made.large_rows = 0

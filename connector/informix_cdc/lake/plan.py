@@ -14,7 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from informix_capture_client.catalog import Catalog
-from informix_capture_client.errors import AccessRefused, BadOption, UnsupportedColumn
+from informix_capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    TargetUnavailable,
+    UnsupportedColumn,
+)
 from informix_capture_client.findings import require
 from informix_capture_client.sql_names import TableName
 from informix_cdc.lake.control_tables import STOPPED, TableRecord
@@ -22,6 +27,7 @@ from informix_cdc.lake.definitions import NEEDS_COLUMN_MAPPING
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.mirrored_table import form_of
 from informix_cdc.lake.places import why_not_writable
+from informix_cdc.lake.refused_writes import coded_errors
 from informix_cdc.lake.settings import CHANGES, DELTA, ICEBERG, MirrorSettings, is_reserved
 from informix_cdc.lake.table_changes import ADDED, INTERNAL
 from informix_cdc.lake.target_tables import TargetTable, definitions_and_schemas
@@ -237,12 +243,6 @@ def _with_places(plan: MirrorPlan) -> MirrorPlan:
     """Return the plan with the problems of its folders: whose they are, and if they are writable."""
     problems = list(plan.problems)
     settings, doubt = plan.settings, ""
-    with _noted(problems, ""):
-        beginning = Beginning(settings, plan.server, plan.database)
-        if (refusal := beginning.refusal()) is not None:
-            raise refusal
-        doubt = beginning.doubt()
-        problems += _of_records(settings, beginning.tables.values())
     for name, place, options in (
         ("into", settings.into, settings.storage_options),
         ("checkpoint", settings.checkpoint, {}),
@@ -250,6 +250,13 @@ def _with_places(plan: MirrorPlan) -> MirrorPlan:
         if (name, settings.format) != ("into", ICEBERG) and (why := why_not_writable(place, options)):
             message, remedy = f"{name} {place} cannot be written: {why}.", "Check place and rights."
             problems.append(PlanProblem("", message, remedy))
+    if len(problems) == len(plan.problems):  # what cannot be reached is not read
+        with _noted(problems, ""), coded_errors(settings.into):
+            beginning = Beginning(settings, plan.server, plan.database)
+            if (refusal := beginning.refusal()) is not None:
+                raise refusal
+            doubt = beginning.doubt()
+            problems += _of_records(settings, beginning.tables.values())
     return replace(plan, problems=tuple(problems), doubt=doubt)
 
 
@@ -313,7 +320,7 @@ def _excluding(options: Mapping[str, str], names: str) -> dict[str, str]:
 def _noted(problems: list[PlanProblem], table: str) -> Iterator[None]:
     try:
         yield
-    except (AccessRefused, BadOption, UnsupportedColumn) as reason:
+    except (AccessRefused, BadOption, TargetUnavailable, UnsupportedColumn) as reason:
         problems.append(PlanProblem(table, reason.message, reason.remedy))
 
 

@@ -14,12 +14,13 @@ from informix_cdc.lake.settings import DELTA, EMBEDDED, ICEBERG, SPARK, MirrorSe
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+RESULT_LIMIT, _USUAL_LIMIT = "spark.driver.maxResultSize", "1g"
 # Recommended for short micro-batches: README, Latency.
 _SETTINGS = {
     "spark.app.name": "informix-cdc mirror",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.unix.domain.socket.enabled": "true",
-    "spark.driver.maxResultSize": "0",  # a transaction of any size is one batch, and the driver has it
+    RESULT_LIMIT: "0",
 }
 # From Maven Central on 2026-11-25: neither has a build for Spark 4.3.
 _PACKAGES = {
@@ -91,3 +92,28 @@ def submitted_session(_settings: MirrorSettings, _given: Mapping[str, str]) -> S
     from pyspark.sql import SparkSession
 
     return SparkSession.builder.getOrCreate()
+
+
+def lift_result_limit(spark: SparkSession, partition_bytes: int) -> None:
+    """Let the driver collect more than `spark.driver.maxResultSize`: a transaction is one micro-batch.
+
+    Spark reads that limit for each job, but executors, which drop larger results of single tasks, only
+    when they start.
+
+    Args:
+        spark: the session; the limit no longer holds in all of it.
+        partition_bytes: approximate maximum number of bytes that a task returns.
+
+    Raises:
+        BadOption: the limit of executors is too low for a task.
+    """
+    assert spark.sparkContext._jsc is not None
+    conf = spark.sparkContext._jsc.sc().conf()
+    limit = conf.getSizeAsBytes(RESULT_LIMIT, _USUAL_LIMIT)
+    if 0 < limit < 2 * partition_bytes:
+        raise BadOption(
+            f"{RESULT_LIMIT} is {conf.get(RESULT_LIMIT)}, but a task may return {partition_bytes} bytes"
+            " (option maxPartitionBytes).",
+            f"Start Spark with {RESULT_LIMIT}=0, or set maxPartitionBytes to less than half of it.",
+        )
+    conf.set(RESULT_LIMIT, "0")

@@ -69,6 +69,7 @@ class MirrorSettings:
             Spark with Delta Lake, auto only the large ones, if the session has Delta Lake.
         parallelism: number of tables written at a time; 0: the number of processors, 2 to 8.
         metrics_port: port for Prometheus; 0: none.
+        metrics_host: address on which that port is served.
         storage_options: of the object store, as in delta-rs.
         tables: settings of single tables, by owner.table.
     """
@@ -83,6 +84,7 @@ class MirrorSettings:
     table_name: str = "{table}"
     parallelism: int = 0
     metrics_port: int = 0
+    metrics_host: str = "127.0.0.1"
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     tables: Mapping[str, TableSettings] = field(default_factory=dict)
 
@@ -182,6 +184,9 @@ def _wrong(given: Mapping[str, object], where: str) -> list[str]:
     port: object = given.get("metrics_port", 0)
     if not isinstance(port, int) or not 0 <= port < 1 << 16:
         found.append(f"{where}: metrics_port must be 0 to 65535, not {port!r}.")
+    host: object = given.get("metrics_host", "127.0.0.1")
+    if not isinstance(host, str) or not host:
+        found.append(f"{where}: metrics_host must be an address, not {host!r}.")
     template: object = given.get("table_name", "{table}")
     if not isinstance(template, str) or not _is_template(template):
         found.append(f"{where}: table_name must have {{table}}, and may have {{owner}}.")

@@ -274,14 +274,15 @@ class MirrorMetrics:
     """Serves the figures of one mirror.
 
     Args:
-        port: the port to listen on, on all addresses.
+        host, port: to listen on.
         labels: of every metric.
+        stopped: number of tables that have stopped so far.
 
     Raises:
-        BadOption: the port is in use.
+        BadOption: the port is in use, or the address is not one of this host.
     """
 
-    def __init__(self, port: int, labels: Mapping[str, str]) -> None:
+    def __init__(self, host: str, port: int, labels: Mapping[str, str], stopped: int = 0) -> None:
         registry = CollectorRegistry()
         names = list(labels)
         self._changes = Counter(CHANGES, OF_MIRRORS[CHANGES], names, registry=registry).labels(**labels)
@@ -294,7 +295,8 @@ class MirrorMetrics:
             name: Gauge(name, OF_MIRRORS[name], [*names, "table"], registry=registry)
             for name in (AGO, DIFFERENCES)
         }
-        self._server, _ = serve("0.0.0.0", port, registry)
+        self._gauges[STOPPED].set(stopped)
+        self._server, _ = serve(host, port, registry)
 
     def batch(self, stopped: int, changes: int, seconds: float, committed_at: datetime | None) -> None:
         """Record the result of a micro-batch."""

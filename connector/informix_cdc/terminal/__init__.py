@@ -27,6 +27,7 @@ from informix_cdc.terminal.progress import (
     waiting,
 )
 from informix_cdc.terminal.screen import (
+    TABLES_STOPPED,
     answers,
     counted,
     ended_by_interrupt,
@@ -42,6 +43,7 @@ from informix_cdc.terminal.source_files import read_source_file, require_flat
 
 __all__ = [
     "PASSWORD_HINT",
+    "TABLES_STOPPED",
     "Command",
     "Commands",
     "OneLineError",

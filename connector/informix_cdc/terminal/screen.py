@@ -25,6 +25,8 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.printable import printable
 from informix_capture_client.shell_commands import PROGRAM, shell_words
 
+TABLES_STOPPED = 3  # exit code: a mirror no longer writes a table
+
 
 class PlainConsole(Console):
     """A rich console that escapes all control characters; rich itself strips only some of them."""

@@ -20,6 +20,7 @@ from harness.spark.checkpoints import commit, plan
 from informix_capture_client.errors import BadOption
 from informix_cdc.commands.cli import main
 from informix_cdc.commands.resync import Limits, limits_of
+from informix_cdc.lake.identity import MirrorFolder
 from informix_checkpoints.requests import RequestFolder
 from informix_checkpoints.running_streams import RunningStream
 from informix_emulator import load_rows
@@ -107,6 +108,16 @@ def test_the_command_waits_until_the_sink_has_the_rows(tmp_path: Path) -> None:
         result = wait(tmp_path, "informix.l*")
         assert (result.exit_code, result.stdout) == (0, f"{TABLE}: 7 rows read again.\n"), result.output
         assert inserted(running) == [*range(7)]
+
+
+def test_rows_of_a_table_that_the_mirror_has_stopped_are_not_called_written(tmp_path: Path) -> None:
+    with query(tmp_path) as running:
+        running.start()
+        MirrorFolder(str(tmp_path)).record_stopped({TABLE: "its target is append-only."})
+        result = wait(tmp_path, TABLE)
+    assert (result.exit_code, result.stdout) == (3, f"{TABLE}: 7 rows read again.\n"), result.output
+    stopped = "nothing was written, because the mirror has stopped it: its target is append-only."
+    assert f"{TABLE}: {stopped}" in result.stderr
 
 
 def test_where_reads_a_part_of_the_rows(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from harness.spark.checkpoints import plan
 from informix_capture_client.errors import DataLoss
 from informix_cdc import lake
 from informix_cdc.lake.epochs import Beginning
+from informix_cdc.lake.identity import stopped_tables
 from informix_cdc.lake.mirroring import Mirror, MirroredBatch
 from informix_checkpoints.table_states import SnapshotState, TableState
 
@@ -452,6 +453,7 @@ def test_a_target_that_refuses_writes_stops_alone(
     assert stopped.keys() == {ORDERS}
     assert why in stopped[ORDERS]
     assert "informix-cdc resync informix.orders" in stopped[ORDERS]
+    assert stopped_tables(made.settings.checkpoint) == stopped
     assert "secret" not in stopped[ORDERS]
     assert [row["id"] for row in made.rows("others")] == [3, 4]
     made.mirror.close()

@@ -32,8 +32,11 @@ def scraped(port: int) -> dict[str, float]:
 
 def test_a_port_shows_stopped_tables_and_how_far_the_others_are() -> None:
     port = free_port()
-    metrics = MirrorMetrics(port, LABELS)
+    metrics = MirrorMetrics("127.0.0.1", port, LABELS, stopped=1)
     try:
+        assert scraped(port)["informix_cdc_mirror_stopped_tables"] == 1
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.2", port))
         at = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
         metrics.batch(0, 7, 0.25, at)
         metrics.batch(2, 0, 9.0, None)  # without changes
@@ -57,4 +60,4 @@ def test_a_port_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         taken.bind(("0.0.0.0", 0))
         taken.listen()
         with pytest.raises(BadOption, match="cannot listen"):
-            prometheus.MirrorMetrics(int(taken.getsockname()[1]), LABELS)
+            prometheus.MirrorMetrics("0.0.0.0", int(taken.getsockname()[1]), LABELS)
