@@ -81,7 +81,8 @@ def _depends_on_padding(column: pa.ChunkedArray, text: str) -> np.ndarray:
     longer = pc.and_(pc.starts_with(column, text), pc.match_substring_regex(rest, r"^ *[\x00-\x1f]"))
     ends = [place for place, character in enumerate(text) if character < " "]
     beginnings = pa.array([text[:end].rstrip(" ") for end in ends], column.type)
-    return _flags(longer) | _flags(pc.is_in(column, value_set=beginnings))
+    found: np.ndarray = _flags(longer) | _flags(pc.is_in(column, value_set=beginnings))
+    return found
 
 
 def _is_above(columns: Sequence[pa.ChunkedArray], values: Sequence[Any]) -> np.ndarray:
@@ -360,7 +361,8 @@ def _unequal(left: pa.Table, right: pa.Table, key: Sequence[str]) -> dict[str, n
 
 
 def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
-    same = _flags(pc.equal(left, right)) | _flags(pc.and_(pc.is_null(left), pc.is_null(right)))
+    both_null = pc.and_(pc.is_null(left), pc.is_null(right))
+    same: np.ndarray = _flags(pc.equal(left, right)) | _flags(both_null)
     if pa.types.is_floating(left.type):
         same |= _flags(pc.and_(pc.is_nan(left), pc.is_nan(right)))
     return same
@@ -369,9 +371,9 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
 def _same_contents(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
     """Return which large objects are equal; one that could not be read on the left equals any."""
     a, b = ([pc.struct_field(side, place) for place in range(3)] for side in (left, right))
-    same = np.logical_and.reduce([_same(*each) for each in zip(a, b, strict=True)])
-    same &= _same(pc.is_valid(left), pc.is_valid(right))
-    return same | _flags(pc.is_in(a[2], value_set=pa.array([GONE, NOT_READ])))
+    same: np.ndarray = _flags(pc.is_in(a[2], value_set=pa.array([GONE, NOT_READ])))
+    same |= np.logical_and.reduce([_same(*each) for each in zip(a, b, strict=True)])
+    return same
 
 
 def _in_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:

@@ -289,7 +289,9 @@ def _were_there(
     Args:
         keys: of all changes.
         settled: sorted indexes of net effects.
-        gone, truncates, had: as for `net_places`.
+        gone: as for `net_places`.
+        truncates: as for `net_places`.
+        had: as for `net_places`.
         places: indexes of changes of the keys in that commit; it has no settled net effect on them.
     """
     number, most = numbers_of(keys.columns), len(keys)
@@ -298,7 +300,7 @@ def _were_there(
     earlier = np.where(before // most == number[places], before % most, -1)
     emptied = np.append(truncates, -1)[np.searchsorted(truncates, places) - 1]
     is_known = earlier > emptied
-    found = is_known & ~gone[earlier]
+    found: np.ndarray = is_known & ~gone[earlier]
     asked = np.flatnonzero(~is_known & (emptied < 0))
     if len(asked):
         found[asked] = had(keys.take(pa.array(places[asked])))

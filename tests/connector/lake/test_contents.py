@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,31 +37,15 @@ FORMS: dict[str, dict[str, Any]] = {
 def test_rows_that_differ_only_in_an_object_keep_it_and_are_verified_and_resynced(
     form: str, tmp_path: Path
 ) -> None:
-    files_of = LedgerTable("files", ("id",), {})
     with serving() as files:
-        objects = [files.object(f"object {number}".encode()) for number in range(4)]
-        files.insert((9, objects[3], None))
+        files.insert((9, files.object(b"object 9"), None))
         run = MirrorRun(tmp_path, files.port, FORMS[form], table="informix.files")
         with run.running() as step:
-
-            def answered(kind: str) -> list[tuple[str, str, list[str]]]:
-                folder, request = asked(run, kind, files_of)
-                until(step, lambda: folder.answer(request.id) is not None)
-                answer = folder.answer(request.id)
-                assert answer is not None
-                assert answer.problems == {}
-                until(step, lambda: StreamOffset.from_json(run.start).position.place >= answer.place)
-                if not (run.lake / "_informix_cdc_differences").exists():
-                    return []
-                found = run.rows("_informix_cdc_differences")
-                return [
-                    (e["key"], e["what"], e["columns"]) for e in found if e["request"] == request.id
-                ]
-
             until(step, lambda: bool(run.batches) and not run.batches[-1].loading)
             tx = files.server.begin()
             for number in range(3):
-                tx.insert(TABLE, alike(number, objects[number]))
+                picture = files.object(f"object {number}".encode())
+                tx.insert(TABLE, {"id": number, "name": "alike", "picture": picture, "page": None})
             upto = tx.commit()
             until(step, lambda: run.batches[-1].commit >= upto)
             session = InProcessConnection(files.server, LOGIN, DATABASE)
@@ -68,27 +53,43 @@ def test_rows_that_differ_only_in_an_object_keep_it_and_are_verified_and_resynce
             upto = files.insert((10, None, None))
             until(step, lambda: run.batches[-1].commit >= upto)
             wanted = {number + 1: content(f"object {number}".encode()) for number in range(3)}
-            wanted |= {9: content(b"object 3"), 10: None}
+            wanted |= {9: content(b"object 9"), 10: None}
             assert pictures(run, form) == wanted
-            assert answered(VERIFY) == []
+            assert answered(run, step, VERIFY) == []
+            with_another_picture(run, 2)
+            assert answered(run, step, VERIFY) == [('{"id": 2}', "different", ["picture"])]
+            answered(run, step, RESYNC)
+            assert pictures(run, form) == wanted
 
-            rows = run.rows("files")
-            for each in rows:
-                if each["id"] == 2:
-                    each["picture"] = content(b"something")
-            schema = pa.schema(DeltaTable(str(run.lake / "files")).schema().to_arrow())
-            overwrite(run.lake / "files", pa.Table.from_pylist(rows, schema))
-            assert answered(VERIFY) == [('{"id": 2}', "different", ["picture"])]
-            answered(RESYNC)
-            assert pictures(run, form) == wanted
+
+def answered(run: MirrorRun, step: Callable[[], bool], kind: str) -> list[tuple[str, str, list[str]]]:
+    """Let a request be processed, and return the differences that it has found."""
+    folder, request = asked(run, kind, LedgerTable("files", ("id",), {}))
+    until(step, lambda: folder.answer(request.id) is not None)
+    answer = folder.answer(request.id)
+    assert answer is not None
+    assert answer.problems == {}
+    until(step, lambda: StreamOffset.from_json(run.start).position.place >= answer.place)
+    if not (run.lake / "_informix_cdc_differences").exists():
+        return []
+    found = run.rows("_informix_cdc_differences")
+    return [
+        (each["key"], each["what"], each["columns"]) for each in found if each["request"] == request.id
+    ]
+
+
+def with_another_picture(run: MirrorRun, number: int) -> None:
+    """Change the picture of a row behind the mirror's back."""
+    rows = run.rows("files")
+    for each in rows:
+        if each["id"] == number:
+            each["picture"] = content(b"something")
+    schema = pa.schema(DeltaTable(str(run.lake / "files")).schema().to_arrow())
+    overwrite(run.lake / "files", pa.Table.from_pylist(rows, schema))
 
 
 def pictures(run: MirrorRun, form: str) -> dict[int, Any]:
     return {key: picture for key, (picture, _) in contents(run, form).items()}
-
-
-def alike(number: int, picture: bytes) -> dict[str, object]:
-    return {"id": number, "name": "alike", "picture": picture, "page": None}
 
 
 @pytest.mark.slow

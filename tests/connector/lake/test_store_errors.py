@@ -89,7 +89,7 @@ def test_a_store_that_does_not_answer_is_named_by_plan_and_at_the_start(tmp_path
     assert "secret" not in why
     options = {**CLOSED, "max_retries": "0"}
     settings = MirrorSettings.of(into=place, checkpoint=str(tmp_path / "c"), storage_options=options)
-    with pytest.raises(TargetUnavailable, match="in s3://bucket/lake cannot be read.*refused"):
+    with pytest.raises(TargetUnavailable, match=r"in s3://bucket/lake cannot be read.*refused"):
         begin_mirror(settings, SourceOptions.parse(source_options(1, table="informix.*")))
 
 

@@ -87,5 +87,5 @@ class MovedClock(Clock):
                     self._moved.wait(left)
 
     def _is_behind(self) -> bool:
-        """Return whether a thread that looked before the last step, or the one before, has not since."""
+        """Return whether a thread that looked in the last two steps has not looked since."""
         return any(self._steps - 2 <= step < self._steps for step in self._looked.values())
