@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import click
 
 from informix_capture_client.errors import BadOption, DataLoss
-from informix_cdc.lake.identity import stopped_tables
+from informix_cdc.lake import stopped_tables
 from informix_cdc.terminal import TABLES_STOPPED, counted, say, say_command, waiting
 from informix_checkpoints.requests import READS_ROWS, RESYNC, Answer, Request
 from informix_checkpoints.running_streams import RunningStream
@@ -115,18 +115,18 @@ def resync(
         given = ("--spool", spool) if spool else ()
         say_command("resync", *tables, "--checkpoint", place, *given, "--cancel")
         raise
-    stopped = stopped_tables(place)
-    _print(answer, stopped)
-    return 1 if answer.problems else TABLES_STOPPED if answer.rows.keys() & stopped.keys() else 0
+    return _print(answer, stopped_tables(place))
 
 
-def _print(answer: Answer, stopped: Mapping[str, str]) -> None:
+def _print(answer: Answer, stopped: Mapping[str, str]) -> int:
+    """Print an answer, and return the exit code."""
     for table, rows in answer.rows.items():
         say(f"{table}: {counted(rows, 'row')} read again.", to_stdout=True)
         if table in stopped:
             say(f"{table}: nothing was written, because the mirror has stopped it: {stopped[table]}")
     for table, problem in answer.problems.items():
         say(f"{table or 'The request'}: {problem}")
+    return 1 if answer.problems else TABLES_STOPPED if answer.rows.keys() & stopped.keys() else 0
 
 
 def _answer(request: Request, stream: RunningStream, timeout_seconds: float | None) -> Answer:

@@ -19,6 +19,7 @@ from informix_cdc.lake.definitions import DEFINITIONS, DELTA, ICEBERG, SPARK, de
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:
+    from informix_cdc.lake.identity import stopped_tables
     from informix_cdc.lake.mirroring import (
         Mirror,
         MirroredBatch,
@@ -67,6 +68,7 @@ __all__ = [
     "session_settings",
     "start_mirror",
     "start_session",
+    "stopped_tables",
     "stream_options",
     "submitted_session",
     "target_tables",
@@ -75,6 +77,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "identity": ("stopped_tables",),
     "tables_as_of": ("TablesAsOf", "as_of"),
     "mirroring": (
         "Mirror",

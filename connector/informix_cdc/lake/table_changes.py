@@ -257,7 +257,20 @@ def net_places(
         return settled
     numbers = numbers_of(columns)
     doubtful = np.flatnonzero(np.isin(numbers, numbers[last[is_doubtful]]))
-    compared = [f.name for f in rows.schema if not is_content_type(f.type)]
+    left, cancelled = _net_of_images(rows, gone, numbers, doubtful)
+    found = np.sort(np.concatenate([settled, left]))
+    if len(cancelled) and had is not None and any(is_content_type(f.type) for f in rows.schema):
+        keys = rows.select(list(key))
+        were_there = _were_there(keys, found, gone, truncates, cancelled, had)
+        found = np.sort(np.concatenate([found, cancelled[were_there]]))
+    return found
+
+
+def _net_of_images(
+    rows: pa.Table, gone: np.ndarray, numbers: np.ndarray, doubtful: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indexes of remaining images, and of the last added ones where none remains."""
+    compared = [field.name for field in rows.schema if not is_content_type(field.type)]
     images = rows.select(compared).take(pa.array(doubtful))
     values = list(zip(*(map(repr, column.to_pylist()) for column in images.columns), strict=True))
     added: defaultdict[int, list[_Image]] = defaultdict(list)
@@ -265,15 +278,11 @@ def net_places(
     for place, image in zip(doubtful.tolist(), values, strict=True):
         images_of = removed if gone[place] else added
         images_of[int(numbers[place])].append((place, image))
-    last_added = np.array([images[-1][0] for images in added.values()], np.int64)
-    left = [_left_over(images, removed[number]) for number, images in added.items()]
-    found = np.sort(np.concatenate([settled, [each for each in left if each is not None]])).astype(int)
-    cancelled = last_added[[each is None for each in left]]
-    if len(compared) < rows.num_columns and len(cancelled) and had is not None:
-        keys = rows.select(list(key))
-        were_there = _were_there(keys, found, gone, truncates, cancelled, had)
-        found = np.sort(np.concatenate([found, cancelled[were_there]]))
-    return found
+    last = {number: images[-1][0] for number, images in added.items()}
+    left = {number: _left_over(images, removed[number]) for number, images in added.items()}
+    found = [place for place in left.values() if place is not None]
+    cancelled = [last[number] for number, place in left.items() if place is None]
+    return np.array(found, np.int64), np.array(cancelled, np.int64)
 
 
 def _were_there(
