@@ -45,7 +45,7 @@ from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
 from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped, Target
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
 from informix_cdc.lake.refused_writes import coded_errors, permanent_errors
-from informix_cdc.lake.sessions import lift_result_limit
+from informix_cdc.lake.sessions import is_available_now_one_batch, lift_result_limit
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import COMMIT, SNAPSHOT, TableChanges
 from informix_cdc.lake.target_tables import TargetTable
@@ -660,15 +660,18 @@ def start_mirror(
     lift_result_limit(spark, SourceOptions.parse(dict(plan.options)).max_partition_bytes)
     sink = _Sink(spark, plan, on_batch)
     on_start(sink.stopped)
-    stream = spark.readStream.format("informix-cdc").options(**plan.options).load()
+    options = dict(plan.options)
+    stops_at_end = is_available_now_one_batch() and bool((trigger or {}).get("availableNow"))
+    if stops_at_end:
+        options["stopAtEnd"], trigger = "true", {"processingTime": "0 seconds"}
+    stream = spark.readStream.format("informix-cdc").options(**options).load()
     writer = stream.writeStream.foreachBatch(sink.write)
     writer = writer.option("checkpointLocation", plan.settings.checkpoint)
     if trigger:
         writer = writer.trigger(**trigger)
     query = writer.queryName(f"mirror of {plan.database}").start()
-    threading.Thread(
-        target=sink.close_after, args=(query,), name="informix-cdc mirror's end", daemon=True
-    ).start()
+    end = partial(sink.close_after, query, stops_at_end=stops_at_end)
+    threading.Thread(target=end, name="informix-cdc mirror's end", daemon=True).start()
     return query
 
 
@@ -747,9 +750,12 @@ class _Sink:
                 self._metrics.verified(table, datetime.now(UTC), differences)
         self._on_batch(batch)
 
-    def close_after(self, query: StreamingQuery) -> None:
-        """Release threads and port after the query has ended."""
+    def close_after(self, query: StreamingQuery, *, stops_at_end: bool) -> None:
+        """Release threads and port after the query has ended, or has read everything."""
         with contextlib.suppress(Exception):  # a failure is reported to the caller of the query
+            if stops_at_end:
+                query.processAllAvailable()
+                query.stop()
             query.awaitTermination()
         self._mirror.close()
         if self._metrics is not None:

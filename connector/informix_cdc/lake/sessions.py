@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib import metadata
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from informix_capture_client.errors import BadOption
@@ -92,6 +93,11 @@ def submitted_session(_settings: MirrorSettings, _given: Mapping[str, str]) -> S
     from pyspark.sql import SparkSession
 
     return SparkSession.builder.getOrCreate()
+
+
+def is_available_now_one_batch() -> bool:
+    """Return whether a run of AvailableNow is one batch, as in Spark 4.0 and 4.1 (docs/versions.md)."""
+    return find_spec("pyspark.sql.streaming.datasource") is None
 
 
 def lift_result_limit(spark: SparkSession, partition_bytes: int) -> None:

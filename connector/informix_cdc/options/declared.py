@@ -539,6 +539,13 @@ class DeclaredOptions:
         "Deliver also the row before an update, as update_preimage.", flag, default=True
     )
 
+    stop_at_end: bool = option(
+        "Deliver what was committed before the start, in any number of batches, and nothing later. For"
+        " Spark 4.0 and 4.1, whose AvailableNow is one batch: call processAllAvailable(), then stop().",
+        flag,
+        default=False,
+    )
+
     # figures and logs
     metrics_port: int = option(
         "TCP port on which the driver serves Prometheus metrics. 0 disables it.",

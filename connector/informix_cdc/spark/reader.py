@@ -74,7 +74,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._committed: Mapping[str, object] | None = None
         self._schema = schema
         self._delivered: bytes | None = None  # the schema of rows, if this was unpickled
-        self._trigger = Trigger.CONTINUOUS
+        self._trigger = Trigger.AVAILABLE_NOW if options.stop_at_end else Trigger.CONTINUOUS
         self._captured: CapturedStream | None = captured_stream(
             options, partial(require_same, schema), self._on_start, clock
         )

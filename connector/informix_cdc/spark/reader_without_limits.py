@@ -36,10 +36,12 @@ class ReaderWithoutLimits(InformixStreamReader):
         """Return the end of the next batch, within the limits of the options.
 
         The first batch of a run waits until a limit is reached, or until everything committed before
-        the run is read: under Trigger.AvailableNow there is no other batch.
+        the run is read: under Trigger.AvailableNow there is no other batch, unless option stopAtEnd
+        is set.
         """
         limits = self._options.batch_limits()
         is_only = self._is_first and self._reached != NOT_STARTED.to_json()
+        is_only &= not self._options.stop_at_end
         self._is_first = False
         trigger = Trigger.ONLY_BATCH if is_only else self._trigger
         self._reached = self._offset_after(self._reached, limits, trigger)

@@ -118,6 +118,24 @@ def test_the_only_question_of_a_run_is_answered_with_all_that_was_committed_befo
         assert numbers(rows_of(made, anchor, end)) == [0, 1, 2, 3, 4]
 
 
+def test_a_query_that_stops_at_the_end_has_any_number_of_batches(served: Served) -> None:
+    server, listening = served
+    start, seen = begun(listening.port), []
+    for number in range(5):
+        insert(server, number)
+    with old_reader(listening.port, maxTransactionsPerTrigger="2", stopAtEnd="true") as made:
+        made.partitions(start, start)
+        while True:
+            end = made.latestOffset()
+            if end == start:
+                break
+            seen.append(numbers(rows_of(made, start, end)))
+            start = end
+        insert(server, 9)
+        assert made.latestOffset() == end
+    assert [rows for rows in seen if rows] == [[0, 1], [2, 3], [4]]
+
+
 @pytest.mark.slow
 @pytest.mark.only_in_all
 def test_the_only_question_of_a_run_over_a_limit_is_answered_with_a_full_batch(
