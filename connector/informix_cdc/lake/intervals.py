@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from informix_capture_client.object_readers import GONE, NOT_READ, is_content_type
+from informix_cdc.lake.equal_rows import flags_of, places_in, unequal_columns
 from informix_cdc.lake.table_changes import KIND, TableChanges, numbers_of
 
 STARTS = ("range_start", "verify_start", "repair_start")
@@ -71,7 +71,7 @@ class KeyInterval:
             for column, value in zip(columns, limit, strict=False):
                 if isinstance(value, str):
                     found |= same & _depends_on_padding(column, value.rstrip(" "))
-                same &= _flags(pc.equal(column, _compared_value(value, column.type)))
+                same &= flags_of(pc.equal(column, _compared_value(value, column.type)))
         return found
 
 
@@ -81,7 +81,7 @@ def _depends_on_padding(column: pa.ChunkedArray, text: str) -> np.ndarray:
     longer = pc.and_(pc.starts_with(column, text), pc.match_substring_regex(rest, r"^ *[\x00-\x1f]"))
     ends = [place for place, character in enumerate(text) if character < " "]
     beginnings = pa.array([text[:end].rstrip(" ") for end in ends], column.type)
-    found: np.ndarray = _flags(longer) | _flags(pc.is_in(column, value_set=beginnings))
+    found: np.ndarray = flags_of(longer) | flags_of(pc.is_in(column, value_set=beginnings))
     return found
 
 
@@ -90,15 +90,15 @@ def _is_above(columns: Sequence[pa.ChunkedArray], values: Sequence[Any]) -> np.n
     above, same = np.zeros(len(columns[0]), bool), np.ones(len(columns[0]), bool)
     for column, value in zip(columns, values, strict=False):
         limit = _compared_value(value, column.type)
-        above |= same & _flags(pc.greater(column, limit))
-        same &= _flags(pc.equal(column, limit))
+        above |= same & flags_of(pc.greater(column, limit))
+        same &= flags_of(pc.equal(column, limit))
     return above
 
 
 def _starts(columns: Sequence[pa.ChunkedArray], values: Sequence[Any]) -> np.ndarray:
     same = np.ones(len(columns[0]), bool)
     for column, value in zip(columns, values, strict=False):
-        same &= _flags(pc.equal(column, _compared_value(value, column.type)))
+        same &= flags_of(pc.equal(column, _compared_value(value, column.type)))
     return same
 
 
@@ -109,10 +109,6 @@ def _compared(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _compared_value(value: object, kind: pa.DataType) -> pa.Scalar:
     return pa.scalar(value.rstrip(" ") if isinstance(value, str) else value, kind)
-
-
-def _flags(values: pa.ChunkedArray) -> np.ndarray:
-    return np.asarray(pc.fill_null(values, False).to_numpy(), bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +273,7 @@ class _Comparison:
 
     def in_interval(self, target_rows: Callable[[KeyInterval], pa.Table]) -> pa.Table:
         limits = self.limits
-        rows = _in_schema(self.changes.rows.schema, target_rows(limits))
+        rows = in_schema(self.changes.rows.schema, target_rows(limits))
         return rows.filter(pa.array(limits.contains(rows) | self._is_named(rows, limits)))
 
     def _is_named(self, rows: pa.Table, limits: KeyInterval) -> np.ndarray:
@@ -303,14 +299,14 @@ class _Comparison:
         is_new = known & ~np.isin(of_rows, of_existing)
         is_extra = ~np.isin(of_existing, of_rows) & ~np.isin(of_existing, of_doubtful)
         both = np.flatnonzero(known & np.isin(of_rows, of_existing))
-        order = np.argsort(of_existing, kind="stable")
-        twins = order[np.searchsorted(of_existing[order], of_rows[both])]
-        unequal = _unequal(rows.take(pa.array(both)), existing.take(pa.array(twins)), self.key)
+        twins = places_in(of_rows[both], of_existing)
+        unequal = unequal_columns(rows.take(pa.array(both)), existing.take(pa.array(twins)), self.key)
         differs = np.zeros(len(both), bool)
         for flags in unequal.values():
             differs |= flags
         different = both[differs]
 
+        order = np.argsort(of_existing, kind="stable")
         repeated = order[1:][np.diff(of_existing[order]) == 0]  # each has a twin before it
         is_present = np.isin(of_existing[repeated], of_rows[known])
         of_skipped, of_touched = np.split(of_doubtful, [len(skipped)])
@@ -349,34 +345,7 @@ class _Comparison:
             yield Difference(what, json.dumps(key, default=str), columns, commit)
 
 
-def _unequal(left: pa.Table, right: pa.Table, key: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return for each other column which rows differ; NULL equals NULL, and NaN equals NaN."""
-    found = {}
-    for field in left.schema:
-        if field.name not in key:
-            a, b = left.column(field.name), right.column(field.name)
-            same = _same_contents if is_content_type(field.type) else _same
-            found[field.name] = ~same(a, b)
-    return found
-
-
-def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
-    both_null = pc.and_(pc.is_null(left), pc.is_null(right))
-    same: np.ndarray = _flags(pc.equal(left, right)) | _flags(both_null)
-    if pa.types.is_floating(left.type):
-        same |= _flags(pc.and_(pc.is_nan(left), pc.is_nan(right)))
-    return same
-
-
-def _same_contents(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
-    """Return which large objects are equal; one that could not be read on the left equals any."""
-    a, b = ([pc.struct_field(side, place) for place in range(3)] for side in (left, right))
-    same: np.ndarray = _flags(pc.is_in(a[2], value_set=pa.array([GONE, NOT_READ])))
-    same |= np.logical_and.reduce([_same(*each) for each in zip(a, b, strict=True)])
-    return same
-
-
-def _in_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:
+def in_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:
     """Return rows with the columns and types of the changes; missing columns are NULL."""
     columns = [
         _cast(rows.column(each.name), each.type)

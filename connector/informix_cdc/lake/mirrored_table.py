@@ -15,8 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from informix_cdc.lake.equal_rows import are_equal, places_in
 from informix_cdc.lake.identity import BatchEnd, Witnessed
-from informix_cdc.lake.intervals import BEGIN, Compared, KeyInterval, compare, concatenated
+from informix_cdc.lake.intervals import (
+    BEGIN,
+    Compared,
+    KeyInterval,
+    compare,
+    concatenated,
+    in_schema,
+)
 from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_keys, of_states
 from informix_cdc.lake.settings import CHANGES, CURRENT, FAIL, HISTORY, SOFT
 from informix_cdc.lake.table_changes import (
@@ -26,6 +34,7 @@ from informix_cdc.lake.table_changes import (
     GONE,
     INSTANT,
     IS_STATE,
+    SNAPSHOT,
     TO,
     TableChanges,
     all_changes,
@@ -286,13 +295,18 @@ class MirroredTable:
 
     def _had(self, keys: pa.Table) -> np.ndarray:
         """Return which keys the target has."""
-        first = keys.column(0)
-        ends = pc.min_max(first).as_py()
+        _, places = self._rows_with(keys)
+        found: np.ndarray = places >= 0
+        return found
+
+    def _rows_with(self, keys: pa.Table) -> tuple[pa.Table, np.ndarray]:
+        """Return rows of the target, and for each of some keys the index of its row; -1: none."""
+        ends = pc.min_max(keys.column(0)).as_py()
         names = tuple(keys.column_names)
         rows = self._rows_of_table([], KeyInterval(names, (ends["min"],), (ends["max"],)))
-        known = rows.select(list(names)).cast(keys.schema)
-        numbers = numbers_of(pa.concat_tables([keys, known]).columns)
-        return np.isin(numbers[: len(keys)], numbers[len(keys) :])
+        both = pa.concat_tables([keys, rows.select(list(names)).cast(keys.schema)])
+        numbers = numbers_of(both.columns)
+        return rows, places_in(numbers[: len(keys)], numbers[len(keys) :])
 
     def _require_same_form(self, names: Sequence[str]) -> None:
         """Refuse a target that was created for another value of keep or deletes."""
@@ -365,12 +379,33 @@ class MirroredTable:
             self.target.merge(images, merge, batch)
 
     def _history(self, changes: TableChanges, batch: int) -> None:
+        if not (self.target.is_empty() or self.target.has_snapshot_rows_only):
+            changes = self._without_known_rows(changes)
         found = states(changes, changes.definition.key, self._had)
+        if not len(found) and changes.first_truncate < 0:
+            return
         begun = found.filter(found.column(IS_STATE)).drop_columns(IS_STATE)
         if not self._appended(begun, changes, batch):
             place = changes.first_truncate
             emptied = None if place < 0 else changes.commit_at(place)
             self.target.merge(found, of_states(found, changes.definition.key, emptied), batch)
+
+    def _without_known_rows(self, changes: TableChanges) -> TableChanges:
+        """Return the changes without rows of a chunk that the target has since they changed."""
+        key = list(changes.definition.key)
+        is_read = changes.is_kind("insert") & np.asarray(changes.about.column(SNAPSHOT).to_numpy())
+        _, firsts = np.unique(
+            numbers_of([changes.rows.column(name) for name in key]), return_index=True
+        )
+        places = np.intersect1d(firsts, np.flatnonzero(is_read))
+        if not len(places) or changes.last_truncate >= 0:
+            return changes
+        rows = changes.rows.take(pa.array(places))
+        known, twins = self._rows_with(rows.select(key))
+        there = np.flatnonzero(twins >= 0)
+        known = in_schema(rows.schema, known.take(pa.array(twins[there])))
+        is_known = are_equal(rows.take(pa.array(there)), known)
+        return changes.only(~np.isin(np.arange(len(changes)), places[there[is_known]]))
 
     def _changes(self, changes: TableChanges, batch: int) -> None:
         self.target.append(all_changes(changes), batch)

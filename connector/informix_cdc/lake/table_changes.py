@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.object_readers import is_content_type
 from informix_capture_client.shapes import METADATA
+from informix_cdc.lake.equal_rows import are_equal
 from informix_cdc.server import TableDefinition
 from informix_checkpoints.spool import DEFINITION
 
@@ -194,6 +195,8 @@ def states(changes: TableChanges, key: Sequence[str], had: Had) -> pa.Table:
     group = numbers_of([changes.rows.column(name).take(pa.array(places)) for name in key])
     order = np.lexsort((places, group))
     places, group = places[order], group[order]
+    is_change = _makes_a_difference(changes, key, places, group, truncates)
+    places, group = places[is_change], group[is_change]
     # A state ends with the next change of its key, or with a TRUNCATE before that; -1: it does not end.
     segment = np.searchsorted(truncates, places)
     is_first = np.diff(group, prepend=-1) != 0
@@ -210,6 +213,34 @@ def states(changes: TableChanges, key: Sequence[str], had: Had) -> pa.Table:
             _with_ends(changes, places[begins], ends[begins], is_state=True),
         ]
     )
+
+
+def _makes_a_difference(
+    changes: TableChanges,
+    key: Sequence[str],
+    places: np.ndarray,
+    group: np.ndarray,
+    truncates: np.ndarray,
+) -> np.ndarray:
+    """Return which net effects leave a row that is not the one that their key had before the commit.
+
+    That one is the net effect before, or else the first image of the key in the commit, if that is an
+    image of before the change.
+    """
+    count, gone = len(places), changes.is_gone()
+    before = np.roll(places, 1)
+    segment = np.searchsorted(truncates, np.arange(len(changes)))
+    is_next = (np.diff(group, prepend=-1) == 0) & (segment[before] == segment[places])
+    of_commits = numbers_of([*(changes.rows.column(n) for n in key), changes.about.column(COMMIT)])
+    _, firsts, numbers = np.unique(of_commits, return_index=True, return_inverse=True)
+    earlier = np.where(is_next, before, firsts[numbers[places]])
+    is_comparable = ~gone[places] & np.where(is_next, ~gone[earlier], gone[earlier])
+    is_comparable &= segment[earlier] == segment[places]
+    found = np.ones(count, bool)
+    asked = np.flatnonzero(is_comparable)
+    rows = (changes.rows.take(pa.array(each[asked])) for each in (places, earlier))
+    found[asked] = ~are_equal(*rows)
+    return found
 
 
 def _net_places_of(

@@ -211,6 +211,33 @@ def test_what_changes_nothing_makes_no_version(mirrored: Mirrored) -> None:
     assert (emptied, mirrored.table().version()) == (version + 1, emptied)
 
 
+def test_a_history_has_no_versions_without_a_difference(tmp_path: Path) -> None:
+    made = Mirrored(tmp_path, keep="history")
+    made.orders(("truncate", 1, None), ("insert", 1, {"id": 1, "note": "a"}), is_snapshot=True)
+    for number in (2, 3):  # before their chunk is read
+        row = {"id": number, "note": "a"}
+        made.orders(("update_preimage", 150, row), ("update_postimage", 150, {**row, "note": "b"}))
+    chunk: list[Change] = [
+        ("insert", 250, {"id": number, "note": note})
+        for number, note in ((2, "b"), (3, "c"), (4, None))
+    ]
+    made.orders(*chunk, is_snapshot=True)
+    version = made.table().version()
+    same = {"id": 4, "note": None}
+    made.orders(("update_preimage", 350, same), ("update_postimage", 350, same))
+    made.orders(("insert", 360, {"id": 4, "note": None}), is_snapshot=True)
+    assert made.table().version() == version
+    found = [(row["id"], row["note"], row["_valid_from"], row["_valid_to"]) for row in made.rows()]
+    assert sorted(found, key=lambda row: (row[0], row[2])) == [
+        (1, "a", 1, None),
+        (2, "b", 150, None),
+        (3, "b", 150, 250),
+        (3, "c", 250, None),
+        (4, None, 250, None),
+    ]
+    made.mirror.close()
+
+
 KEEPS = [("current", "history"), ("history", "current"), ("changes", "history")]
 
 

@@ -136,14 +136,16 @@ def merged(there: dict[Key, int | None], found: pa.Table, emptied: int | None) -
     return {(state[0], state[1], state[2], state[3]) for state in target}
 
 
-def joined(found: set[State]) -> list[State]:
+def joined(found: set[State], emptied: set[int]) -> list[State]:
     """Return states in order, one for each value that a key kept from commit to commit.
 
-    Whether an update that changes nothing begins a new state is not promised.
+    Args:
+        emptied: commits with a TRUNCATE, which ends all states.
     """
     kept: list[State] = []
     for key, value, since, until in sorted(found, key=lambda state: (state[0], state[2])):
-        if kept and (kept[-1][0], kept[-1][1], kept[-1][3]) == (key, value, since):
+        is_same = kept and (kept[-1][0], kept[-1][1], kept[-1][3]) == (key, value, since)
+        if is_same and since not in emptied:
             kept[-1] = (key, value, kept[-1][2], until)
         else:
             kept.append((key, value, since, until))
@@ -209,13 +211,18 @@ def test_states_and_last_images_are_those_that_one_change_after_the_other_makes(
     given_row = batch_row("informix.t", columns, delivered, key=KEY)
     changes = TableChanges.of([given_row["arrow"]])
     wanted, held = one_by_one(there, drawn_changes)
-    emptied = next((commit for kind, commit, _ in drawn_changes if kind == "truncate"), None)
+    truncates = [commit for kind, commit, _ in drawn_changes if kind == "truncate"]
 
     def had(keys: pa.Table) -> np.ndarray:
         return np.array([(row["a"], row["b"]) in there for row in keys.to_pylist()], bool)
 
-    found_states = of_objects(states(changes, KEY, had))
-    assert joined(merged(there, found_states, emptied)) == joined(wanted)
+    found_states = merged(there, of_objects(states(changes, KEY, had)), min(truncates, default=None))
+    expected = joined(wanted, set(truncates))
+    assert joined(found_states, set(truncates)) == expected
+    # Where a key is taken before it is given up, or contents are not known, a state may begin that is
+    # equal to the one before.
+    if not are_objects and not takes_keys(drawn_changes):
+        assert sorted(found_states, key=lambda state: (state[0], state[2])) == expected
 
     images = of_objects(final_images(changes, KEY, had)).to_pylist()
     found = {} if changes.last_truncate >= 0 else dict(there)
@@ -226,6 +233,17 @@ def test_states_and_last_images_are_those_that_one_change_after_the_other_makes(
         else:
             found[key] = image["v"]
     assert found == held
+
+
+def takes_keys(changes: list[Change]) -> bool:
+    """Return whether a row is given a key in a commit that loses a row with this key later."""
+    first: dict[tuple[int, Key], str] = {}
+    for kind, commit, image in changes:
+        if image is not None:
+            before = first.setdefault((commit, (image["a"], image["b"])), kind)
+            if before in ("insert", "update_postimage") and kind in ("delete", "update_preimage"):
+                return True
+    return False
 
 
 def upserted(there: dict[Key, int | None], rows: pa.Table) -> dict[Key, Any]:
