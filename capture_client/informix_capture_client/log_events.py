@@ -264,6 +264,13 @@ REQUEST_BEGUN = LogEvent(
     ("stream", "request", "kind", "tables"),
     "The stream has begun to process a request of `informix-cdc resync`, `verify` or `alter`.",
 )
+TABLE_ALTERING = LogEvent(
+    "table_altering",
+    _WARNING,
+    ("stream", "tables", "seconds", "remedy"),
+    "The stream does not capture tables, because `informix-cdc alter` has not ended. Logged each"
+    " minute. If the command was interrupted, run it again: it continues, and the rows are read again.",
+)
 REQUEST_ANSWERED = LogEvent(
     "request_answered",
     _INFO,

@@ -102,6 +102,7 @@ CASES: dict[str, tuple[Figures, Figures]] = {
     "ReadingBehind": ({LATE: 130, BEHIND: 70000}, {LATE: 110, BEHIND: 70000}),
     "ReadingFarBehind": ({BEHIND: 11, LOG: 100}, {BEHIND: [1] + [11] * 9, LOG: 100}),
     "Stalled": ({"stalled": 1}, {"stalled": 0}),
+    "TableAltering": ({"altering_tables": 1}, {"altering_tables": [1] * 9 + [0]}),
     "Paused": ({"paused": 1}, {"paused": 0}),
     "Reconnecting": ({"reconnects_total": [0, 1, 2, 3, 4]}, {"reconnects_total": [50, 51, 52, 53]}),
     "LongTransaction": ({"oldest_open_seconds": 3700}, {"oldest_open_seconds": 3500}),

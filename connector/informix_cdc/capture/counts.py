@@ -134,6 +134,7 @@ class Gauges:
     Attributes:
         is_caught_up: whether everything committed before the capture began is in the spool.
         is_paused: whether reading waits for Spark.
+        altering_tables: number of tables that are not captured because an ALTER has not ended.
         stalled_since: when a stalled stream last advanced, by the monotonic clock.
         contacts: number of reads that returned bytes.
         reached: the highest sequence number read on this connection.
@@ -145,6 +146,7 @@ class Gauges:
 
     is_caught_up: bool = False
     is_paused: bool = False
+    altering_tables: int = 0
     stalled_since: float | None = None
     contacts: int = 0
     contact_at: float = 0.0

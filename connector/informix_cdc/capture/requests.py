@@ -24,12 +24,13 @@ from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.incremental_snapshot import ChunkQuery, typed_key
-from informix_capture_client.log_events import REQUEST_ANSWERED, REQUEST_BEGUN
+from informix_capture_client.log_events import REQUEST_ANSWERED, REQUEST_BEGUN, TABLE_ALTERING
 from informix_capture_client.shapes import table_schema
+from informix_capture_client.shell_commands import command
 from informix_capture_client.stream import Answer as StreamAnswer
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.companions import Companion
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.server import SourceTables, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
 from informix_checkpoints.offsets import StreamOffset
@@ -49,6 +50,7 @@ from informix_checkpoints.table_states import SnapshotState, TableState
 logger = logging.getLogger("informix_cdc.connector.requests")  # a logger name, not a module
 
 POLL_SECONDS = 1.0
+_WARN_SECONDS = 60.0  # between two warnings that tables are being altered
 
 
 class Requests(Companion):
@@ -65,6 +67,8 @@ class Requests(Companion):
         self._may_end: Callable[[], bool] = lambda: False
         self._problems: dict[str, dict[str, str]] = {}  # by request, by table
         self._is_over = False
+        self._altering_since: float | None = None
+        self._warn_at = 0.0
         self._left: list[Request] = []  # of a stream that lost data, for the one that continues
 
     def leave(self, previous: Spool) -> None:
@@ -100,6 +104,7 @@ class Requests(Companion):
             folder.submit(self._left[0])
             self._left.pop(0)
         pending = folder.pending()
+        self._watch_alters(folder, pending)
         altering, known = _first_alters(pending), spool.manifest.present_tables
 
         def waits(request: Request) -> bool:
@@ -108,6 +113,33 @@ class Requests(Companion):
             return bool(others if request.kind == ALTER else others - known.keys())
 
         return [each for each in pending if not waits(each) and self._is_due(each, spool)]
+
+    def _watch_alters(self, folder: RequestFolder, pending: Sequence[Request]) -> None:
+        """Report tables that wait for `informix-cdc alter`: it may have been interrupted."""
+        alters = [each for each in pending if each.kind == ALTER and folder.is_ready(each.id)]
+        alters = [each for each in alters if not folder.is_altered(each.id)]
+        tables = sorted({name for each in alters for name in each.tables})
+        self._state.gauges.altering_tables = len(tables)
+        now = self._state.clock()
+        if not tables:
+            self._altering_since = None
+        elif self._altering_since is None:
+            self._altering_since, self._warn_at = now, now + _WARN_SECONDS
+        elif now >= self._warn_at:
+            self._warn_at = now + _WARN_SECONDS
+            TABLE_ALTERING.log(
+                logger,
+                stream=self._state.stream,
+                tables=",".join(tables),
+                seconds=round(now - self._altering_since),
+                remedy=command(
+                    "alter",
+                    alters[0].statement,
+                    *connection_arguments(self._options),
+                    "--checkpoint",
+                    "PLACE",
+                ),
+            )
 
     def _is_due(self, request: Request, spool: Spool) -> bool:
         """Return whether the session must end for a request; answer it if it is done."""

@@ -115,6 +115,12 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
             raise BadOption(
                 f"option '{name}' is always {value} in a mirror.", "Remove it from source.", option=name
             )
+    if str(source.get(given.get("lobunchanged", ""), "")).lower() == "skip":
+        raise BadOption(
+            "option 'lobUnchanged' is skip: an update would replace contents in the lake by nothing.",
+            "Remove it from source.",
+            option="lobUnchanged",
+        )
     options = {str(name): str(value) for name, value in source.items()}
     options = {**{n: t for n, t in MIRROR_BATCH.items() if n.lower() not in given}, **options}
     is_shared = "captureat" in given

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -205,6 +206,10 @@ def _is_template(text: str) -> bool:
     return "table" in found and found <= _IN_A_NAME
 
 
+# delta-rs 1.6.6 decodes paths twice, and takes brackets for an address of IPv6.
+_NOT_OPENED = re.compile(r"%[0-9A-Fa-f]{2}|[\[\]\\]")
+
+
 def _wrong_place(into: str, format_: str) -> list[str]:
     """Return the problem of `into`, if there is one."""
     is_folder = "/" in into
@@ -215,6 +220,10 @@ def _wrong_place(into: str, format_: str) -> list[str]:
             f"into is {into!r}: for Delta tables it must be a folder or URL, such as"
             " /lake/stores; register the tables in a catalog with CREATE TABLE ... USING delta"
             " LOCATION ...",
+        ]
+    if format_ == DELTA and (found := _NOT_OPENED.search(into)):
+        return [
+            f"into is {into!r}: delta-rs cannot open a folder with {found[0]} in its path.",
         ]
     if format_ == ICEBERG and (is_folder or len(into.split(".")) < 2):
         return [f"into is {into!r}: for Iceberg tables it must be catalog.schema, such as lake.stores."]

@@ -244,6 +244,12 @@ FIGURES = (
         "isStalled",
     ),
     Figure(
+        "altering_tables",
+        GAUGE,
+        "gauges.altering_tables",
+        "tables that the stream does not capture, because informix-cdc alter has not ended",
+    ),
+    Figure(
         "data_losses",
         COUNTER,
         "counters.data_losses",

@@ -28,6 +28,8 @@ from harness.capture.copied_tables import (
 from harness.capture.copies import Copies
 from harness.capture.driving import LIMIT, Offset, meanwhile, reader, rows_of, state_of
 from harness.capture.snapshots import serving_tables
+from harness.capture.told import told
+from harness.runs.moved_clock import MovedClock
 from harness.runs.patience import patiently
 from harness.runs.tiers import rest_in_all
 from harness.servers.in_process import InProcessConnection
@@ -175,3 +177,36 @@ def test_a_table_that_the_stream_does_not_have_is_refused(served: Any, tmp_path:
     answer = folder.answer(request.id)
     assert answer is not None
     assert "does not capture informix.nothing" in answer.problems["informix.nothing"]
+
+
+@pytest.mark.fault(
+    fault="`informix-cdc alter` is killed after the stream has stopped capturing its table",
+    outcome="`table_altering` each minute with the command, and `informix_cdc_altering_tables`; the"
+    " same command continues",
+)
+def test_an_alter_that_does_not_end_is_reported_each_minute(
+    served: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with reader(served[1].port, **of_stream(tmp_path)) as made:
+        start = deliver(made, made.initialOffset(), Copies(KEYS))
+    folder, request = submitted(tmp_path, start)
+    clock = MovedClock()
+    with reader(served[1].port, clock=clock, **of_stream(tmp_path)) as made:
+
+        def look(is_true: Callable[[], bool]) -> None:
+            deadline = time.monotonic() + patiently(30)
+            while not is_true():
+                assert time.monotonic() < deadline
+                clock.move(5)
+                made.latestOffset(start, LIMIT)
+
+        def events() -> list[dict[str, Any]]:
+            return told(caplog, "table_altering")
+
+        look(lambda: len(events()) > 1)
+        assert (made.reportLatestOffset() or {})["alteringTables"] == 1
+        folder.mark_altered(request.id)
+        look(lambda: (made.reportLatestOffset() or {})["alteringTables"] == 0)
+    first, second = events()[:2]
+    assert (first["tables"], first["seconds"], second["seconds"]) == (TABLE, "60", "120")
+    assert "informix-cdc alter 'ALTER TABLE informix.lines ADD (size INTEGER)'" in first["remedy"]

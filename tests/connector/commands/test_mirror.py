@@ -20,7 +20,7 @@ from harness.spark.checkpoints import run_batches
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
-from informix_cdc.lake import MirroredBatch, MirrorSettings
+from informix_cdc.lake import MirroredBatch, MirrorSettings, stream_options
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.sessions import session_settings
 from informix_cdc.options import PASSWORD_VARIABLE
@@ -176,6 +176,18 @@ def test_a_checkpoint_lies_beside_the_tables(into: str, checkpoint: str, is_refu
             MirrorSettings.of(into=into, checkpoint=checkpoint)
     else:
         MirrorSettings.of(into=into, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("name", ["a%20b", "100%25", "[x]", "a\\b"])
+def test_a_folder_that_delta_rs_cannot_open_is_refused(name: str) -> None:
+    with pytest.raises(BadOption, match="delta-rs cannot open a folder with"):
+        MirrorSettings.of(into=f"/lake/{name}", checkpoint="/c")
+
+
+def test_contents_that_an_update_would_remove_are_refused() -> None:
+    settings = MirrorSettings.of(into="/lake/t", checkpoint="/c")
+    with pytest.raises(BadOption, match="an update would replace contents"):
+        stream_options(settings, {"lobs": "content", "lobunchanged": "Skip"})
 
 
 MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
