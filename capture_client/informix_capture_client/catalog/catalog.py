@@ -155,7 +155,7 @@ class Catalog:
     def find_tables(self, names: Sequence[TableName]) -> list[FoundTable]:
         """Return the object that each name refers to, with identity and columns if it is a table."""
         rows = rows_about(self._transport, statements.TABLE, (n.table for n in names if n.owner))
-        there = {((row[0] or "").rstrip(), (row[1] or "").rstrip()): row for row in rows}
+        there = {((row[0] or "").rstrip(" "), (row[1] or "").rstrip(" ")): row for row in rows}
         found = [_FoundName(name, there.get((name.table, name.owner))) for name in names]
         columns = self._columns([one.table_id for one in found if one.has_rows])
         return [self._found(one, columns) for one in found]
@@ -205,7 +205,7 @@ class Catalog:
         question = statements.CAPTURABLE_TABLES
         rows = checked_rows(self._transport, question)
         logged = (row for row in rows if not integer(row[2], question, "flags") & _RAW_TABLE)
-        return sorted(((owner or "").rstrip(), (name or "").rstrip()) for owner, name, _ in logged)
+        return sorted(((owner or "").rstrip(" "), (name or "").rstrip(" ")) for owner, name, _ in logged)
 
     def _tables_like(self, wanted: TableName) -> tuple[str, ...]:
         """Return tables with that name and another owner, or else tables with a similar name."""
@@ -215,7 +215,7 @@ class Catalog:
             return ()
         # the cost of a comparison grows with the square of the name's length; no real name is longer
         rows = [row for row in rows[:_MOST_COMPARED] if len(row[1] or "") <= _NAME_CHARACTERS]
-        there = [((owner or "").rstrip(), (table or "").rstrip()) for owner, table in rows]
+        there = [((owner or "").rstrip(" "), (table or "").rstrip(" ")) for owner, table in rows]
         near = difflib.get_close_matches(wanted.table, [table for _, table in there])
         same = [each for each in there if each[1].lower() == wanted.table.lower()]
         names = same or [each for each in there if each[1] in near]
@@ -366,7 +366,7 @@ def _column(row: Row) -> tuple[Column, bool]:
     kind, length, extended_id, attributes = (
         integer(value, statements.COLUMNS, column, MOST_32_BITS) for value, column in named
     )
-    column = Column((name or "").rstrip(), type_text(kind, length, extended_id))
+    column = Column((name or "").rstrip(" "), type_text(kind, length, extended_id))
     return column, bool(attributes & _HIDDEN)
 
 

@@ -119,4 +119,4 @@ def _name(names: dict[int, str], number: int) -> str:
 
 
 def _text(value: str | None) -> str:
-    return (value or "").rstrip()
+    return (value or "").rstrip(" ")

@@ -58,7 +58,7 @@ def _read(transport: Transport) -> tuple[OpenSession, ...]:
         if len(row) < _NAMED_COLUMNS:
             raise ProtocolViolation(f"The server answered {question!r} with {len(row)} columns.")
         session_id, *names = row[:_NAMED_COLUMNS]
-        database, table, owner = ((name or "").rstrip() for name in names)
+        database, table, owner = ((name or "").rstrip(" ") for name in names)
         number = integer(session_id, question, "sessid")
         captured.setdefault(number, []).append(TableName(database, owner, table))
     sessions = checked_rows(transport, statements.SESSIONS)

@@ -39,7 +39,7 @@ from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
-from informix_cdc.lake.refused_writes import refusal_in
+from informix_cdc.lake.refused_writes import coded_errors, permanent_errors, refusal_in
 
 if TYPE_CHECKING:
     from informix_cdc.lake.spark_tables import SparkMerges
@@ -429,7 +429,16 @@ class DeltaTarget:
 
         That writer may be another driver of this mirror, which had this batch, or runs a later one:
         the table is asked again before each further attempt.
+
+        Raises:
+            TableStopped: the table refuses writes for good.
+            TargetUnavailable: it cannot be written now.
         """
+        with coded_errors(self.place), permanent_errors():
+            self._try_to_commit(write, batch)
+        self._written()
+
+    def _try_to_commit(self, write: Callable[[], object], batch: int | None) -> None:
         if self._commits >= _MOST_COMMITS:
             self._opened, self._commits = None, 0
         for attempt in Retrying(
@@ -445,7 +454,6 @@ class DeltaTarget:
                         return
                 self._commits += 1
                 write()
-        self._written()
 
     def _is_large(self, rows: pa.Table) -> bool:
         """Return whether a cluster should run a MERGE, because of its rows or the size of the table."""

@@ -11,7 +11,12 @@ from harness.capture.told import told
 from harness.servers.stores import listening_stores, order_row, source_options
 from informix_capture_client.errors import BadOption
 from informix_cdc.options.source import SourceOptions
-from informix_cdc.server import named_tables, open_catalog, with_named_tables
+from informix_cdc.server import (
+    look_up_tables,
+    named_tables,
+    open_catalog,
+    with_named_tables,
+)
 
 
 @pytest.fixture
@@ -144,3 +149,11 @@ def test_a_pattern_without_a_server_is_no_mistake_and_a_list_in_brackets_is(serv
     error = failure_of(lambda: SourceOptions.parse(source_options(1, table="informix.(a|b)")))
     assert "Patterns support only *" in str(error)
     assert SourceOptions.parse(source_options(1, table="informix.*")).table_names() == ()
+
+
+def test_a_name_that_ends_in_a_no_break_space_is_another_name(served: Served) -> None:
+    served[0].create_table('stores:informix."orders\u00a0"', "id integer")
+    found = names(served, "informix.orders*")
+    assert found == ["informix.orders", 'informix."orders\u00a0"']
+    options = SourceOptions.parse(source_options(served[1].port, table="informix.orders*", shape="json"))
+    assert [str(each.name) for each in look_up_tables(options).tables] == [f"stores:{n}" for n in found]
