@@ -205,7 +205,9 @@ class Catalog:
         question = statements.CAPTURABLE_TABLES
         rows = checked_rows(self._transport, question)
         logged = (row for row in rows if not integer(row[2], question, "flags") & _RAW_TABLE)
-        return sorted(((owner or "").rstrip(" "), (name or "").rstrip(" ")) for owner, name, _ in logged)
+        return sorted(
+            ((owner or "").rstrip(" "), (name or "").rstrip(" ")) for owner, name, _ in logged
+        )
 
     def _tables_like(self, wanted: TableName) -> tuple[str, ...]:
         """Return tables with that name and another owner, or else tables with a similar name."""

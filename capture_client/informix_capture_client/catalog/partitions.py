@@ -108,4 +108,6 @@ def read_row_logged(transport: Transport) -> tuple[TableName, ...]:
     flags = (integers(row, statements.ALL_PARTITION_FLAGS) for row in rows)
     logged = [partition for partition, of_partition in flags if of_partition & _FULL_ROW_LOGGING]
     names = rows_about(transport, statements.PARTITION_NAMES, logged)
-    return tuple(sorted({TableName(*((text or "").rstrip(" ") for text in name)) for _, *name in names}))
+    return tuple(
+        sorted({TableName(*((text or "").rstrip(" ") for text in name)) for _, *name in names})
+    )

@@ -41,7 +41,8 @@ def net_changes(frame: DataFrame, key: str | Sequence[str]) -> DataFrame:
         micro-batch, one row for each key and commit, and all TRUNCATEs. The row is gone if
         `_change_type` is `delete` or `update_preimage`; otherwise the columns are its state. The source
         never splits a transaction between micro-batches; Spark's real-time mode, and a limit of files
-        that a stream over a table reads, may.
+        that a stream over a table reads, may. After `UPDATE t SET k = k + 1`, a key whose new row
+        differs from its previous one only in the content of a large object may be missing.
 
     Raises:
         BadOption: a column is missing, because of another `shape` or a wrong key.

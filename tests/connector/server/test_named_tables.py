@@ -155,5 +155,7 @@ def test_a_name_that_ends_in_a_no_break_space_is_another_name(served: Served) ->
     served[0].create_table('stores:informix."orders\u00a0"', "id integer")
     found = names(served, "informix.orders*")
     assert found == ["informix.orders", 'informix."orders\u00a0"']
-    options = SourceOptions.parse(source_options(served[1].port, table="informix.orders*", shape="json"))
+    options = SourceOptions.parse(
+        source_options(served[1].port, table="informix.orders*", shape="json")
+    )
     assert [str(each.name) for each in look_up_tables(options).tables] == [f"stores:{n}" for n in found]
