@@ -15,6 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from harness.lake.ledger import Key, Ledger, LedgerTable, Row, ledger
 from harness.lake.mirroring import MirrorRun, is_caught_up, overwrite, until
+from harness.lake.put_back import PutBack
 from harness.runs.examples import PROFILE
 from harness.runs.tiers import rest_in_all
 from informix_checkpoints.offsets import StreamOffset
@@ -171,6 +172,19 @@ def test_a_verification_finds_what_was_tampered_with_and_nothing_else(
         assert counts == len(found)
         assert {row["target"] for row in verified} == {table.name for table in made.tables}
         assert answer.rows.keys() == {f"informix.{table.name}" for table in made.tables}
+
+
+@pytest.mark.parametrize("seed", rest_in_all(range(6)))
+def test_tables_of_every_kind_are_exact_whatever_is_requested_meanwhile(
+    seed: int, tmp_path: Path
+) -> None:
+    with ledger(seed, 0) as (made, listening):
+        made.add_a_table_for_each_kind_of_key()
+        made.change(60)
+        mirror = PutBack(tmp_path, made, listening.port)
+        run = mirror.process_requests(8)
+        assert run.stopped == {}
+        mirror.require_exact(run)
 
 
 FORMS: dict[str, dict[str, str]] = {

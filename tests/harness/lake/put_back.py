@@ -12,6 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,10 +23,11 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from harness.lake.ledger import Key, Ledger, LedgerTable, Row, without_added
-from harness.lake.mirroring import MirrorRun, until
+from harness.lake.mirroring import MirrorRun, overwrite, until
 from informix_capture_client import failpoints
 from informix_capture_client.errors import BadOption, DataLoss
-from informix_checkpoints.requests import RESYNC, Request, RequestFolder
+from informix_cdc.lake.settings import CURRENT
+from informix_checkpoints.requests import REPAIR, RESYNC, VERIFY, Request, RequestFolder
 
 KEEPS: tuple[dict[str, Any], ...] = (
     {"keep": "current"},
@@ -117,11 +119,11 @@ class DeltaFolder:
 
 
 class PutBack:
-    """A mirror of a ledger with a table for each way of keeping, and copies of its folders.
+    """A mirror of a ledger whose tables are kept in turn in each way, and copies of its folders.
 
     Args:
         folder: holds lake, checkpoint and copies.
-        made: the ledger, with four tables.
+        made: the ledger.
         port: of the server.
         settings: of the mirror.
         spark: writes the targets, if there is one.
@@ -139,8 +141,8 @@ class PutBack:
     ) -> None:
         self.folder, self.made = folder, made
         self.tables = tables or DeltaFolder(folder / "lake")
-        keeps = zip(made.tables, KEEPS, strict=True)
-        of_tables = {"tables": {f"informix.{table.name}": keep for table, keep in keeps}}
+        self.kept = [*zip(made.tables, cycle(KEEPS), strict=False)]
+        of_tables = {"tables": {f"informix.{table.name}": keep for table, keep in self.kept}}
         self.runs = {
             how: MirrorRun(
                 folder, port, {**settings, **of_tables}, spark=spark, onDataLoss=how, **QUICKLY
@@ -226,6 +228,48 @@ class PutBack:
             until(step, is_done)
         return run
 
+    def process_requests(self, count: int) -> MirrorRun:
+        """Let tables be compared and read again at random, while they change and rows go astray."""
+        run, draw = self.runs["fail"], self.made.random
+        names = [f"informix.{table.name}" for table in self.made.tables]
+        with self._running(run) as step:
+            until(step, lambda: self._is_done(run))
+            assert run.start is not None
+            folder = RequestFolder(self.checkpoint / "spool" / run.start["stream"])
+            for _ in range(count):
+                for table, keep in self.kept:
+                    if keep["keep"] == CURRENT and draw.random() < 0.2:
+                        self._astray(table)
+                request = Request(
+                    kind=draw.choice([VERIFY, REPAIR, RESYNC]),
+                    tables=tuple(draw.sample(names, draw.randint(1, len(names)))),
+                )
+                folder.submit(request)
+                if draw.random() < 0.3:
+                    folder.cancel(request.id)
+                self.made.change(draw.randint(1, 20))
+                for _ in range(draw.randint(1, 5)):
+                    step()
+            request = Request(kind=RESYNC, tables=tuple(names))
+            folder.submit(request)
+            until(step, lambda: folder.answer(request.id) is not None)
+            self.made.change(3)
+            until(step, lambda: self._is_done(run))
+        return run
+
+    def _astray(self, table: LedgerTable) -> None:
+        """Lose a row of a target, and change another, as by a fault of the mirror."""
+        place = self.tables.place / table.name
+        rows = pa.table(DeltaTable(str(place)).scan().read_all())
+        others = [name for name in rows.column_names if name not in table.key]
+        if len(rows) < 3 or not others:
+            return
+        name = self.made.random.choice(others)
+        without = rows.schema.get_field_index(name)
+        nulls = pa.nulls(1, rows.schema.field(name).type)
+        changed = rows.slice(0, 1).set_column(without, rows.schema.field(name), [nulls])
+        overwrite(place, pa.concat_tables([changed, rows.slice(2)]))
+
     def change_options(self, **options: str) -> None:
         """Let the next process have other options of its source."""
         for run in self.runs.values():
@@ -258,7 +302,7 @@ class PutBack:
     def require_exact(self, run: MirrorRun) -> None:
         """Check each table that has not stopped."""
         stopped = run.stopped
-        for table, keep in zip(self.made.tables, KEEPS, strict=True):
+        for table, keep in self.kept:
             if f"informix.{table.name}" not in stopped:
                 check = _CHECKS[keep.get("deletes", keep["keep"])]
                 check(self, run, table)
