@@ -41,7 +41,6 @@ class ReaderWithoutLimits(InformixStreamReader):
         """
         limits = self._options.batch_limits()
         is_only = self._is_first and self._reached != NOT_STARTED.to_json()
-        is_only &= not self._options.stop_at_end
         self._is_first = False
         trigger = Trigger.ONLY_BATCH if is_only else self._trigger
         self._reached = self._offset_after(self._reached, limits, trigger)

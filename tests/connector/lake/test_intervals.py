@@ -75,5 +75,7 @@ def test_delta_returns_the_rows_of_a_chunk_without_a_known_order(order: str, tmp
     target.create(rows([]).schema, "t", "")
     target.append(rows([*keys, "A3"]), 1)
     read = partial(target.rows_between, open_column=None)
+    assert read(KeyInterval(("id",), (), ())).num_rows == 8
+    DeltaTarget(target.place, target.application).append(rows(["A4"]), 2)  # another process
     for size in range(1, 5):
-        assert differences(chunks_of(keys, order, size), read) == {("extra", "A3")}
+        assert differences(chunks_of(keys, order, size), read) == {("extra", "A3"), ("extra", "A4")}
