@@ -36,7 +36,9 @@ OWNERS = {
         *(f"{CLIENT}{room}/odbc" for room in ("transport", "row_fetch", "object_readers")),
         f"{CONNECTOR}lake/durable.py",  # syncfs
     ),
-    "deltalake": (f"{CONNECTOR}lake/",),
+    "deltalake": (f"{CONNECTOR}lake/", f"{CONNECTOR}merge_on_read/"),
+    "obstore": (f"{CONNECTOR}merge_on_read/",),
+    "pyroaring": (f"{CONNECTOR}merge_on_read/",),
     "tenacity": ("connector/",),
     "click": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/"),
     "rich": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/", f"{CONNECTOR}demo/"),

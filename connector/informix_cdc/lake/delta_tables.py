@@ -40,6 +40,7 @@ from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
 from informix_cdc.lake.refused_writes import coded_errors, permanent_errors, refusal_in
+from informix_cdc.merge_on_read import DamagedVector, file_of, rows_of
 
 if TYPE_CHECKING:
     from informix_cdc.lake.spark_tables import SparkMerges
@@ -281,15 +282,16 @@ class DeltaTarget:
 
     # the table's columns
 
-    def create(self, schema: pa.Schema, name: str, description: str) -> None:
-        """Create the table if it does not exist."""
+    def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
+        """Create the table if it does not exist; it is merged on write."""
+        del on_read
         self._opened = DeltaTable.create(
             self.place,
             schema=Schema.from_arrow(schema),
             mode="ignore",
             name=name,
             description=description,
-            configuration=_without_inexact_bounds({}, schema),
+            configuration=without_inexact_bounds({}, schema),
             storage_options=dict(self.storage_options),
             commit_properties=self._marked(),
         )
@@ -319,7 +321,7 @@ class DeltaTarget:
 
     def _leave_out_bounds(self, schema: pa.Schema) -> None:
         """Let further files have no bounds of columns of which delta-rs writes inexact ones."""
-        if wanted := _without_inexact_bounds(self.table().metadata().configuration, schema):
+        if wanted := without_inexact_bounds(self.table().metadata().configuration, schema):
             properties = self._marked()
             self.table().alter.set_table_properties(wanted, commit_properties=properties)
             self._written()
@@ -336,7 +338,7 @@ class DeltaTarget:
             with tempfile.TemporaryFile() as file:
                 with pa.ipc.new_stream(file, schema) as kept:
                     for batch in pa.RecordBatchReader.from_stream(table.scan()):
-                        kept.write_table(_in(schema, pa.Table.from_batches([batch])))
+                        kept.write_table(in_table_schema(schema, pa.Table.from_batches([batch])))
                 file.seek(0)
                 write_deltalake(
                     table,
@@ -361,14 +363,14 @@ class DeltaTarget:
 
         def append() -> None:
             table = self.table()
-            stored = _in(pa.schema(table.schema().to_arrow()), rows)
+            stored = in_table_schema(pa.schema(table.schema().to_arrow()), rows)
             write_deltalake(table, stored, mode="append", commit_properties=self._marked(batch))
 
         self._commit(append, batch)
 
     def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
         """Replace all rows, and the columns if they differ."""
-        stored = _in(schema, rows)
+        stored = in_table_schema(schema, rows)
 
         def replace() -> None:
             write_deltalake(
@@ -491,7 +493,12 @@ def _of(entry: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]
 def _is_whole(folder: Path, added: Mapping[str, Any]) -> bool:
     if "://" in added["path"]:  # in another folder
         return True
-    path = folder / unquote(added["path"])
+    path, vector = folder / unquote(added["path"]), added.get("deletionVector")
+    if vector is not None and (name := file_of(vector)):
+        try:
+            rows_of(vector, (folder / name).read_bytes()[int(vector.get("offset", 0)) :])
+        except (FileNotFoundError, DamagedVector):
+            return False
     return path.exists() and path.stat().st_size == added["size"]
 
 
@@ -509,7 +516,7 @@ def _changes_data(entry: Iterable[Mapping[str, Any]]) -> bool:
     return any(file.get("dataChange", True) for file in files if file)
 
 
-def _in(schema: pa.Schema, rows: pa.Table) -> pa.Table:
+def in_table_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:
     """Return rows with the columns of a table, in its order; missing columns are NULL."""
     columns = [
         rows.column(each.name).cast(each.type)
@@ -520,7 +527,7 @@ def _in(schema: pa.Schema, rows: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _without_inexact_bounds(configuration: Mapping[str, str], schema: pa.Schema) -> dict[str, str]:
+def without_inexact_bounds(configuration: Mapping[str, str], schema: pa.Schema) -> dict[str, str]:
     """Return the table property that leaves out columns without exact bounds; {} if they are left out.
 
     Readers skip files by the bounds in the log, which must enclose the values (Delta protocol,

@@ -136,8 +136,8 @@ class Target(Protocol):
         """
         ...
 
-    def create(self, schema: pa.Schema, name: str, description: str) -> None:
-        """Create the table if it does not exist."""
+    def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
+        """Create the table if it does not exist; `on_read`: to be merged on read."""
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """Add columns, with NULL in all existing rows."""
@@ -190,6 +190,7 @@ class MirroredTable:
         keep: current, history or changes.
         deletes: hard or soft.
         schema_change: add or fail.
+        on_read: whether the target is created to be merged on read.
     """
 
     target: Target
@@ -197,6 +198,7 @@ class MirroredTable:
     keep: str
     deletes: str
     schema_change: str
+    on_read: bool = False
 
     @property
     def _form(self) -> str:
@@ -226,7 +228,8 @@ class MirroredTable:
         if not len(changes) and not changes.replaces and not is_made:
             return
         if not is_there:
-            target.create(wanted, self.name, f"{changes.definition.table} of Informix")
+            description = f"{changes.definition.table} of Informix"
+            target.create(wanted, self.name, description, on_read=self.on_read)
             target.witnessed = None  # it was of the table that is no longer there
             target.has_snapshot_rows_only = True
         elif target.has(batch):

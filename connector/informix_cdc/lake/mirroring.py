@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,6 +122,7 @@ class Mirror:
         epoch: that has begun.
         on_batch: called after each batch.
         spool: folder of the streams, for requests to the capture; None if it is on another host.
+        estimates: approximate number of rows by owner.table.
     """
 
     def __init__(
@@ -129,7 +131,9 @@ class Mirror:
         epoch: MirrorEpoch,
         on_batch: Callable[[MirroredBatch], None] = lambda _: None,
         spool: Path | None = None,
+        estimates: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
+        self._estimates = estimates
         self._settings, self._lake, self._on_batch = settings, epoch.lake, on_batch
         self._epoch, self._spool = epoch, spool
         self._control = epoch.control
@@ -522,8 +526,10 @@ class Mirror:
                     f"its target {record.target} exists but was not created by a mirror.",
                     "Set another name in the settings of tables, or move that table.",
                 )
+            rows = self._estimates.get(table, 0)
+            on_read = self._settings.merges_on_read(table, rows) and self._lake.puts_if_absent
             self._tables[table] = MirroredTable(
-                place, record.target, record.keep, str(special.deletes), change
+                place, record.target, record.keep, str(special.deletes), change, on_read
             )
         return self._tables[table]
 
@@ -681,6 +687,7 @@ def begin_mirror(
     spark: SparkSession | None = None,
     on_batch: Callable[[MirroredBatch], None] = lambda _: None,
     source: tuple[str, str] | None = None,
+    estimates: Mapping[str, int] = MappingProxyType({}),
 ) -> Mirror:
     """Begin a mirror, or go on with it, where its checkpoint and its lake stand.
 
@@ -690,6 +697,7 @@ def begin_mirror(
         spark: the session; without one, only this process writes Delta tables.
         on_batch: called after each batch.
         source: server and database of the tables, if they are not those of `options`.
+        estimates: approximate number of rows by owner.table.
 
     Raises:
         BadOption: the folder or the checkpoint belongs to another mirror.
@@ -702,7 +710,7 @@ def begin_mirror(
         epoch = beginning.begin(may_begin_epoch=options.on_data_loss == "resync")
     spool = options.capture_at or options.spool_path
     is_here = spool and "://" not in spool
-    made = Mirror(settings, epoch, on_batch, Path(spool) if is_here else None)
+    made = Mirror(settings, epoch, on_batch, Path(spool) if is_here else None, estimates)
     numbers = CheckpointFolder(settings.checkpoint).batches("offsets")
     if numbers:
         made.request_comparison(planned_offset(settings.checkpoint, numbers[-1]))
@@ -723,7 +731,7 @@ class _Sink:
         self._settings, self._on_batch = plan.settings, on_batch
         options = SourceOptions.parse(dict(plan.options))
         source = (plan.server, plan.database)
-        self._mirror = begin_mirror(plan.settings, options, spark, self._report, source)
+        self._mirror = begin_mirror(plan.settings, options, spark, self._report, source, plan.estimates)
         host, port = plan.settings.metrics_host, plan.settings.metrics_port
         labels = {"server": plan.server, "database": plan.database}
         stopped = len(self._mirror.stopped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,14 @@ from pyarrow.fs import PyFileSystem
 from informix_capture_client.errors import BadOption
 from informix_cdc.lake.commit_text import CommitText
 from informix_cdc.lake.definitions import quoted
-from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.mirrored_table import Target
+from informix_cdc.lake.on_read_tables import OnReadTarget
 from informix_cdc.lake.refused_writes import shown_of
 from informix_cdc.lake.settings import CONTROL, EMBEDDED, ICEBERG, SPARK, MirrorSettings
 from informix_cdc.lake.spark_tables import IcebergTarget, SparkMerges
+from informix_cdc.merge_on_read import TablePlace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,6 +81,8 @@ class Lake:
         witnessed: Mapping[str, Witnessed] | None = None,
     ) -> None:
         self._settings, self._application, self._witnessed = settings, application, witnessed
+        place = settings.checkpoint.removeprefix("file://")
+        self._index_folder = Path(place) / "mirror" / "index" if "://" not in place else None
         self._text = CommitText()
         extensions = "" if spark is None else spark.conf.get("spark.sql.extensions", "")
         has_delta = "io.delta" in (extensions or "")
@@ -108,6 +112,13 @@ class Lake:
         if self._settings.format != ICEBERG:
             make_durable(self._settings.into)
 
+    @cached_property
+    def puts_if_absent(self) -> bool:
+        """Whether the store refuses to write a file twice, as merges on read need it; it is tried."""
+        settings = self._settings
+        place = TablePlace(settings.into, settings.storage_options)
+        return not is_url(settings.into) or place.puts_if_absent()
+
     def target(self, name: str) -> Target:
         """Return the target of a name; for its writer without what a power failure has torn."""
         found = self._target(name)
@@ -124,7 +135,8 @@ class Lake:
             return IcebergTarget(place, self._application, self._merges, self._text)
         place = f"{settings.into.rstrip('/')}/{name}"
         options = {**(_PATIENT if is_url(place) else {}), **settings.storage_options}
-        made = DeltaTarget(place, self._application, options, self._merges)
+        made = OnReadTarget(place, self._application, options, self._merges)
+        made.index_folder = self._index_folder
         made.end_of_batch = self._text
         if settings.engine == SPARK:
             made.large_rows = 0

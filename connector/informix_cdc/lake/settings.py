@@ -22,12 +22,15 @@ HARD, SOFT = "hard", "soft"
 ADD, FAIL = "add", "fail"
 DELTA, ICEBERG = "delta", "iceberg"
 AUTO, EMBEDDED, SPARK = "auto", "embedded", "spark"
+ON_WRITE, ON_READ = "on-write", "on-read"
+_LARGE_TABLE_ROWS = 1_000_000  # from which `auto` merges on read
 _WORDS = {
     "keep": (CURRENT, HISTORY, CHANGES),
     "deletes": (HARD, SOFT),
     "schema_change": (ADD, FAIL),
     "format": (DELTA, ICEBERG),
     "engine": (AUTO, EMBEDDED, SPARK),
+    "merge": (AUTO, ON_WRITE, ON_READ),
 }
 _IN_A_NAME = {"owner", "table"}
 _MOST_THREADS = 64
@@ -44,12 +47,14 @@ class TableSettings:
         key: columns that identify a row, if the catalog has no key.
         keep: current, history or changes.
         deletes: hard or soft.
+        merge: auto, on-write or on-read.
         name: of the target.
     """
 
     key: tuple[str, ...] = ()
     keep: str | None = None
     deletes: str | None = None
+    merge: str | None = None
     name: str | None = None
 
 
@@ -68,6 +73,8 @@ class MirrorSettings:
         format: delta or iceberg.
         engine: for Delta tables: embedded writes them in the driver's process, spark runs each MERGE in
             Spark with Delta Lake, auto only the large ones, if the session has Delta Lake.
+        merge: how changes get into current Delta tables with hard deletes that are created: on-write
+            rewrites files, on-read marks rows as deleted and appends; auto: on-read for large tables.
         parallelism: number of tables written at a time; 0: the number of processors, 2 to 8.
         metrics_port: port for Prometheus; 0: none.
         metrics_host: address on which that port is served.
@@ -82,6 +89,7 @@ class MirrorSettings:
     schema_change: str = ADD
     format: str = DELTA
     engine: str = AUTO
+    merge: str = AUTO
     table_name: str = "{table}"
     parallelism: int = 0
     metrics_port: int = 0
@@ -121,7 +129,29 @@ class MirrorSettings:
     def of_table(self, table: str) -> TableSettings:
         """Return the settings of a table, given as owner.table."""
         special = self.tables.get(table, TableSettings())
-        return replace(special, keep=special.keep or self.keep, deletes=special.deletes or self.deletes)
+        return replace(
+            special,
+            keep=special.keep or self.keep,
+            deletes=special.deletes or self.deletes,
+            merge=special.merge or self.merge,
+        )
+
+    def may_merge_on_read(self, table: str) -> bool:
+        """Return whether a table is kept in a form that can be merged on read."""
+        special = self.of_table(table)
+        is_current = (special.keep, special.deletes) == (CURRENT, HARD)
+        return is_current and self.format == DELTA and self.engine != SPARK
+
+    def merges_on_read(self, table: str, rows: int) -> bool:
+        """Return whether the target of a table is created to be merged on read.
+
+        Args:
+            table: as owner.table.
+            rows: approximate number of its rows; 0 if unknown.
+        """
+        wanted = self.of_table(table).merge
+        is_large = wanted == AUTO and rows >= _LARGE_TABLE_ROWS
+        return self.may_merge_on_read(table) and (wanted == ON_READ or is_large)
 
     def name_of(self, table: str) -> str:
         """Return the name of a table's target."""

@@ -254,9 +254,9 @@ class IcebergTarget:
             frame = frame.where(above | wanted)
         return frame.toArrow()
 
-    def create(self, schema: pa.Schema, name: str, description: str) -> None:
+    def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
         """Create the table if it does not exist."""
-        del name
+        del name, on_read
         columns = ", ".join(
             f"{quoted(each.name)} {type_in(ICEBERG, each.type)}{'' if each.nullable else ' NOT NULL'}"
             for each in schema

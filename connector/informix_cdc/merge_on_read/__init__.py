@@ -1,0 +1,28 @@
+"""Merges into Delta tables whose cost follows what changed: vectors, appended rows, one log entry.
+
+    MergeOnReadTable    one table: merge(rows, gone, ...) and refresh()
+    create_table        a table that can be merged into so
+    TablePlace          where it lies, and whether its store refuses to write a file twice
+
+Rule: it takes Arrow tables, the columns of a key and a number, and knows nothing of Informix.
+"""
+
+from __future__ import annotations
+
+from informix_cdc.merge_on_read.creation import create_table
+from informix_cdc.merge_on_read.features import ENABLED, NotHandled
+from informix_cdc.merge_on_read.places import TablePlace
+from informix_cdc.merge_on_read.table import Conflict, MergeOnReadTable
+from informix_cdc.merge_on_read.vectors import DamagedVector, file_of, rows_of
+
+__all__ = [
+    "ENABLED",
+    "Conflict",
+    "DamagedVector",
+    "MergeOnReadTable",
+    "NotHandled",
+    "TablePlace",
+    "create_table",
+    "file_of",
+    "rows_of",
+]

@@ -1,0 +1,124 @@
+"""Where the rows of a table are, by the hashes of their keys.
+
+Rule: entries are never changed. A row that is deleted, or whose file the table no longer has, is found
+and left out by the caller, and goes when levels are merged. Levels up to some thousand rows are in
+memory, larger ones are mapped files; none is larger than a part, so that merging is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from informix_cdc.merge_on_read.key_hashes import Hashes
+
+_MOST_ROWS_IN_MEMORY = 1 << 16
+_MOST_ROWS = 1 << 22  # of a level: 96 MiB
+_MOST_OF_A_SIZE = 8  # levels before they are merged
+_ROW_BITS = np.uint64(32)  # of a place: the file's number above, the row's below
+_HIGH, _LOW, _PLACE = range(
+    3
+)  # the arrays of a level, which are contiguous: they are searched as they are
+
+
+class KeyIndex:
+    """Entries in levels, each sorted by hash.
+
+    Args:
+        folder: of large levels.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._levels: list[np.ndarray] = []
+        self._made = 0
+
+    @property
+    def rows(self) -> int:
+        """The number of entries, stale ones included."""
+        return sum(each.shape[1] for each in self._levels)
+
+    def add(self, hashes: Hashes, file: int, rows: np.ndarray) -> None:
+        """Add rows of a file.
+
+        Args:
+            hashes: of their keys.
+            file: number of the file.
+            rows: their places in it.
+        """
+        for first in range(0, len(rows), _MOST_ROWS):
+            part = slice(first, first + _MOST_ROWS)
+            places = (np.uint64(file) << _ROW_BITS) | rows[part].astype(np.uint64)
+            self._keep(np.stack([hashes[0][part], hashes[1][part], places]))
+
+    def _keep(self, entries: np.ndarray) -> None:
+        entries = np.take(entries, np.argsort(entries[_HIGH], kind="stable"), axis=1)
+        if (count := entries.shape[1]) > _MOST_ROWS_IN_MEMORY:
+            path = self._folder / f"level{self._made}"
+            self._made += 1
+            entries.tofile(path)
+            entries = np.memmap(path, np.uint64, "r", shape=(3, count))
+            path.unlink()  # it goes with the process
+        if count:
+            self._levels.append(entries)
+
+    def merge_levels(self, is_live: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Merge levels of about the same size, without entries of files that are no longer there.
+
+        Args:
+            is_live: returns which of some file numbers the table has.
+        """
+        by_size: dict[int, list[np.ndarray]] = {}
+        for each in self._levels:
+            by_size.setdefault(each.shape[1].bit_length() // 3, []).append(each)
+        for _, levels in sorted(by_size.items()):
+            together = sum(each.shape[1] for each in levels)
+            if len(levels) < _MOST_OF_A_SIZE or together > _MOST_ROWS:
+                continue
+            merged = np.concatenate(levels, axis=1)
+            gone = {id(each) for each in levels}
+            self._levels = [each for each in self._levels if id(each) not in gone]
+            self._keep(merged[:, is_live(merged[_PLACE] >> _ROW_BITS)])
+
+    def find(self, hashes: Hashes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return all entries of keys: the index of the key, the file, and the row."""
+        high, low = hashes
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        for level in self._levels:
+            first = np.searchsorted(level[_HIGH], high)
+            end = np.searchsorted(level[_HIGH], high, side="right")
+            counts = end - first
+            keys = np.repeat(np.arange(len(high)), counts)
+            if not len(keys):
+                continue
+            # Entries with one first half follow each other.
+            at = first[keys] + np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+            same = level[_LOW][at] == low[keys]
+            found.append((keys[same], level[_PLACE][at[same]]))
+        if not found:
+            nothing = np.array([], np.int64)
+            return nothing, nothing, nothing
+        keys, places = (np.concatenate(each) for each in zip(*found, strict=True))
+        rows = places & ((np.uint64(1) << _ROW_BITS) - np.uint64(1))
+        return keys, (places >> _ROW_BITS).astype(np.int64), rows.astype(np.int64)
+
+
+def distinct(hashes: Hashes) -> np.ndarray:
+    """Return the place of the last row with each hash."""
+    order = np.lexsort((hashes[1], hashes[0]))
+    high, low = hashes[0][order], hashes[1][order]
+    is_last = np.append((high[1:] != high[:-1]) | (low[1:] != low[:-1]), True)
+    return np.sort(order[is_last])
+
+
+def rows_by_file(files: np.ndarray, rows: np.ndarray) -> Iterable[tuple[int, np.ndarray]]:
+    """Yield each file with its rows, in order."""
+    order = np.lexsort((rows, files))
+    files, rows = files[order], rows[order]
+    bounds = np.flatnonzero(np.diff(files, prepend=-1)).tolist()
+    for first, end in pairwise([*bounds, len(files)]):
+        yield int(files[first]), rows[first:end]
