@@ -31,6 +31,7 @@ def mirrored(spark: SparkSession, folder: Path, port: int) -> list[lake.Mirrored
         source=source_options(port, table="informix.*", snapshotParallelism="8"),
         into=str(folder / "lake"),
         checkpoint=str(folder / "checkpoint"),
+        merge="on-read",
         trigger={"availableNow": True},
         on_batch=batches.append,
     )

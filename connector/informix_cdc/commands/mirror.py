@@ -151,6 +151,7 @@ def _target_text(plan: MirrorPlan, target: TargetTable) -> str:
     facts = [
         f"{special.keep}{', soft deletes' if special.deletes == 'soft' else ''}",
         f"key {', '.join(target.key)}" if target.key else f"no key: {target.why_no_key}",
+        *(["merged on read"] if target.source in plan.on_read else []),
         *([f"about {counted(rows, 'row')}"] if rows else []),
     ]
     into, is_iceberg = plan.settings.into.rstrip("/"), plan.settings.format == "iceberg"

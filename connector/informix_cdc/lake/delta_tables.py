@@ -40,7 +40,7 @@ from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
 from informix_cdc.lake.refused_writes import coded_errors, permanent_errors, refusal_in
-from informix_cdc.merge_on_read import DamagedVector, file_of, rows_of
+from informix_cdc.merge_on_read import ENABLED, DamagedVector, file_of, id_of, rows_of
 
 if TYPE_CHECKING:
     from informix_cdc.lake.spark_tables import SparkMerges
@@ -90,6 +90,11 @@ class DeltaTarget:
         """Return whether the table exists."""
         options = dict(self.storage_options)
         return self._opened is not None or DeltaTable.is_deltatable(self.place, options)
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether the table was created to be merged on read."""
+        return self.table().metadata().configuration.get(ENABLED) == "true"
 
     def table(self) -> DeltaTable:
         """Return the table in the state last opened, refreshed or written."""
@@ -261,13 +266,13 @@ class DeltaTarget:
         log = Path(self.place.removeprefix("file://")) / "_delta_log"
         since = -1 if self.witnessed is None else self.witnessed.version
         late = sorted(path for path in log.glob("*.json") if int(path.stem) > since)
-        removed = {each["path"] for entry in map(_actions, late) for each in _of(entry, "remove")}
+        removed = {_key(each) for entry in map(_actions, late) for each in _of(entry, "remove")}
         # Clean-up removes the first ones behind a checkpoint of the log.
         checkpoints = [int(path.name.split(".")[0]) for path in log.glob("*.checkpoint*.parquet")]
         first = max([since, *checkpoints]) + 1 if late and int(late[0].stem) > since + 1 else since + 1
         late = [path for path in late if int(path.stem) >= first]
         for place, path in enumerate(late):
-            added = [each for each in _of(_actions(path), "add") if each["path"] not in removed]
+            added = [each for each in _of(_actions(path), "add") if _key(each) not in removed]
             is_next = int(path.stem) == first + place
             if is_next and path.stat().st_size and all(_is_whole(log.parent, e) for e in added):
                 continue
@@ -488,6 +493,10 @@ def _actions(path: Path) -> list[Mapping[str, Any]]:
 
 def _of(entry: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
     return [action[kind] for action in entry if kind in action]
+
+
+def _key(file: Mapping[str, Any]) -> tuple[str, str]:
+    return file["path"], id_of(file.get("deletionVector"))
 
 
 def _is_whole(folder: Path, added: Mapping[str, Any]) -> bool:

@@ -135,6 +135,11 @@ class Beginning:
         """What the lake knows of the mirror, or the checkpoint if the lake knows nothing."""
         return self._epochs[-1].identity if self._epochs else self.folder.identity
 
+    def merged_on_read(self) -> dict[str, bool]:
+        """Return for each table whose target is there whether that is merged on read."""
+        found = ((name, self._targets.get(record.target)) for name, record in self.tables.items())
+        return {name: target.merges_on_read for name, target in found if target and target.is_there()}
+
     def refusal(self) -> BadOption | None:
         """Return why this mirror may not begin here, whatever onDataLoss is."""
         mine, others = self.folder.identity, [each.identity for each in self._epochs]

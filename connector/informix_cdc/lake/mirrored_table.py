@@ -63,6 +63,11 @@ class Target(Protocol):
         """Return whether the table exists."""
         ...
 
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether the table was created to be merged on read."""
+        ...
+
     def is_empty(self) -> bool:
         """Return whether the table has no rows."""
         ...

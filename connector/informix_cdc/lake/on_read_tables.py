@@ -21,7 +21,6 @@ from informix_cdc.lake.delta_tables import DeltaTarget, in_table_schema, without
 from informix_cdc.lake.merges import Merge
 from informix_cdc.lake.mirrored_table import RELOAD, TableStopped
 from informix_cdc.merge_on_read import (
-    ENABLED,
     Conflict,
     MergeOnReadTable,
     NotHandled,
@@ -72,11 +71,6 @@ class OnReadTarget(DeltaTarget):
         )
         self._opened = None
 
-    @property
-    def merges_on_read(self) -> bool:
-        """Whether the table was created to be merged on read."""
-        return self.table().metadata().configuration.get(ENABLED) == "true"
-
     def remove(self, keys: pa.Table, matching: Merge) -> None:
         """Remove the rows that match, as `of_keys` returns it."""
         if not self.merges_on_read or matching.matches_open or matching.matches_closed:
@@ -92,10 +86,9 @@ class OnReadTarget(DeltaTarget):
         try:
             self._merged(stored, gone, merge.key, batch)
         except NotHandled as found:
-            if set(found.features) - _MERGED_BY_DELTA_RS:
+            if others := [each for each in found.features if each not in _MERGED_BY_DELTA_RS]:
                 raise TableStopped(
-                    "its target has table features that the mirror cannot write:"
-                    f" {', '.join(found.features)}.",
+                    f"its target has table features that the mirror cannot write: {', '.join(others)}.",
                     f"Remove them from the table. {RELOAD}",
                 ) from None
             DeltaTarget._merge(self, rows, merge, batch)

@@ -60,6 +60,12 @@ def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
     return ""
 
 
+def puts_if_absent(settings: MirrorSettings) -> bool:
+    """Return whether the store of a mirror refuses to write a file that is there; it is tried."""
+    place = TablePlace(settings.into, settings.storage_options)
+    return not is_url(settings.into) or place.puts_if_absent()
+
+
 class Lake:
     """Creates targets.
 
@@ -115,9 +121,7 @@ class Lake:
     @cached_property
     def puts_if_absent(self) -> bool:
         """Whether the store refuses to write a file twice, as merges on read need it; it is tried."""
-        settings = self._settings
-        place = TablePlace(settings.into, settings.storage_options)
-        return not is_url(settings.into) or place.puts_if_absent()
+        return puts_if_absent(self._settings)
 
     def target(self, name: str) -> Target:
         """Return the target of a name; for its writer without what a power failure has torn."""

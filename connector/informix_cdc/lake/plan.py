@@ -26,9 +26,16 @@ from informix_cdc.lake.control_tables import STOPPED, TableRecord
 from informix_cdc.lake.definitions import NEEDS_COLUMN_MAPPING
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.mirrored_table import form_of
-from informix_cdc.lake.places import why_not_writable
+from informix_cdc.lake.places import puts_if_absent, why_not_writable
 from informix_cdc.lake.refused_writes import coded_errors
-from informix_cdc.lake.settings import CHANGES, DELTA, ICEBERG, MirrorSettings, is_reserved
+from informix_cdc.lake.settings import (
+    CHANGES,
+    DELTA,
+    ICEBERG,
+    ON_READ,
+    MirrorSettings,
+    is_reserved,
+)
 from informix_cdc.lake.table_changes import ADDED, INTERNAL
 from informix_cdc.lake.target_tables import TargetTable, definitions_and_schemas
 from informix_cdc.options import (
@@ -74,6 +81,7 @@ class MirrorPlan:
         problems: of the other tables.
         left_out: tables that match a pattern, cannot be mirrored, and are not in the stream yet: a
             mirror that has begun continues without them.
+        on_read: tables whose targets are merged on read, or will be.
         doubt: why checkpoint and lake do not belong together, if so; onDataLoss decides at the start.
         server: name of the server that has the tables.
         database: the tables' database.
@@ -88,6 +96,7 @@ class MirrorPlan:
     server: str = ""
     database: str = ""
     doubt: str = ""
+    on_read: frozenset[str] = frozenset()
 
     def require_sound(self) -> None:
         """Refuse to start if there are problems.
@@ -263,7 +272,30 @@ def _with_places(plan: MirrorPlan) -> MirrorPlan:
                 raise refusal
             doubt = beginning.doubt()
             problems += _of_records(settings, beginning.tables.values())
+            plan = replace(plan, on_read=frozenset(_on_read(plan, beginning)))
     return replace(plan, problems=tuple(problems), doubt=doubt)
+
+
+def _on_read(plan: MirrorPlan, beginning: Beginning) -> Iterator[str]:
+    """Yield the tables whose targets are merged on read: a target that is there says so itself."""
+    wanted = {
+        target.source
+        for target in plan.targets
+        if plan.settings.merges_on_read(target.source, plan.estimates.get(target.source, 0))
+    }
+    known = beginning.merged_on_read()
+    wanted = {name for name in wanted if known.get(name, True)} | {
+        n for n, is_so in known.items() if is_so
+    }
+    can_put = not wanted or puts_if_absent(plan.settings)
+    for name in sorted(wanted):
+        if not can_put and plan.settings.of_table(name).merge == ON_READ:
+            raise BadOption(
+                "merge is on-read, but the store writes files that are there already.",
+                "Use a store with conditional writes, or remove merge.",
+            )
+        if can_put or known.get(name):
+            yield name
 
 
 def _of_records(settings: MirrorSettings, records: Collection[TableRecord]) -> Iterator[PlanProblem]:
@@ -390,6 +422,13 @@ def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterato
             f"Set a unique key in the settings of the table; or set keep to {CHANGES} there, and"
             " snapshotWithoutKey to lock in source: the table is then locked while it is read,"
             " and writers wait.",
+        )
+    asked = settings.tables.get(target.source)
+    if asked and asked.merge == ON_READ and not settings.may_merge_on_read(target.source):
+        yield PlanProblem(
+            target.source,
+            "merge is on-read, which is for Delta tables of current rows with hard deletes.",
+            "Remove merge from its settings.",
         )
     if is_reserved(target.name) or not _IS_A_FOLDER.fullmatch(target.name):
         yield PlanProblem(

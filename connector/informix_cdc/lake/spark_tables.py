@@ -201,6 +201,11 @@ class IcebergTarget:
         """Take the current state as the one that this mirror left."""
         self.witnessed = Witnessed(self.number() or 0, max(self.version(), 0))
 
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether the table was created to be merged on read: Iceberg has properties of its own."""
+        return False
+
     def version_at(self, number: int, since: int, before: int | None) -> int | None:
         """Return the newest snapshot whose last batch has at most a number; None if it has expired."""
         del before  # ids of snapshots do not rise

@@ -28,6 +28,8 @@ from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import DELTA, ICEBERG, MirrorSettings
 from informix_cdc.lake.spark_tables import NO_SNAPSHOT
+from informix_cdc.lake.table_changes import INTERNAL
+from informix_cdc.merge_on_read import TablePlace, files_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -204,13 +206,18 @@ def _missing(records: list[dict[str, Any]], last: Mapping[str, Any]) -> dict[str
     return {name: why for name, why in found.items() if why}
 
 
+# Features of readers; a table of ours has no column of type VARIANT.
+_READ = {"timestampNtz", "deletionVectors", "variantType"}
+_FILE, _ROW = f"{INTERNAL}file", f"{INTERNAL}row"
+
+
 def _delta_rows(
     spark: SparkSession, place: str, version: int, storage_options: Mapping[str, str]
 ) -> DataFrame:
     """Return the rows of a version of a Delta table, with or without Delta Lake in the session.
 
-    Without it, the Parquet files of that version are read; a table that needs reader features, such as
-    deletion vectors, is refused.
+    Without it, the Parquet files of that version are read, without the rows that are deleted in them; a
+    table that needs other reader features is refused.
 
     Raises:
         BadOption: the table needs Delta Lake.
@@ -218,16 +225,27 @@ def _delta_rows(
     from pyspark.sql.types import StructType
 
     table = DeltaTable(place, version, dict(storage_options))
-    needs = set(table.protocol().reader_features or []) - {"timestampNtz"}
+    needs = set(table.protocol().reader_features or []) - _READ
     if needs:
         raise BadOption(
             f"the table {place} requires a reader with {', '.join(sorted(needs))}.",
             f"Read it with Delta Lake: option versionAsOf {version}.",
         )
     schema = StructType.fromJson(json.loads(table.schema().to_json()))
-    actions = pa.table(table.get_add_actions(flatten=True))
-    files = [_plain(place, path) for path in actions.column("path").to_pylist()]
-    return spark.read.schema(schema).parquet(*files) if files else spark.createDataFrame([], schema)
+    found = list(files_at(TablePlace(place, storage_options), version))
+    if not found:
+        return spark.createDataFrame([], schema)
+    frame = spark.read.schema(schema).parquet(*(_plain(place, path) for path, _ in found))
+    gone = pa.table(
+        {
+            _FILE: [unquote(path).rpartition("/")[2] for path, rows in found for _ in rows],
+            _ROW: pa.array([row for _, rows in found for row in rows], pa.int64()),
+        }
+    )
+    if not len(gone):
+        return frame
+    places = frame.selectExpr("*", f"_metadata.file_name {_FILE}", f"_metadata.row_index {_ROW}")
+    return places.join(spark.createDataFrame(gone), [_FILE, _ROW], "left_anti").drop(_FILE, _ROW)
 
 
 def _plain(place: str, path: str) -> str:

@@ -111,7 +111,8 @@ def distinct(hashes: Hashes) -> np.ndarray:
     """Return the place of the last row with each hash."""
     order = np.lexsort((hashes[1], hashes[0]))
     high, low = hashes[0][order], hashes[1][order]
-    is_last = np.append((high[1:] != high[:-1]) | (low[1:] != low[:-1]), True)
+    is_last = np.ones(len(order), bool)
+    is_last[:-1] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
     return np.sort(order[is_last])
 
 

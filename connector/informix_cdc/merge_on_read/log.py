@@ -71,21 +71,21 @@ class TableLog:
     def _files(self) -> FileSystem:
         return self._place.files
 
-    def state(self) -> LoggedState:
-        """Return the newest state.
+    def state(self, version: int | None = None) -> LoggedState:
+        """Return the newest state, or that of a version.
 
         Raises:
-            FileNotFoundError: there is no table.
+            FileNotFoundError: there is no table, or the log no longer has the version.
             OSError: the log cannot be read.
         """
         found = self._files.get_file_info(FileSelector(_LOG, allow_not_found=True))
-        state, checkpoint = LoggedState(), _newest_checkpoint(found)
+        state, checkpoint = LoggedState(), _newest_checkpoint(found, version)
         if checkpoint:
             state.apply(self._checkpoint_actions([each.path for each in checkpoint]))
             state.version = _version(checkpoint[0].base_name)
-        self.advance(state)
-        if state.version < 0:
-            raise FileNotFoundError(f"{self._place.name} has no log")
+        self.advance(state, version)
+        if state.version < 0 or version not in (None, state.version):
+            raise FileNotFoundError(f"the log of {self._place.name} does not have the version")
         return state
 
     def _checkpoint_actions(self, paths: Sequence[str]) -> Iterator[Action]:
@@ -98,10 +98,10 @@ class TableLog:
                 else:
                     yield action
 
-    def advance(self, state: LoggedState) -> list[list[Action]]:
-        """Bring a state up to the newest version, and return the entries that came."""
+    def advance(self, state: LoggedState, up_to: int | None = None) -> list[list[Action]]:
+        """Bring a state up to the newest version, or to one, and return the entries that came."""
         found = []
-        while (actions := self.entry(state.version + 1)) is not None:
+        while state.version != up_to and (actions := self.entry(state.version + 1)) is not None:
             state.apply(actions)
             state.version += 1
             found.append(actions)
@@ -126,8 +126,8 @@ def _version(name: str) -> int:
     return int(name.partition(".")[0])
 
 
-def _newest_checkpoint(found: Iterable[FileInfo]) -> list[FileInfo]:
-    """Return the files of the newest complete checkpoint of the log; none if there is none."""
+def _newest_checkpoint(found: Iterable[FileInfo], up_to: int | None) -> list[FileInfo]:
+    """Return the files of the newest complete checkpoint up to a version; none if there is none."""
     by_kind: dict[tuple[int, str], list[FileInfo]] = {}
     for each in found:
         parts = each.base_name.split(".")
@@ -138,7 +138,7 @@ def _newest_checkpoint(found: Iterable[FileInfo]) -> list[FileInfo]:
     whole = [
         (number, files)
         for (number, kind), files in by_kind.items()
-        if not kind.isdigit() or len(files) == int(kind)
+        if (not kind.isdigit() or len(files) == int(kind)) and (up_to is None or number <= up_to)
     ]
     return max(whole, key=lambda each: each[0], default=(0, []))[1]
 

@@ -29,7 +29,8 @@ from informix_cdc.merge_on_read.key_hashes import Hashes, hashes_of
 from informix_cdc.merge_on_read.key_index import KeyIndex, distinct, rows_by_file
 from informix_cdc.merge_on_read.log import Action, LoggedState, TableLog
 from informix_cdc.merge_on_read.places import TablePlace
-from informix_cdc.merge_on_read.vectors import file_of, id_of, packed, rows_of
+from informix_cdc.merge_on_read.reading import read_vector
+from informix_cdc.merge_on_read.vectors import id_of, packed
 
 _MOST_ATTEMPTS = 20
 _ROWS_AT_ONCE = 1 << 20  # of key columns that are indexed
@@ -199,12 +200,7 @@ class MergeOnReadTable:
             return kept[1]
         if descriptor is None:
             return BitMap64()
-        content = b""
-        if name := file_of(descriptor):
-            with self._place.files.open_input_file(name) as file:
-                file.seek(int(descriptor.get("offset", 0)))
-                content = bytes(file.read(int(descriptor["sizeInBytes"]) + 8))
-        return rows_of(descriptor, content)
+        return read_vector(self._place, descriptor)
 
     def _write(self, rows: pa.Table) -> dict[str, Any]:
         """Write rows into a new data file, and return its entry."""

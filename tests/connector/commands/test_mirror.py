@@ -178,6 +178,31 @@ def test_a_checkpoint_lies_beside_the_tables(into: str, checkpoint: str, is_refu
         MirrorSettings.of(into=into, checkpoint=checkpoint)
 
 
+def test_the_plan_says_which_tables_are_merged_on_read(tmp_path: Path) -> None:
+    tables = [("informix.orders", "id serial primary key"), ("informix.items", "id serial primary key")]
+    with served(*tables) as port:
+        head = 'merge = "on-read"\n'
+        found = run_plain("mirror", written(tmp_path, port, head=head), "--plan")
+        assert found.stdout.count("(current; key id; merged on read)") == 2
+        special = '[tables."informix.items"]\nkeep = "history"\nmerge = "on-read"\n'
+        found = run_plain("mirror", written(tmp_path, port, tables=special), "--plan")
+    assert found.exit_code == 1
+    assert "informix.items: merge is on-read, which is for Delta tables of current rows" in found.stderr
+    assert "merged on read" not in found.stdout
+
+
+def test_large_tables_are_merged_on_read_unless_the_settings_say_otherwise() -> None:
+    def on_read(rows: int, **given: str) -> bool:
+        settings = MirrorSettings.of(**{"into": "/lake/t", "checkpoint": "/c", **given})
+        return settings.merges_on_read("informix.orders", rows)
+
+    assert [on_read(rows) for rows in (0, 999_999, 1_000_000)] == [False, False, True]
+    assert on_read(0, merge="on-read")
+    assert not on_read(10**9, merge="on-write")
+    for other in ({"keep": "history"}, {"deletes": "soft"}, {"engine": "spark"}):
+        assert not on_read(10**9, merge="on-read", **other)
+
+
 @pytest.mark.parametrize("name", ["a%20b", "100%25", "[x]", "a\\b"])
 def test_a_folder_that_delta_rs_cannot_open_is_refused(name: str) -> None:
     with pytest.raises(BadOption, match="delta-rs cannot open a folder with"):

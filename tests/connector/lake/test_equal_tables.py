@@ -43,7 +43,8 @@ def require_equal(run: MirrorRun, made: Ledger) -> None:
 def test_tables_equal_informix_after_every_batch(seed: int, tables: int, tmp_path: Path) -> None:
     with ledger(seed, tables) as (made, listening):
         made.change(2 * tables)
-        run = MirrorRun(tmp_path, listening.port, **QUICKLY)
+        settings = {"merge": "on-read" if seed == 1 else "auto"}
+        run = MirrorRun(tmp_path, listening.port, settings, **QUICKLY)
         run.on_batch = lambda _: require_equal(run, made)
         with run.running() as step:
             until(step, is_caught_up(run, made))

@@ -105,3 +105,5 @@ def test_all_rows_of_a_key_are_found_through_merges_of_levels(files: list[list[i
 def test_the_last_row_of_a_key_counts() -> None:
     hashes, _ = hashes_of(pa.table({"k": [3, 1, 3, 2, 1]}), 7)
     assert distinct(hashes).tolist() == [2, 3, 4]
+    nothing, _ = hashes_of(pa.table({"k": pa.array([], pa.int32())}), 7)
+    assert distinct(nothing).tolist() == []

@@ -30,7 +30,7 @@ from informix_cdc.lake.settings import CURRENT
 from informix_checkpoints.requests import REPAIR, RESYNC, VERIFY, Request, RequestFolder
 
 KEEPS: tuple[dict[str, Any], ...] = (
-    {"keep": "current"},
+    {"keep": "current", "merge": "on-read"},
     {"keep": "current", "deletes": "soft"},
     {"keep": "history"},
     {"keep": "changes"},
