@@ -87,6 +87,9 @@ class MergeOnReadTable:
                     keys = pa.Table.from_batches([batch]).select(self._key)
                     self._add(keys, number, first)
                     first += len(batch)
+        self._forget_files()
+
+    def _forget_files(self) -> None:
         for path in self._numbers.keys() - self._state.files.keys():
             del self._numbers[path]
             self._gone.pop(path, None)
@@ -131,14 +134,17 @@ class MergeOnReadTable:
         mine = (hashes[0][last], hashes[1][last])
         stored: dict[str, Any] | None = None
         for attempt in range(_MOST_ATTEMPTS):
-            self.refresh()
+            if attempt or self._state.version < 0:  # that the put is the first proves that nothing came
+                self.refresh()
             if number is not None and self._state.numbers.get(application, -1) >= number:
                 return False
             if len(staying) and stored is None:
                 stored = self._write(rows.take(pa.array(staying)))
             actions = [*self._deletions(mine), *([{"add": stored}] if stored else [])]
-            if not actions:
+            if not actions and attempt:
                 return False
+            if not actions:
+                continue  # others may have written such rows meanwhile
             about = [self._commit_info(text)]
             about += [] if number is None else [{"txn": _number_of(application, number)}]
             if self._log.put(self._state.version + 1, [*about, *actions]):
@@ -153,9 +159,7 @@ class MergeOnReadTable:
         """Index what was written, and forget files that are gone."""
         if stored is not None:
             self._index.add(hashes, self._number(stored["path"]), np.arange(len(hashes[0])))
-        for path in [path for path in self._gone if path not in self._state.files]:
-            del self._gone[path]
-            del self._numbers[path]
+        self._forget_files()
         self._index.merge_levels(self._are_live)
 
     def _are_live(self, files: np.ndarray) -> np.ndarray:
@@ -181,7 +185,6 @@ class MergeOnReadTable:
             actions.append({"remove": _removal(known, now)})
             if len(after) < json.loads(known["stats"])["numRecords"]:
                 touched.append((known, after))
-            self._gone[path] = ("", after)
         if touched:
             name, content, descriptors = packed([after for _, after in touched])
             self._place.put(name, content)

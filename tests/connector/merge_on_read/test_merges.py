@@ -174,6 +174,36 @@ def test_a_writer_that_is_second_looks_again(tmp_path: Path, monkeypatch: pytest
     assert read(place) == {(1, "x"): 10}
 
 
+def test_a_file_that_loses_all_rows_loses_them_at_the_second_attempt_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = created(tmp_path / "t")
+    one, other = (opened(place, tmp_path / name) for name in ("a", "b"))
+    one.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "one", 1, "")
+    put, once = (
+        TableLog.put,
+        [lambda: other.merge(rows_of({(2, "x"): 2}), np.zeros(1, bool), "other", 1, "")],
+    )
+
+    def late(self: TableLog, version: int, actions: Any) -> bool:
+        if once:
+            once.pop()()
+        return put(self, version, actions)
+
+    monkeypatch.setattr(TableLog, "put", late)
+    one.merge(rows_of({(1, "x"): 10}), np.zeros(1, bool), "one", 2, "")
+    assert read(place) == {(1, "x"): 10, (2, "x"): 2}
+
+
+def test_a_row_of_another_writer_is_deleted(tmp_path: Path) -> None:
+    place = created(tmp_path / "t")
+    one, other = (opened(place, tmp_path / name) for name in ("a", "b"))
+    one.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "one", 1, "")
+    other.merge(rows_of({(2, "x"): 2}), np.zeros(1, bool), "other", 1, "")
+    assert one.merge(rows_of({(2, "x"): None}), np.ones(1, bool), "one", 2, "")
+    assert read(place) == {(1, "x"): 1}
+
+
 def test_the_same_number_by_another_driver_is_written_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
