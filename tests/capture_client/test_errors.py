@@ -46,4 +46,5 @@ def test_codes_are_those_that_operators_know() -> None:
         "ServerRefused": "IFXCDC-0005",
         "DataLoss": "IFXCDC-0006",
         "ProtocolViolation": "IFXCDC-0007",
+        "TargetUnavailable": "IFXCDC-0008",
     }

@@ -72,6 +72,7 @@ _NOT_FOR_TAIL = {
     "maxTransactionsPerTrigger",
     "maxLatencyMs",
     "maxSpoolBytes",
+    "stopAtEnd",
     "segmentBytes",
     "tableEvents",
     "onDataLoss",
