@@ -14,6 +14,7 @@ import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -126,21 +127,19 @@ class MergeOnReadTable:
             Conflict: other writers were always first.
             NotHandled: the table has a feature that this engine does not handle.
         """
-        keys = rows.select(self._key)
-        hashes, is_whole = hashes_of(keys, self._seed)
-        last = distinct(hashes)
-        last = last[is_whole[last]]
-        staying = last[~gone[last]]
-        mine = (hashes[0][last], hashes[1][last])
-        stored: dict[str, Any] | None = None
+        mine, staying, stay = self._keys_of(rows, gone)
+        writing: Future[dict[str, Any]] | None = None
         for attempt in range(_MOST_ATTEMPTS):
             if attempt or self._state.version < 0:  # that the put is the first proves that nothing came
                 self.refresh()
             if number is not None and self._state.numbers.get(application, -1) >= number:
                 return False
-            if len(staying) and stored is None:
-                stored = self._write(rows.take(pa.array(staying)))
-            actions = [*self._deletions(mine), *([{"add": stored}] if stored else [])]
+            with ThreadPoolExecutor(1) as both:  # files of rows and vectors are put at the same time
+                if len(staying) and writing is None:
+                    writing = both.submit(self._write, rows.take(pa.array(staying)))
+                actions = self._deletions(mine)
+            stored = writing.result() if writing is not None else None
+            actions += [{"add": stored}] if stored else []
             if not actions and attempt:
                 return False
             if not actions:
@@ -150,10 +149,18 @@ class MergeOnReadTable:
             if self._log.put(self._state.version + 1, [*about, *actions]):
                 self._state.version += 1
                 self._state.apply([*about, *actions])
-                self._after(stored, (hashes[0][staying], hashes[1][staying]))
+                self._after(stored, stay)
                 return True
             time.sleep(min(0.005 * 2**attempt, 1.0))
         raise Conflict(f"other writers of {self._place.name} were always first")
+
+    def _keys_of(self, rows: pa.Table, gone: np.ndarray) -> tuple[Hashes, np.ndarray, Hashes]:
+        """Return the hashes of all keys, the places of the rows that stay, and their hashes."""
+        (high, low), is_whole = hashes_of(rows.select(self._key), self._seed)
+        last = distinct((high, low))
+        last = last[is_whole[last]]
+        staying = last[~gone[last]]
+        return (high[last], low[last]), staying, (high[staying], low[staying])
 
     def _after(self, stored: Mapping[str, Any] | None, hashes: Hashes) -> None:
         """Index what was written, and forget files that are gone."""
