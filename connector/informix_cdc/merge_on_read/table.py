@@ -13,7 +13,7 @@ import io
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -88,12 +88,14 @@ class MergeOnReadTable:
                     keys = pa.Table.from_batches([batch]).select(self._key)
                     self._add(keys, number, first)
                     first += len(batch)
-        self._forget_files()
+        self._forget([*self._numbers])
 
-    def _forget_files(self) -> None:
-        for path in self._numbers.keys() - self._state.files.keys():
-            del self._numbers[path]
-            self._gone.pop(path, None)
+    def _forget(self, paths: Iterable[str]) -> None:
+        """Forget those of some files that the table no longer has."""
+        for path in paths:
+            if path not in self._state.files:
+                del self._numbers[path]
+                self._gone.pop(path, None)
 
     def _number(self, path: str) -> int:
         self._numbers[path] = len(self._paths)
@@ -149,6 +151,7 @@ class MergeOnReadTable:
             if self._log.put(self._state.version + 1, [*about, *actions]):
                 self._state.version += 1
                 self._state.apply([*about, *actions])
+                self._forget(each["remove"]["path"] for each in actions if "remove" in each)
                 self._after(stored, stay)
                 return True
             time.sleep(min(0.005 * 2**attempt, 1.0))
@@ -163,10 +166,9 @@ class MergeOnReadTable:
         return (high[last], low[last]), staying, (high[staying], low[staying])
 
     def _after(self, stored: Mapping[str, Any] | None, hashes: Hashes) -> None:
-        """Index what was written, and forget files that are gone."""
+        """Index what was written."""
         if stored is not None:
             self._index.add(hashes, self._number(stored["path"]), np.arange(len(hashes[0])))
-        self._forget_files()
         self._index.merge_levels(self._are_live)
 
     def _are_live(self, files: np.ndarray) -> np.ndarray:
