@@ -195,7 +195,9 @@ class PutBack:
             yield moved
 
     def _is_done(self, run: MirrorRun) -> bool:
-        if not run.batches or run.batches[-1].commit < self.made.last_change:
+        # A server that was restored has lower numbers than the last batches of the stream before.
+        now = range(self.made.last_change, self.made.server.position() + 1)
+        if not run.batches or run.batches[-1].commit not in now:
             return False
         assert run.mirror is not None
         last = run.batches[-1]
