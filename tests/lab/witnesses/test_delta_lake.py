@@ -26,7 +26,7 @@ Held = dict[int, int]
 
 
 @pytest.fixture
-def spark(tmp_path: Path) -> Iterator[Program]:
+def delta_lake(tmp_path: Path) -> Iterator[Program]:
     if not PYTHON.exists():
         raise NotHere(f"{PYTHON} is made by make matrix")
     environment = os.environ | {"PYSPARK_PYTHON": str(PYTHON)}
@@ -75,7 +75,9 @@ OTHERS: list[tuple[str, Callable[[Held, int], Held]]] = [
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_merges_in_turn_with_delta_lake_are_exact(seed: int, spark: Program, tmp_path: Path) -> None:
+def test_merges_in_turn_with_delta_lake_are_exact(
+    seed: int, delta_lake: Program, tmp_path: Path
+) -> None:
     draw, held, place = random.Random(seed), Held(), TablePlace(str(tmp_path / "t"))
     create_table(
         place,
@@ -99,9 +101,9 @@ def test_merges_in_turn_with_delta_lake_are_exact(seed: int, spark: Program, tmp
                 held[key] = number
         statement, change = draw.choice(OTHERS)
         rest = draw.randint(0, 6)
-        asked(spark, statement.replace("{1}", str(rest)).format(name, rest))
+        asked(delta_lake, statement.replace("{1}", str(rest)).format(name, rest))
         held = change(held, rest)
-        (found,) = asked(spark, f"SELECT count(*), sum(n), sum(id * n) FROM {name}")
+        (found,) = asked(delta_lake, f"SELECT count(*), sum(n), sum(id * n) FROM {name}")
         sums = [len(held), sum(held.values()), sum(key * value for key, value in held.items())]
         assert found == [str(each) for each in sums], (number, statement)
         here = pa.table(DeltaTable(place.name).scan().read_all()).to_pylist()
