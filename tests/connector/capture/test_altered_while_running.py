@@ -208,5 +208,7 @@ def test_an_alter_that_does_not_end_is_reported_each_minute(
         folder.mark_altered(request.id)
         look(lambda: (made.reportLatestOffset() or {})["alteringTables"] == 0)
     first, second = events()[:2]
-    assert (first["tables"], first["seconds"], second["seconds"]) == (TABLE, "60", "120")
+    assert first["tables"] == TABLE
+    assert int(first["seconds"]) >= 60
+    assert int(second["seconds"]) - int(first["seconds"]) >= 60
     assert "informix-cdc alter 'ALTER TABLE informix.lines ADD (size INTEGER)'" in first["remedy"]
