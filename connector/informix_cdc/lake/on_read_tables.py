@@ -58,6 +58,7 @@ class OnReadTarget(DeltaTarget):
 
     def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
         """Create the table if it does not exist."""
+        self._merging = None  # it knows the table that is no longer there
         if not on_read:
             return DeltaTarget.create(self, schema, name, description)
         create_table(

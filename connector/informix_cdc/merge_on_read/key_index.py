@@ -7,6 +7,7 @@ memory, larger ones are mapped files; none is larger than a part, so that mergin
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -19,9 +20,7 @@ _MOST_ROWS_IN_MEMORY = 1 << 16
 _MOST_ROWS = 1 << 22  # of a level: 96 MiB
 _MOST_OF_A_SIZE = 8  # levels before they are merged
 _ROW_BITS = np.uint64(32)  # of a place: the file's number above, the row's below
-_HIGH, _LOW, _PLACE = range(
-    3
-)  # the arrays of a level, which are contiguous: they are searched as they are
+_HIGH, _LOW, _PLACE = range(3)  # the arrays of a level; contiguous, so that they are searched in place
 
 
 class KeyIndex:
@@ -35,12 +34,6 @@ class KeyIndex:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._levels: list[np.ndarray] = []
-        self._made = 0
-
-    @property
-    def rows(self) -> int:
-        """The number of entries, stale ones included."""
-        return sum(each.shape[1] for each in self._levels)
 
     def add(self, hashes: Hashes, file: int, rows: np.ndarray) -> None:
         """Add rows of a file.
@@ -58,11 +51,10 @@ class KeyIndex:
     def _keep(self, entries: np.ndarray) -> None:
         entries = np.take(entries, np.argsort(entries[_HIGH], kind="stable"), axis=1)
         if (count := entries.shape[1]) > _MOST_ROWS_IN_MEMORY:
-            path = self._folder / f"level{self._made}"
-            self._made += 1
-            entries.tofile(path)
-            entries = np.memmap(path, np.uint64, "r", shape=(3, count))
-            path.unlink()  # it goes with the process
+            with tempfile.TemporaryFile(dir=self._folder) as file:  # other tables have the same folder
+                entries.tofile(file)
+                file.flush()
+                entries = np.memmap(file, np.uint64, "r", shape=(3, count))
         if count:
             self._levels.append(entries)
 

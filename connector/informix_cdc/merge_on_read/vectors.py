@@ -26,7 +26,6 @@ _DIGITS = (
 )
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
 _UUID_DIGITS = 20
-MOST_BYTES = 1 << 30  # of one vector: 2^31 rows, none of them next to another, need less
 
 
 class DamagedVector(ValueError):

@@ -102,6 +102,18 @@ def test_all_rows_of_a_key_are_found_through_merges_of_levels(files: list[list[i
     assert {each for each in expected if each[1] not in gone} <= found <= expected
 
 
+def test_large_levels_of_two_tables_in_one_folder_do_not_mix() -> None:
+    keys = np.arange(100_000)
+    hashes, _ = hashes_of(pa.table({"k": keys}), 7)
+    one, other = (KeyIndex(Path(tempfile.gettempdir())) for _ in range(2))
+    one.add(hashes, 1, keys)
+    other.add(hashes, 2, keys[::-1].copy())
+    _, files, rows = one.find((hashes[0][:3], hashes[1][:3]))
+    assert (files.tolist(), rows.tolist()) == ([1, 1, 1], [0, 1, 2])
+    _, files, rows = other.find((hashes[0][:3], hashes[1][:3]))
+    assert (files.tolist(), rows.tolist()) == ([2, 2, 2], [99_999, 99_998, 99_997])
+
+
 def test_the_last_row_of_a_key_counts() -> None:
     hashes, _ = hashes_of(pa.table({"k": [3, 1, 3, 2, 1]}), 7)
     assert distinct(hashes).tolist() == [2, 3, 4]
