@@ -1,8 +1,10 @@
-"""Delta tables that this process writes with delta-rs: no jar, any PySpark, no cluster.
+"""Delta tables that this process writes: no jar, any PySpark, no cluster.
 
 Rule: a micro-batch is one commit of a table, with the transaction identifier (application, number) of
 the Delta protocol, and where it ends in `userMetadata` of its commitInfo. A batch that is already in
-the table is recognized by them and skipped, also if Spark with Delta Lake has written it.
+the table is recognized by them and skipped, also if Spark with Delta Lake has written it. What a table
+has is known from its log; delta-rs, which reads that from its last checkpoint each time, does only what
+an append cannot.
 
 Sources: Delta protocol, "Transaction Identifiers"; delta-rs 1.6.6, `DeltaTable`. A local table is only
 as durable as the file system makes it: delta-rs does not sync files.
@@ -21,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import (
     CommitProperties,
     DeltaTable,
@@ -31,16 +32,30 @@ from deltalake import (
     write_deltalake,
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
-from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import PyFileSystem
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
+from informix_cdc.lake.mirrored_table import changed_by_others
 from informix_cdc.lake.refused_writes import coded_errors, permanent_errors, refusal_in
-from informix_cdc.merge_on_read import ENABLED, DamagedVector, file_of, id_of, rows_of
+from informix_cdc.merge_on_read import (
+    ENABLED,
+    CommitOf,
+    Conflict,
+    DamagedVector,
+    LoggedState,
+    NotHandled,
+    TableLog,
+    TablePlace,
+    append,
+    create_table,
+    file_of,
+    id_of,
+    rows_of,
+)
+from informix_cdc.version import __version__
 
 if TYPE_CHECKING:
     from informix_cdc.lake.spark_tables import SparkMerges
@@ -49,8 +64,9 @@ if TYPE_CHECKING:
 # 200,000 rows into 5 million in a second; Spark takes some seconds, however few rows there are.
 _MANY_ROWS = 1_000_000
 _MANY_BYTES = 8 << 30
-# An open table gets slower with each commit, so it is reopened regularly.
-_MOST_COMMITS = 100
+_ENGINE = f"informix-cdc {__version__}"
+_MOST_ATTEMPTS = 20
+_CHECKPOINT_INTERVAL = "100"  # commits between checkpoints of the log; by default of delta-rs
 _MOST_ENTRIES = 1000  # of the log that are read to find where a batch ended
 _BOUNDS_OF, _MOST_BOUNDS = "delta.dataSkippingStatsColumns", 32  # by default of the first 32 columns
 _LISTED = re.compile(r"`((?:[^`]|``)+)`|([^,`\s]+)")  # in that property
@@ -83,36 +99,51 @@ class DeltaTarget:
     end_of_batch: CommitText = field(default_factory=CommitText)
     witnessed: Witnessed | None = None
     has_snapshot_rows_only: bool = False
+    log: TableLog = field(init=False)
     _opened: DeltaTable | None = field(default=None, init=False)
-    _commits: int = field(default=0, init=False)  # since it was opened
+    _is_new: bool = field(default=True, init=False)  # to this process
+    _schema: tuple[str, pa.Schema] | None = field(default=None, init=False)  # and as in the log
+
+    def __post_init__(self) -> None:
+        self.log = TableLog(TablePlace(self.place, self.storage_options))
 
     def is_there(self) -> bool:
         """Return whether the table exists."""
-        options = dict(self.storage_options)
-        return self._opened is not None or DeltaTable.is_deltatable(self.place, options)
+        try:
+            return self._state.version >= 0
+        except FileNotFoundError:
+            return False
+
+    @property
+    def _state(self) -> LoggedState:
+        """What the table has, as last read or written."""
+        if self.log.state.version < 0:
+            self.log.refresh()
+        return self.log.state
 
     @property
     def merges_on_read(self) -> bool:
         """Whether the table was created to be merged on read."""
-        return self.table().metadata().configuration.get(ENABLED) == "true"
+        return self._state.configuration.get(ENABLED) == "true"
 
     def table(self) -> DeltaTable:
-        """Return the table in the state last opened, refreshed or written."""
+        """Return the table for delta-rs, in the state last read or written."""
         if self._opened is None:
             self._opened = DeltaTable(self.place, storage_options=dict(self.storage_options))
+        elif self._opened.version() != self._state.version:
+            self._opened.update_incremental()
         return self._opened
-
-    def refresh(self) -> None:
-        """Read the commits of other writers."""
-        self.table().update_incremental()
 
     def version(self) -> int:
         """Return the version that was last read or written."""
-        return int(self.table().version())
+        return self._state.version
 
     def schema(self) -> pa.Schema:
         """Return the columns."""
-        return pa.schema(self.table().schema().to_arrow())
+        text = self._state.metadata["schemaString"]
+        if self._schema is None or self._schema[0] != text:
+            self._schema = text, pa.schema(Schema.from_json(text).to_arrow())
+        return self._schema[1]
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
         """Return columns with the types in which the table stores them."""
@@ -120,26 +151,25 @@ class DeltaTarget:
 
     def is_empty(self) -> bool:
         """Return whether the table has no rows."""
-        return not self.table().file_uris()
+        return not self._state.files
 
     def table_id(self) -> str:
         """Return the id in the table's metadata."""
-        return str(self.table().metadata().id)
+        return str(self._state.metadata["id"])
 
     def number(self) -> int | None:
         """Return the number of the last batch of this mirror in the current state; None if none is."""
-        self.refresh()
+        self.log.refresh()
         return self._number()
 
     def _number(self) -> int | None:
-        found = self.table().transaction_version(self.application)
-        return None if found is None else int(found)
+        return self._state.numbers.get(self.application)
 
     def end(self) -> BatchEnd | None:
         """Return where the batch of `number` ended; None if the log no longer has its entry."""
         number = self._number()
         for version in range(self.version(), max(self.version() - _MOST_ENTRIES, -1), -1):
-            if (entry := self._entry(version)) is None:
+            if (entry := self.log.entry(version)) is None:
                 return None
             if any(each.get("version") == number for each in self._transactions(entry)):
                 return CommitText.end_in(_user_metadata(entry))
@@ -151,11 +181,11 @@ class DeltaTarget:
         Raises:
             DataLoss: it has another batch with this number, or a later one.
         """
-        if self._opened is None:
-            self._list_features()  # the process may have ended right after creating the table
+        if self._is_new:  # the process may have ended right after changing the columns
+            self._list_features()
             self._leave_out_bounds(self.schema())
-        latest = self.number()
-        return has_batch(self.place, latest, batch, self.end, self.end_of_batch)
+            self._is_new = False
+        return has_batch(self.place, self._number(), batch, self.end, self.end_of_batch)
 
     # what others write
 
@@ -170,7 +200,7 @@ class DeltaTarget:
         for version in range(known.version + 1, self.version() + 1):
             # What the log's clean-up has removed is older than the table's log retention, a month
             # unless set; tables are looked at far more often.
-            entry = self._entry(version) or []
+            entry = self.log.entry(version) or []
             if _changes_data(entry) and not self._is_own(entry):
                 operation = _commit_info(entry).get("operation", "another program")
                 return f"{operation} in version {version} has changed its rows"
@@ -185,18 +215,6 @@ class DeltaTarget:
         """Accept a commit of this process, if none of others came in between."""
         if self.witnessed is None or self.version() == self.witnessed.version + 1:
             self.witnessed = Witnessed(self._number() or 0, self.version())
-
-    def _entry(self, version: int) -> list[Mapping[str, Any]] | None:
-        """Return the actions of a version; None if the log no longer has it."""
-        try:
-            with self._log().open_input_stream(f"_delta_log/{version:020}.json") as file:
-                lines = bytes(file.read()).splitlines()
-        except FileNotFoundError:
-            return None
-        return [json.loads(line) for line in lines if line.strip()]
-
-    def _log(self) -> PyFileSystem:
-        return PyFileSystem(DeltaStorageHandler(self.place, dict(self.storage_options)))
 
     def _transactions(self, entry: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         found = (action["txn"] for action in entry if "txn" in action)
@@ -226,7 +244,7 @@ class DeltaTarget:
 
     def rows_between(self, limits: KeyInterval, open_column: str | None) -> pa.Table:
         """Return the rows in a key interval, and maybe others, as other writers left them."""
-        self.refresh()
+        self.log.refresh()
         conditions = [f"{_quoted(open_column)} IS NULL"] if open_column else []
         conditions += self._conditions(limits)
         predicate = " AND ".join(conditions) or None
@@ -288,30 +306,30 @@ class DeltaTarget:
     # the table's columns
 
     def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
-        """Create the table if it does not exist; it is merged on write."""
-        del on_read
-        self._opened = DeltaTable.create(
-            self.place,
-            schema=Schema.from_arrow(schema),
-            mode="ignore",
+        """Create the table if it does not exist."""
+        self.__post_init__()  # a table that was there before is no longer there
+        self._opened = None
+        create_table(
+            self.log,
+            Schema.from_arrow(schema).to_json(),
             name=name,
             description=description,
             configuration=without_inexact_bounds({}, schema),
-            storage_options=dict(self.storage_options),
-            commit_properties=self._marked(),
+            commit=self._commit_of(None),
+            on_read=on_read,
         )
-        self._list_features()
 
     def _list_features(self) -> None:
         """List the table feature of NOT NULL, which delta-rs 1.6.6 omits in a table of version 7.
 
         Without it, Delta Lake refuses the table (DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH).
         """
-        table = self.table()
-        listed = table.protocol().writer_features
+        listed = self._state.protocol.get("writerFeatures")
         is_bare = listed is not None and "invariants" not in listed
-        if is_bare and not all(each.nullable for each in table.schema().fields):
-            table.alter.add_feature(TableFeatures.Invariants, commit_properties=self._marked())
+        if is_bare and not all(each.nullable for each in self.schema()):
+            alter = self.table().alter
+            feature, marked = TableFeatures.Invariants, self._marked()
+            self._commit(lambda: alter.add_feature(feature, commit_properties=marked))
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """Add columns, with NULL in all existing rows."""
@@ -326,10 +344,9 @@ class DeltaTarget:
 
     def _leave_out_bounds(self, schema: pa.Schema) -> None:
         """Let further files have no bounds of columns of which delta-rs writes inexact ones."""
-        if wanted := without_inexact_bounds(self.table().metadata().configuration, schema):
-            properties = self._marked()
-            self.table().alter.set_table_properties(wanted, commit_properties=properties)
-            self._written()
+        if wanted := without_inexact_bounds(self._state.configuration, schema):
+            alter, marked = self.table().alter, self._marked()
+            self._commit(lambda: alter.set_table_properties(wanted, commit_properties=marked))
 
     def widen(self, schema: pa.Schema) -> None:
         """Rewrite all rows, with wider types for some columns: delta-rs has no type widening.
@@ -365,13 +382,15 @@ class DeltaTarget:
 
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
-
-        def append() -> None:
-            table = self.table()
-            stored = in_table_schema(pa.schema(table.schema().to_arrow()), rows)
-            write_deltalake(table, stored, mode="append", commit_properties=self._marked(batch))
-
-        self._commit(append, batch)
+        stored = in_table_schema(self.schema(), rows)
+        try:
+            self._put(lambda: append(self.log, stored, self._commit_of(batch)), batch)
+        except NotHandled:
+            marked = self._marked(batch)
+            self._commit(
+                lambda: write_deltalake(self.table(), stored, mode="append", commit_properties=marked),
+                batch,
+            )
 
     def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
         """Replace all rows, and the columns if they differ."""
@@ -410,8 +429,7 @@ class DeltaTarget:
 
     def _merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         if self.cluster is not None and self._is_large(rows):
-            self.cluster.merge(f"delta.`{self.place}`", rows, merge)
-            return self.refresh()
+            return self.cluster.merge(f"delta.`{self.place}`", rows, merge)
         values = {_quoted(name): f"s.{_quoted(name)}" for name in merge.inserts}
         merger = self.table().merge(
             rows,
@@ -432,42 +450,64 @@ class DeltaTarget:
         merger.execute()
 
     def _commit(self, write: Callable[[], object], batch: int | None = None) -> None:
-        """Make a commit; try again if another writer, such as OPTIMIZE, has committed meanwhile.
-
-        That writer may be another driver of this mirror, which had this batch, or runs a later one:
-        the table is asked again before each further attempt.
+        """Make a commit with delta-rs or Spark, which may not notice what came just before.
 
         Raises:
-            TableStopped: the table refuses writes for good.
+            TableStopped: the table refuses writes for good, or others have changed it.
             TargetUnavailable: it cannot be written now.
         """
         with coded_errors(self.place), permanent_errors():
-            self._try_to_commit(write, batch)
-        self._written()
+            self._try_to_commit(write, batch, looks=True)
 
-    def _try_to_commit(self, write: Callable[[], object], batch: int | None) -> None:
-        if self._commits >= _MOST_COMMITS:
-            self._opened, self._commits = None, 0
+    def _put(self, put: Callable[[], object], batch: int | None) -> None:
+        """Make a commit of our own, which fails if another came before.
+
+        Raises:
+            NotHandled: the table has a feature that this process does not handle by itself.
+            TableStopped: the table refuses writes for good, or others have changed it.
+            TargetUnavailable: it cannot be written now.
+        """
+        with coded_errors(self.place), permanent_errors():
+            self._try_to_commit(put, batch, looks=False)
+            known = self._state.configuration
+            if self.version() % int(known.get("delta.checkpointInterval", _CHECKPOINT_INTERVAL)) == 0:
+                self.table().create_checkpoint()
+                if known.get("delta.enableExpiredLogCleanup", "true") == "true":
+                    self.table().cleanup_metadata()
+
+    def _try_to_commit(self, write: Callable[[], object], batch: int | None, *, looks: bool) -> None:
+        """Commit; try again if another writer, such as OPTIMIZE, has committed meanwhile.
+
+        That writer may be another driver of this mirror, which had this batch, or runs a later one: the
+        table is asked again before each further attempt.
+        """
         for attempt in Retrying(
             retry=retry_if_exception(_may_succeed_later),
-            stop=stop_after_attempt(5),
+            stop=stop_after_attempt(_MOST_ATTEMPTS),
             wait=wait_random_exponential(0.05, 2),
             reraise=True,
         ):
             with attempt:
-                if attempt.retry_state.attempt_number > 1:
-                    self.refresh()
+                if (looks or attempt.retry_state.attempt_number > 1) and self.log.refresh():
                     if batch is not None and self.has(batch):
                         return
-                self._commits += 1
+                    if why := self.foreign_change():
+                        raise changed_by_others(self.place.rpartition("/")[2], why)
                 write()
+                if looks:
+                    self.log.refresh()
+        self._written()
 
     def _is_large(self, rows: pa.Table) -> bool:
         """Return whether a cluster should run a MERGE, because of its rows or the size of the table."""
         if len(rows) >= self.large_rows:
             return True
-        sizes = pa.table(self.table().get_add_actions(flatten=True)).column("size_bytes")
-        return bool((pc.sum(sizes).as_py() or 0) >= _MANY_BYTES)
+        return int(sum(each["size"] for each in self._state.files.values())) >= _MANY_BYTES
+
+    def _commit_of(self, batch: int | None) -> CommitOf:
+        """Return what a commit of our own says of itself."""
+        text = self.end_of_batch.of(self.application, batch)
+        return CommitOf(_ENGINE, self.application, batch, text)
 
     def _marked(self, batch: int | None = None) -> CommitProperties:
         """Return what tells a commit of this mirror from those of others, and its batch, if any."""
@@ -477,7 +517,9 @@ class DeltaTarget:
 
 
 def _may_succeed_later(error: BaseException) -> bool:
-    return isinstance(error, CommitFailedError) and refusal_in(error) is None
+    if isinstance(error, CommitFailedError):
+        return refusal_in(error) is None
+    return isinstance(error, Conflict)
 
 
 def _actions(path: Path) -> list[Mapping[str, Any]]:

@@ -102,6 +102,7 @@ class Beginning:
         self._planned = planned_batch(settings.checkpoint)
         self._epochs: list[EpochRecord] = []
         self.tables: dict[str, TableRecord] = {}
+        self._lake: Lake | None = None  # whose targets have been looked at
         self._targets: dict[str, Target] = {}
         self._numbers: dict[str, int] = {}
         if Lake.can_open(settings, spark):
@@ -109,10 +110,10 @@ class Beginning:
 
     def _look(self) -> None:
         """Read the control tables, and the number of every table that they name."""
-        self._epochs = ControlTables("", self._lake("").target).epochs()
+        self._epochs = ControlTables("", self._lake_of("").target).epochs()
         if (known := self._identity) is None:
             return
-        lake = self._lake(known.application)
+        self._lake = lake = self._lake_of(known.application)
         control = ControlTables(known.id, lake.target)
         self.tables = control.tables()
         self._targets = control.targets()
@@ -127,7 +128,7 @@ class Beginning:
         with ThreadPoolExecutor(self._settings.threads) as pool:
             self._numbers = dict(pool.map(numbered, self._targets))
 
-    def _lake(self, application: str) -> Lake:
+    def _lake_of(self, application: str) -> Lake:
         return Lake(self._settings, application, self._spark, self.folder.witnessed)
 
     @property
@@ -185,7 +186,7 @@ class Beginning:
         """Return why the lake is older than the checkpoint; a single target stops by itself."""
         old = [
             name
-            for name in ControlTables("", self._lake("").target).targets()
+            for name in ControlTables("", self._lake_of("").target).targets()
             if name in self.folder.witnessed
             and self._numbers.get(name, 0) < self.folder.witnessed[name].number
         ]
@@ -241,7 +242,7 @@ class Beginning:
         if known is None:  # first of all in the checkpoint: what is in the lake is never ownerless
             known = self.wanted
             self.folder.begin(known, 1, {})
-        lake = self._lake(known.application)
+        lake = self._lake or self._lake_of(known.application)
         control = ControlTables(known.id, lake.target)
         if not self._epochs:
             first = EpochRecord(known, max(self.folder.epoch, 1), doubt)
@@ -315,7 +316,7 @@ class Beginning:
         }
         lake.make_durable()
         self.folder.begin(identity, epoch, witnessed)
-        lake = self._lake(known.application)  # expects the tables as they are now
+        lake = self._lake_of(known.application)  # expects the tables as they are now
         control = ControlTables(known.id, lake.target)
         return MirrorEpoch(epoch, lake, control, self.folder, self.tables, applied, request)
 

@@ -185,6 +185,11 @@ RELOAD = (
 )
 
 
+def changed_by_others(target: str, why: str) -> TableStopped:
+    """Return the reason to stop a table whose target others have changed."""
+    return TableStopped(f"its target {target} is not as the mirror left it: {why}.", RELOAD)
+
+
 @dataclass(slots=True)
 class MirroredTable:
     """A table and its target.
@@ -242,7 +247,7 @@ class MirroredTable:
         elif changes.begins_snapshot:
             target.accept()
         elif why := target.foreign_change():
-            raise TableStopped(f"its target {self.name} is not as the mirror left it: {why}.", RELOAD)
+            raise changed_by_others(self.name, why)
         else:
             self._require_same_form(target.schema().names)
         if not (self._form == CURRENT and (changes.last_truncate >= 0 or changes.replaces)):

@@ -43,7 +43,13 @@ from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.epochs import Beginning, MirrorEpoch, end_of
 from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
-from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped, Target
+from informix_cdc.lake.mirrored_table import (
+    RELOAD,
+    MirroredTable,
+    TableStopped,
+    Target,
+    changed_by_others,
+)
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
 from informix_cdc.lake.refused_writes import coded_errors, permanent_errors
 from informix_cdc.lake.sessions import is_available_now_one_batch, lift_result_limit
@@ -303,8 +309,7 @@ class Mirror:
 
     def _stopped_as_changed(self, table: str, why: str) -> TableRecord:
         known = self._known[table]
-        stop = TableStopped(f"its target {known.target} is not as the mirror left it: {why}.", RELOAD)
-        return self._stopped(known, stop)
+        return self._stopped(known, changed_by_others(known.target, why))
 
     def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
         """Return the tables that have left the stream since the previous batch."""

@@ -14,22 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from deltalake import Schema
-from deltalake.exceptions import CommitFailedError
 
-from informix_cdc.lake.delta_tables import DeltaTarget, in_table_schema, without_inexact_bounds
+from informix_cdc.lake.delta_tables import DeltaTarget, in_table_schema
 from informix_cdc.lake.merges import Merge
 from informix_cdc.lake.mirrored_table import RELOAD, TableStopped
-from informix_cdc.merge_on_read import (
-    Conflict,
-    MergeOnReadTable,
-    NotHandled,
-    TablePlace,
-    create_table,
-)
-from informix_cdc.version import __version__
+from informix_cdc.merge_on_read import MergeOnReadTable, NotHandled, TableLog
 
-_ENGINE = f"informix-cdc {__version__}"
 # Features that delta-rs 1.6.6 enforces when it writes, with vectors or without.
 _MERGED_BY_DELTA_RS = frozenset(
     {
@@ -39,6 +29,7 @@ _MERGED_BY_DELTA_RS = frozenset(
         "generatedColumns",
         "changeDataFeed",
         "appendOnly",
+        "invariants",
         "no deletionVectors",
     }
 )
@@ -53,56 +44,34 @@ class OnReadTarget(DeltaTarget):
     """
 
     index_folder: Path | None = None
-    _merging: MergeOnReadTable | None = field(default=None, init=False)
-    _key: tuple[str, ...] = field(default=(), init=False)
-
-    def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
-        """Create the table if it does not exist."""
-        self._merging = None  # it knows the table that is no longer there
-        if not on_read:
-            return DeltaTarget.create(self, schema, name, description)
-        create_table(
-            TablePlace(self.place, self.storage_options),
-            Schema.from_arrow(schema).to_json(),
-            name=name,
-            description=description,
-            configuration=without_inexact_bounds({}, schema),
-            text=self.end_of_batch.of(self.application, None),
-            engine=_ENGINE,
-        )
-        self._opened = None
+    _merging: tuple[TableLog, tuple[str, ...], MergeOnReadTable] | None = field(
+        default=None, init=False
+    )
 
     def remove(self, keys: pa.Table, matching: Merge) -> None:
         """Remove the rows that match, as `of_keys` returns it."""
         if not self.merges_on_read or matching.matches_open or matching.matches_closed:
             return DeltaTarget.remove(self, keys, matching)
-        every = np.ones(len(keys), bool)
-        self._commit(lambda: self._merged(keys, every, matching.key, None))
+        self._merged(keys, np.ones(len(keys), bool), matching.key, None)
 
-    def _merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
+    def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
+        """Merge rows."""
         if not self.merges_on_read or merge.deletes_if is None:
-            return DeltaTarget._merge(self, rows, merge, batch)
+            return DeltaTarget.merge(self, rows, merge, batch)
         gone = np.asarray(rows.column(merge.deletes_if).to_numpy(), bool)
-        stored = in_table_schema(self.schema(), rows)
         try:
-            self._merged(stored, gone, merge.key, batch)
+            self._merged(in_table_schema(self.schema(), rows), gone, merge.key, batch)
         except NotHandled as found:
             if others := [each for each in found.features if each not in _MERGED_BY_DELTA_RS]:
                 raise TableStopped(
                     f"its target has table features that the mirror cannot write: {', '.join(others)}.",
                     f"Remove them from the table. {RELOAD}",
                 ) from None
-            DeltaTarget._merge(self, rows, merge, batch)
+            DeltaTarget.merge(self, rows, merge, batch)
 
     def _merged(self, rows: pa.Table, gone: np.ndarray, key: Sequence[str], batch: int | None) -> None:
-        if self._merging is None or self._key != tuple(key):
+        if self._merging is None or self._merging[:2] != (self.log, tuple(key)):
             folder = self.index_folder or Path(tempfile.gettempdir())
-            place = TablePlace(self.place, self.storage_options)
-            self._merging = MergeOnReadTable(place, key, folder, _ENGINE)
-            self._key = tuple(key)
-        text = self.end_of_batch.of(self.application, batch)
-        try:
-            self._merging.merge(rows, gone, self.application, batch, text)
-        except Conflict as reason:
-            raise CommitFailedError(str(reason)) from None
-        self.refresh()
+            self._merging = self.log, tuple(key), MergeOnReadTable(self.log, key, folder)
+        merging = self._merging[2]
+        self._put(lambda: merging.merge(rows, gone, self._commit_of(batch)), batch)

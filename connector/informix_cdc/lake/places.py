@@ -90,6 +90,7 @@ class Lake:
         place = settings.checkpoint.removeprefix("file://")
         self._index_folder = Path(place) / "mirror" / "index" if "://" not in place else None
         self._text = CommitText()
+        self._targets: dict[str, Target] = {}
         extensions = "" if spark is None else spark.conf.get("spark.sql.extensions", "")
         has_delta = "io.delta" in (extensions or "")
         needs_spark = settings.format == ICEBERG or settings.engine == SPARK
@@ -125,11 +126,13 @@ class Lake:
 
     def target(self, name: str) -> Target:
         """Return the target of a name; for its writer without what a power failure has torn."""
-        found = self._target(name)
-        if self._witnessed is not None:
-            found.witnessed = self._witnessed.get(name)
-            found.mend_torn_commits()
-        return found
+        if name not in self._targets:
+            found = self._target(name)
+            if self._witnessed is not None:
+                found.witnessed = self._witnessed.get(name)
+                found.mend_torn_commits()
+            self._targets[name] = found
+        return self._targets[name]
 
     def _target(self, name: str) -> Target:
         settings = self._settings

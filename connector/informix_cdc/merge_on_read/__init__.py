@@ -1,9 +1,11 @@
-"""Merges into Delta tables whose cost follows what changed: vectors, appended rows, one log entry.
+"""Writes into Delta tables whose cost follows what changed: appended rows, vectors, one log entry.
 
-    MergeOnReadTable    one table: merge(rows, gone, ...) and refresh()
-    create_table        a table that can be merged into so
+    TablePlace          where a table lies, and whether its store refuses to write a file twice
+    TableLog            its log: what the table has, what others have put
+    create_table        a table, with deletion vectors or without
+    append              rows
+    MergeOnReadTable    merges: rows are found by their keys, marked in vectors, and appended
     files_at            the data files of a version, and their deleted rows
-    TablePlace          where it lies, and whether its store refuses to write a file twice
 
 Rule: it takes Arrow tables, the columns of a key and a number, and knows nothing of Informix.
 """
@@ -12,18 +14,24 @@ from __future__ import annotations
 
 from informix_cdc.merge_on_read.creation import create_table
 from informix_cdc.merge_on_read.features import ENABLED, NotHandled
+from informix_cdc.merge_on_read.log import Action, LoggedState, TableLog
 from informix_cdc.merge_on_read.places import TablePlace
 from informix_cdc.merge_on_read.reading import files_at
-from informix_cdc.merge_on_read.table import Conflict, MergeOnReadTable
+from informix_cdc.merge_on_read.table import CommitOf, Conflict, MergeOnReadTable, append
 from informix_cdc.merge_on_read.vectors import DamagedVector, file_of, id_of, rows_of
 
 __all__ = [
     "ENABLED",
+    "Action",
+    "CommitOf",
     "Conflict",
     "DamagedVector",
+    "LoggedState",
     "MergeOnReadTable",
     "NotHandled",
+    "TableLog",
     "TablePlace",
+    "append",
     "create_table",
     "file_of",
     "files_at",

@@ -9,6 +9,7 @@ Source: Delta protocol, "Per-file Statistics".
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -18,16 +19,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _MOST_COLUMNS = 32  # by default
-_MOST_CHARACTERS = 32  # of a text; longer ones have no bounds
+_MOST_CHARACTERS = 32  # of a bound
+_LAST_CHARACTER = "\U0010ffff"  # in the order of UTF-8, which readers compare by
 _LISTED = re.compile(r"`((?:[^`]|``)+)`|([^,`\s]+)")
 _EXACT_DIGITS = 15  # that a double has
 _LAST_TIME = datetime(9999, 12, 31, 23, 59, 59, 999_000)  # that can be rounded up
 
 
-def loosened(stats: str) -> str:
-    """Return the statistics of a file from which rows are deleted."""
-    if '"tightBounds"' in stats:
-        return json.dumps({**json.loads(stats), "tightBounds": False})
+def loosened(stats: str, count: int) -> str:
+    """Return the statistics of a file from which rows are deleted.
+
+    Args:
+        stats: of the file; empty if it has none.
+        count: of its rows, deleted or not.
+    """
+    if '"tightBounds"' in stats or '"numRecords"' not in stats:
+        return json.dumps({**json.loads(stats or "{}"), "numRecords": count, "tightBounds": False})
     return '{"tightBounds":false,' + stats.lstrip()[1:]
 
 
@@ -41,12 +48,12 @@ def bounds_of(rows: pa.Table, configuration: Mapping[str, str]) -> dict[str, Any
     least, most, nulls = {}, {}, {}
     for name in _columns(rows.column_names, configuration):
         column = rows.column(name)
-        nulls[name] = column.null_count
+        if not pa.types.is_nested(column.type):
+            nulls[name] = column.null_count
         if (bounds := _bounds(column)) is not None:
             least[name], most[name] = bounds
     return {
         "numRecords": len(rows),
-        "tightBounds": True,
         "minValues": least,
         "maxValues": most,
         "nullCount": nulls,
@@ -67,13 +74,21 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
     shown = next((show for has_type, show in _SHOWN if has_type(column.type)), None)
     if shown is None or column.null_count == len(column):
         return None
+    if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+        return None  # it is greater than all numbers, and JSON has none
     found = pc.min_max(column).as_py()
     return shown(found["min"], found["max"])
 
 
 def _texts(least: str, most: str) -> tuple[str, str] | None:
-    is_short = max(len(least), len(most)) <= _MOST_CHARACTERS
-    return (least, most) if is_short and f"{least}{most}".isascii() else None
+    """Return the beginnings of texts; the later one followed by the last character that there is."""
+    first, last = least[:_MOST_CHARACTERS], most[:_MOST_CHARACTERS]
+    last += "" if last == most else _LAST_CHARACTER
+    return (first, last) if last >= most else None
+
+
+def _numbers(least: float, most: float) -> tuple[float, float] | None:
+    return (least, most) if math.isfinite(least) and math.isfinite(most) else None
 
 
 def _times(least: datetime, most: datetime) -> tuple[str, str] | None:
@@ -89,6 +104,8 @@ def _times(least: datetime, most: datetime) -> tuple[str, str] | None:
 
 _SHOWN: list[tuple[Callable[[pa.DataType], bool], Callable[[Any, Any], tuple[Any, Any] | None]]] = [
     (pa.types.is_integer, lambda least, most: (least, most)),
+    (pa.types.is_boolean, lambda least, most: (least, most)),
+    (pa.types.is_floating, _numbers),
     (pa.types.is_string, _texts),
     (pa.types.is_timestamp, _times),
     (pa.types.is_date, lambda least, most: (least.isoformat(), most.isoformat())),

@@ -12,31 +12,31 @@ from typing import Any
 
 from informix_cdc.merge_on_read.features import ENABLED
 from informix_cdc.merge_on_read.log import TableLog
-from informix_cdc.merge_on_read.places import TablePlace
+from informix_cdc.merge_on_read.table import CommitOf
 
 
 def create_table(
-    place: TablePlace,
+    log: TableLog,
     schema: str,
     *,
     name: str,
     description: str,
     configuration: Mapping[str, str],
-    text: str,
-    engine: str,
-) -> bool:
-    """Create a table with deletion vectors, unless there is one; return whether it was created.
+    commit: CommitOf,
+    on_read: bool,
+) -> None:
+    """Create a table, unless there is one.
 
-    delta-rs 1.6.6 lists the feature variantType in such a table, which few readers know.
+    delta-rs 1.6.6 lists the feature variantType in a table with vectors, which few readers know.
 
     Args:
-        place: of the table.
+        log: of the table.
         schema: as in the log.
         name: of the table.
         description: of the table.
         configuration: further properties of the table.
-        text: for `userMetadata` of the commit.
-        engine: what writes, for the log.
+        commit: what the entry says of itself.
+        on_read: whether it has deletion vectors.
     """
     now = int(time.time() * 1000)
     metadata = {
@@ -46,23 +46,20 @@ def create_table(
         "format": {"provider": "parquet", "options": {}},
         "schemaString": schema,
         "partitionColumns": [],
-        "configuration": {ENABLED: "true", **configuration},
+        "configuration": {**({ENABLED: "true"} if on_read else {}), **configuration},
         "createdTime": now,
     }
-    info = {
-        "timestamp": now,
-        "operation": "CREATE TABLE",
-        "operationParameters": {},
-        "engineInfo": engine,
-        "userMetadata": text,
-    }
-    return TableLog(place).put(
-        0, [{"commitInfo": info}, {"protocol": _protocol(schema)}, {"metaData": metadata}]
-    )
+    protocol = _protocol(schema, on_read=on_read)
+    actions = commit.actions("CREATE TABLE")
+    if not log.put([*actions, {"protocol": protocol}, {"metaData": metadata}]):
+        log.refresh()
 
 
-def _protocol(schema: str) -> dict[str, Any]:
-    read = ["deletionVectors", *(["timestampNtz"] if '"timestamp_ntz"' in schema else [])]
+def _protocol(schema: str, *, on_read: bool) -> dict[str, Any]:
+    read = ["deletionVectors"] if on_read else []
+    read += ["timestampNtz"] if '"timestamp_ntz"' in schema else []
+    if not read:
+        return {"minReaderVersion": 1, "minWriterVersion": 2}
     return {
         "minReaderVersion": 3,
         "minWriterVersion": 7,

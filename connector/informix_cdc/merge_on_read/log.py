@@ -1,7 +1,5 @@
 """The log of a Delta table: what the table has now, and entries that are put if nobody was first.
 
-Rule: entries of others are read in order before each put.
-
 Source: Delta protocol, "Delta Log Entries", "Checkpoints" and "Action Reconciliation".
 """
 
@@ -9,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow.parquet as pq
-from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType
 
 from informix_cdc.merge_on_read.places import TablePlace
 from informix_cdc.merge_on_read.vectors import id_of
@@ -22,7 +20,7 @@ Action = Mapping[str, Any]
 
 _LOG = "_delta_log"
 _KINDS = ("add", "remove", "txn", "protocol", "metaData", "sidecar")
-_MOST_BYTES = 1 << 30  # of one entry
+_AT_ONCE = 16  # entries that are read at the same time
 
 
 @dataclass(slots=True)
@@ -30,6 +28,7 @@ class LoggedState:
     """What a table has at a version.
 
     Attributes:
+        version: -1 if nothing has been read.
         files: the entry of each data file, by path; a path has one live entry.
         numbers: the last transaction identifier of each application.
         protocol, metadata: as in the log.
@@ -40,6 +39,11 @@ class LoggedState:
     numbers: dict[str, int] = field(default_factory=dict)
     protocol: Action = field(default_factory=dict)
     metadata: Action = field(default_factory=dict)
+
+    @property
+    def configuration(self) -> Mapping[str, str]:
+        """The properties of the table."""
+        return self.metadata.get("configuration") or {}
 
     def apply(self, actions: Iterable[Action]) -> None:
         """Apply one entry: removals first, because the order within an entry has no meaning."""
@@ -62,79 +66,110 @@ def _of(actions: Iterable[Action], kind: str) -> Iterator[Action]:
 
 
 class TableLog:
-    """The log of one table."""
+    """The log of one table.
+
+    Attributes:
+        state: what was last read or put.
+    """
 
     def __init__(self, place: TablePlace) -> None:
-        self._place = place
+        self.place, self.state = place, LoggedState()
 
-    @property
-    def _files(self) -> FileSystem:
-        return self._place.files
+    def refresh(self) -> bool:
+        """Read what others have put; return whether anything is new.
 
-    def state(self, version: int | None = None) -> LoggedState:
-        """Return the newest state, or that of a version.
+        A log that no longer has the newest entry that was read was put back: it is read anew.
+
+        Raises:
+            FileNotFoundError: there is no table.
+            OSError: the log cannot be read.
+        """
+        before = self.state.version
+        if before < 0 or not self.is_newest_there():
+            self.state = self.at()
+            return True
+        while (actions := self.entry(self.state.version + 1)) is not None:
+            self.state.apply(actions)
+            self.state.version += 1
+        return self.state.version > before
+
+    def is_newest_there(self) -> bool:
+        """Return whether the log has the newest entry that was read: it was not put back."""
+        return self.place.is_there(_entry(self.state.version))
+
+    def at(self, version: int | None = None) -> LoggedState:
+        """Return the state at a version, or the newest one.
 
         Raises:
             FileNotFoundError: there is no table, or the log no longer has the version.
             OSError: the log cannot be read.
         """
-        found = self._files.get_file_info(FileSelector(_LOG, allow_not_found=True))
-        state, checkpoint = LoggedState(), _newest_checkpoint(found, version)
+        names = self.place.listed(_LOG)
+        state, checkpoint = LoggedState(), _newest_checkpoint(names, version)
         if checkpoint:
-            state.apply(self._checkpoint_actions([each.path for each in checkpoint]))
-            state.version = _version(checkpoint[0].base_name)
-        self.advance(state, version)
+            state.apply(self._checkpoint_actions(checkpoint))
+            state.version = _version(checkpoint[0])
+        entries = sorted(_version(name) for name in names if _is_entry(name))
+        last = entries[-1] if version is None and entries else version or 0
+        later = [each for each in entries if state.version < each <= last]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for number, actions in zip(later, pool.map(self.entry, later), strict=True):
+                if number != state.version + 1 or actions is None:
+                    break  # the log has a gap
+                state.apply(actions)
+                state.version = number
         if state.version < 0 or version not in (None, state.version):
-            raise FileNotFoundError(f"the log of {self._place.name} does not have the version")
+            raise FileNotFoundError(f"the log of {self.place.name} does not have the version")
         return state
 
-    def _checkpoint_actions(self, paths: Sequence[str]) -> Iterator[Action]:
-        for path in paths:
-            table = pq.read_table(path, filesystem=self._files)
-            rows = table.select([name for name in _KINDS if name in table.column_names])
+    def _checkpoint_actions(self, names: Sequence[str]) -> Iterator[Action]:
+        for name in names:
+            table = pq.read_table(f"{_LOG}/{name}", filesystem=self.place.files)
+            rows = table.select([kind for kind in _KINDS if kind in table.column_names])
             for action in (_plain(row) for batch in rows.to_batches() for row in batch.to_pylist()):
                 if sidecar := action.get("sidecar"):
-                    yield from self._checkpoint_actions([f"{_LOG}/_sidecars/{sidecar['path']}"])
+                    yield from self._checkpoint_actions([f"_sidecars/{sidecar['path']}"])
                 else:
                     yield action
 
-    def advance(self, state: LoggedState, up_to: int | None = None) -> list[list[Action]]:
-        """Bring a state up to the newest version, or to one, and return the entries that came."""
-        found = []
-        while state.version != up_to and (actions := self.entry(state.version + 1)) is not None:
-            state.apply(actions)
-            state.version += 1
-            found.append(actions)
-        return found
-
     def entry(self, version: int) -> list[Action] | None:
         """Return the actions of a version; None if there is no such entry."""
-        try:
-            with self._files.open_input_stream(f"{_LOG}/{version:020}.json") as file:
-                content = bytes(file.read(_MOST_BYTES))
-        except FileNotFoundError:
+        content = self.place.read(_entry(version))
+        if content is None:
             return None
         return [json.loads(line) for line in content.splitlines() if line.strip()]
 
-    def put(self, version: int, actions: Iterable[Action]) -> bool:
-        """Write the entry of a version; return false if somebody else was first."""
+    def put(self, actions: Sequence[Action]) -> bool:
+        """Write the next entry; return false if somebody else was first."""
         content = "\n".join(json.dumps(action, separators=(",", ":")) for action in actions)
-        return self._place.put_if_absent(f"{_LOG}/{version:020}.json", content.encode())
+        if not self.place.put_if_absent(_entry(self.state.version + 1), content.encode()):
+            return False
+        self.state.apply(actions)
+        self.state.version += 1
+        return True
+
+
+def _entry(version: int) -> str:
+    return f"{_LOG}/{version:020}.json"
+
+
+def _is_entry(name: str) -> bool:
+    return name.endswith(".json") and len(name) == 25 and name[:20].isdigit()
 
 
 def _version(name: str) -> int:
     return int(name.partition(".")[0])
 
 
-def _newest_checkpoint(found: Iterable[FileInfo], up_to: int | None) -> list[FileInfo]:
+def _newest_checkpoint(names: Iterable[str], up_to: int | None) -> list[str]:
     """Return the files of the newest complete checkpoint up to a version; none if there is none."""
-    by_kind: dict[tuple[int, str], list[FileInfo]] = {}
-    for each in found:
-        parts = each.base_name.split(".")
-        if each.type == FileType.File and parts[1:2] == ["checkpoint"] and parts[-1] == "parquet":
+    by_kind: dict[tuple[int, str], list[str]] = {}
+    for name in names:
+        parts = name.split(".")
+        if parts[1:2] == ["checkpoint"] and parts[-1] == "parquet":
             number, kind = int(parts[0]), ".".join(parts[2:-1])
             count = kind.rpartition(".")[2] if len(parts) == 5 else kind  # of parts: 1 of N
-            by_kind.setdefault((number, count if len(parts) == 5 else each.base_name), []).append(each)
+            by_kind.setdefault((number, count if len(parts) == 5 else name), []).append(name)
     whole = [
         (number, files)
         for (number, kind), files in by_kind.items()

@@ -1,8 +1,13 @@
-"""Where a table lies: a folder or an object store, whose files can be written if they are not there."""
+"""Where a table lies: a folder or an object store, whose files can be written if they are not there.
+
+Rule: errors of the store are OSErrors. A file that is read whole is bounded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -12,10 +17,11 @@ from uuid import uuid4
 
 import obstore
 from deltalake.fs import DeltaStorageHandler
-from obstore.exceptions import AlreadyExistsError
+from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError
 from obstore.store import LocalStore, from_url
 from pyarrow.fs import FileSystem, PyFileSystem
 
+_MOST_BYTES = 1 << 30  # of a file that is read whole
 # What delta-rs takes among its storage options, and obstore elsewhere.
 _OF_CLIENTS = {"allow_http", "aws_allow_http", "azure_allow_http", "timeout", "connect_timeout"}
 _OF_RETRIES = {"max_retries", "retry_timeout"}
@@ -35,13 +41,18 @@ class TablePlace:
 
     @cached_property
     def files(self) -> FileSystem:
-        """The files below the folder, to read."""
+        """The files below the folder, for readers of Parquet."""
         return PyFileSystem(DeltaStorageHandler(self.name, dict(self.options)))
 
     @cached_property
+    def _folder(self) -> Path | None:
+        is_url = "://" in self.name and not self.name.startswith("file://")
+        return None if is_url else Path(self.name.removeprefix("file://"))
+
+    @cached_property
     def _store(self) -> Any:  # noqa: ANN401 - obstore's stores have no common class
-        if "://" not in self.name or self.name.startswith("file://"):
-            return LocalStore(Path(self.name.removeprefix("file://")), mkdir=True)
+        if self._folder is not None:
+            return LocalStore(self._folder, mkdir=True)
         lower = {name.lower(): value for name, value in self.options.items()}
         allows_http = "true" in (lower.get("aws_allow_http"), lower.get("allow_http"))
         retries: dict[str, Any] = {}
@@ -54,21 +65,58 @@ class TablePlace:
         wait: Any = retries or None
         return from_url(self.name, config=config, client_options=client, retry_config=wait)
 
+    @property
+    def _is_nowhere(self) -> bool:
+        """Whether it is a folder that is not there; it is made by the first write."""
+        return self._folder is not None and not self._folder.exists()
+
+    def listed(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder."""
+        if self._is_nowhere:
+            return []
+        with _os_errors():
+            found = obstore.list_with_delimiter(self._store, folder)["objects"]
+        return [each["path"].rpartition("/")[2] for each in found]
+
+    def is_there(self, path: str) -> bool:
+        """Return whether there is a file."""
+        try:
+            with _os_errors():
+                return not self._is_nowhere and bool(obstore.head(self._store, path))
+        except FileNotFoundError:
+            return False
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file; None if there is none."""
+        if self._is_nowhere:
+            return None
+        try:
+            with _os_errors():
+                found = obstore.get(self._store, path)
+                if found.meta["size"] > _MOST_BYTES:
+                    raise OSError(f"{path} in {self.name} has more than {_MOST_BYTES} bytes")
+                return bytes(found.bytes())
+        except FileNotFoundError:
+            return None
+
     def put(self, path: str, content: bytes) -> None:
         """Write a file that nobody else writes."""
-        obstore.put(self._store, path, content)
+        with _os_errors():
+            obstore.put(self._store, path, content)
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
         """Write a file whole, unless it is there; return whether it was written."""
         try:
-            obstore.put(self._store, path, content, mode="create")
-        except AlreadyExistsError:
+            with _os_errors():
+                obstore.put(self._store, path, content, mode="create")
+        except FileExistsError:
             return False
         return True
 
     def remove(self, path: str) -> None:
         """Remove a file."""
-        obstore.delete(self._store, path)
+        with _os_errors():
+            obstore.delete(self._store, path)
 
     def puts_if_absent(self) -> bool:
         """Return whether the store refuses to write a file that is there: it is tried."""
@@ -77,3 +125,22 @@ class TablePlace:
             return self.put_if_absent(path, b"1") and not self.put_if_absent(path, b"2")
         finally:
             self.remove(path)
+
+
+@contextmanager
+def _os_errors() -> Iterator[None]:
+    """Raise errors of obstore as errors of Python: of its notes for developers, only the system's."""
+    try:
+        yield
+    except BaseError as error:
+        kind = next((kind for of, kind in _KINDS.items() if isinstance(error, of)), OSError)
+        text, _, notes = str(error).partition("\n\nDebug source:")
+        of_system = _OF_SYSTEM.search(notes)
+        raise kind(f"{text}: {of_system[1]}" if of_system else text) from None
+
+
+_OF_SYSTEM = re.compile(r'\bOs \{[^}]*message: "([^"]+)"')
+_KINDS: dict[type[BaseError], type[OSError]] = {
+    AlreadyExistsError: FileExistsError,
+    PermissionDeniedError: PermissionError,
+}

@@ -20,7 +20,7 @@ def files_at(place: TablePlace, version: int) -> Iterator[tuple[str, BitMap64]]:
         FileNotFoundError: the log no longer has the version.
         DamagedVector: a vector is not as its descriptor says.
     """
-    for path, added in TableLog(place).state(version).files.items():
+    for path, added in TableLog(place).at(version).files.items():
         vector = added.get("deletionVector")
         yield path, BitMap64() if vector is None else read_vector(place, vector)
 

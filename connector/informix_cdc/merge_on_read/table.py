@@ -1,10 +1,10 @@
-"""Merge rows into a Delta table at a cost that follows the rows, not the table.
+"""Write rows into a Delta table at a cost that follows the rows, not the table.
 
-Rule: rows are found by an index of their keys, marked in deletion vectors, and appended as they are
-now; one entry of the log, put if nobody was first, makes all of it true at once. Nothing that is there
-is rewritten.
+Rule: a merge finds rows by an index of their keys, marks them in deletion vectors, and appends the rows
+as they are now; one entry of the log, put if nobody was first, makes all of it true at once. Nothing
+that is there is rewritten.
 
-Source: Delta protocol. docs/merge-on-read.md lists the readers that understand such tables.
+Source: Delta protocol. docs/merge-on-read.md lists the readers that understand vectors.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import io
 import json
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from informix_cdc.merge_on_read.bounds import bounds_of, loosened
-from informix_cdc.merge_on_read.features import require_handled
+from informix_cdc.merge_on_read.features import require_appendable, require_mergeable
 from informix_cdc.merge_on_read.key_hashes import Hashes, hashes_of
 from informix_cdc.merge_on_read.key_index import KeyIndex, distinct, rows_by_file
 from informix_cdc.merge_on_read.log import Action, LoggedState, TableLog
@@ -33,62 +33,153 @@ from informix_cdc.merge_on_read.places import TablePlace
 from informix_cdc.merge_on_read.reading import read_vector
 from informix_cdc.merge_on_read.vectors import id_of, packed
 
-_MOST_ATTEMPTS = 20
 _ROWS_AT_ONCE = 1 << 20  # of key columns that are indexed
+_MOST_BYTES = 256 << 20  # of rows in a new file, before compression
 _KEPT = ("path", "partitionValues", "size", "modificationTime", "stats", "tags", "deletionVector")
 
 
-class Conflict(Exception):
-    """Other writers were first again and again."""
+class Conflict(OSError):
+    """Another writer was first, and nothing was written: refresh the log, and try again."""
+
+
+class CommitOf(NamedTuple):
+    """What a commit says of itself.
+
+    Attributes:
+        engine: what writes.
+        application: the identifier under which numbers are kept.
+        number: of this commit; None: none is kept.
+        text: for `userMetadata`.
+    """
+
+    engine: str
+    application: str
+    number: int | None
+    text: str
+
+    def actions(self, operation: str, **more: object) -> list[dict[str, Any]]:
+        """Return the first actions of the entry."""
+        now = int(time.time() * 1000)
+        info = {
+            "timestamp": now,
+            "operation": operation,
+            "operationParameters": {},
+            **more,
+            "engineInfo": self.engine,
+            "userMetadata": self.text,
+        }
+        found: list[dict[str, Any]] = [{"commitInfo": info}]
+        if self.number is not None:
+            number = {"appId": self.application, "version": self.number, "lastUpdated": now}
+            found.append({"txn": number})
+        return found
+
+
+def append(log: TableLog, rows: pa.Table, commit: CommitOf) -> None:
+    """Append rows to a table whose log has been read.
+
+    Args:
+        log: of the table.
+        rows: with the columns of the table.
+        commit: what the entry says of itself.
+
+    Raises:
+        Conflict: another writer was first.
+        NotHandled: the table has a feature that this engine does not handle.
+    """
+    require_appendable(log.state)
+    _committed(log, commit, "WRITE", rows, list)
+
+
+def _committed(
+    log: TableLog,
+    commit: CommitOf,
+    operation: str,
+    rows: pa.Table,
+    deletions: Callable[[], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Put an entry with new rows, if anything changes, and return its actions.
+
+    A store is slow: new files are put while deletions are, and while a look at the log finds out
+    whether it is still there. Whether anything came in between shows when the entry is put.
+    """
+    with ThreadPoolExecutor(2) as others:
+        is_there = others.submit(log.is_newest_there)
+        writing = others.submit(lambda: list(_written(log.place, rows, log.state)))
+        actions = deletions()
+        stored = writing.result()
+        if not is_there.result():
+            raise Conflict(f"the log of {log.place.name} was put back")
+    actions += [{"add": each} for each in stored]
+    about = commit.actions(operation, readVersion=log.state.version, isBlindAppend=operation == "WRITE")
+    # If nothing changes: others may have written such rows meanwhile.
+    is_first = log.put([*about, *actions]) if actions else not log.refresh()
+    if not is_first:
+        raise Conflict(f"another writer of {log.place.name} was first")
+    return actions
+
+
+def _written(place: TablePlace, rows: pa.Table, state: LoggedState) -> Iterable[dict[str, Any]]:
+    """Write rows into new data files, and yield their entries."""
+    count = -(-rows.nbytes // _MOST_BYTES) if len(rows) else 0
+    step = -(-len(rows) // count) if count else 1
+    for first in range(0, len(rows), step):
+        part, path = rows.slice(first, step), f"part-{uuid.uuid4()}-c000.zstd.parquet"
+        sink = io.BytesIO()
+        pq.write_table(part, sink, compression="zstd", compression_level=1)
+        size = sink.tell()
+        place.put(path, sink.getvalue())
+        yield {
+            "path": quote(path),
+            "partitionValues": {},
+            "size": size,
+            "modificationTime": int(time.time() * 1000),
+            "dataChange": True,
+            "stats": json.dumps(bounds_of(part, state.configuration)),
+        }
 
 
 class MergeOnReadTable:
     """One Delta table and the index of its keys.
 
     Args:
-        place: of the table.
+        log: of the table.
         key: the columns that identify a row.
         folder: for the index, on a local disk.
-        engine: what writes, for the log.
     """
 
-    def __init__(self, place: TablePlace, key: Sequence[str], folder: Path, engine: str) -> None:
-        self._place, self._key, self._engine = place, list(key), engine
-        self._log = TableLog(place)
+    def __init__(self, log: TableLog, key: Sequence[str], folder: Path) -> None:
+        self._log, self._key = log, list(key)
         self._index = KeyIndex(folder)
         self._seed = uuid.uuid4().int & 0xFFFFFFFFFFFFFFFF
-        self._state = LoggedState()
+        self._indexed: tuple[LoggedState | None, int] = None, -1  # and its version
         self._numbers: dict[str, int] = {}  # of indexed files
         self._paths: list[str] = []
         self._gone: dict[str, tuple[str, BitMap64]] = {}  # the vector of a file, and its id
 
     @property
-    def version(self) -> int:
-        """The version that was last read or written."""
-        return self._state.version
+    def _state(self) -> LoggedState:
+        return self._log.state
 
-    def refresh(self) -> None:
-        """Read what other writers have put into the log, and index their files.
+    def index(self) -> None:
+        """Index the files that are new in the state of the log.
 
         Raises:
             NotHandled: the table has a feature that this engine does not handle.
         """
-        if self._state.version < 0:
-            self._state = self._log.state()
-        elif not self._log.advance(self._state):
+        state = self._state
+        if self._indexed[0] is state and self._indexed[1] == state.version:
             return
-        require_handled(self._state.protocol, self._state.metadata)
-        self._index_new_files()
-
-    def _index_new_files(self) -> None:
+        require_mergeable(self._state)
         for path in self._state.files.keys() - self._numbers.keys():
-            with pq.ParquetFile(unquote(path), filesystem=self._place.files) as file:
+            with pq.ParquetFile(unquote(path), filesystem=self._log.place.files) as file:
                 first, number = 0, self._number(path)
                 for batch in file.iter_batches(_ROWS_AT_ONCE, columns=self._key):
                     keys = pa.Table.from_batches([batch]).select(self._key)
                     self._add(keys, number, first)
                     first += len(batch)
         self._forget([*self._numbers])
+        self._indexed = self._state, self._state.version
 
     def _forget(self, paths: Iterable[str]) -> None:
         """Forget those of some files that the table no longer has."""
@@ -109,53 +200,32 @@ class MergeOnReadTable:
 
     # a merge
 
-    def merge(
-        self, rows: pa.Table, gone: np.ndarray, application: str, number: int | None, text: str
-    ) -> bool:
-        """Set the row of each key, or delete it, in one commit.
+    def merge(self, rows: pa.Table, gone: np.ndarray, commit: CommitOf) -> None:
+        """Set the row of each key, or delete it, in one commit; none if nothing changes.
 
         Args:
             rows: of all columns of the table, or of those of the key if all are gone.
             gone: for each row whether its key is deleted. Of equal keys the last one counts.
-            application: the identifier under which numbers are kept.
-            number: of this merge; a table that has it, or a later one, is left as it is. None: no
-                number is kept.
-            text: for `userMetadata` of the commit.
-
-        Returns:
-            whether the table was changed.
+            commit: what the entry says of itself.
 
         Raises:
-            Conflict: other writers were always first.
+            Conflict: another writer was first.
             NotHandled: the table has a feature that this engine does not handle.
         """
-        mine, staying, stay = self._keys_of(rows, gone)
-        writing: Future[dict[str, Any]] | None = None
-        for attempt in range(_MOST_ATTEMPTS):
-            if attempt or self._state.version < 0:  # that the put is the first proves that nothing came
-                self.refresh()
-            if number is not None and self._state.numbers.get(application, -1) >= number:
-                return False
-            with ThreadPoolExecutor(1) as both:  # files of rows and vectors are put at the same time
-                if len(staying) and writing is None:
-                    writing = both.submit(self._write, rows.take(pa.array(staying)))
-                actions = self._deletions(mine)
-            stored = writing.result() if writing is not None else None
-            actions += [{"add": stored}] if stored else []
-            if not actions and attempt:
-                return False
-            if not actions:
-                continue  # others may have written such rows meanwhile
-            about = [self._commit_info(text)]
-            about += [] if number is None else [{"txn": _number_of(application, number)}]
-            if self._log.put(self._state.version + 1, [*about, *actions]):
-                self._state.version += 1
-                self._state.apply([*about, *actions])
-                self._forget(each["remove"]["path"] for each in actions if "remove" in each)
-                self._after(stored, stay)
-                return True
-            time.sleep(min(0.005 * 2**attempt, 1.0))
-        raise Conflict(f"other writers of {self._place.name} were always first")
+        self.index()
+        keys, staying, stay = self._keys_of(rows, gone)
+        kept = rows.take(pa.array(staying))
+        actions = _committed(self._log, commit, "MERGE", kept, lambda: self._deletions(keys))
+        self._forget(each["remove"]["path"] for each in actions if "remove" in each)
+        added, first = [each["add"] for each in actions if "add" in each], 0
+        for each in added:
+            if each["path"] not in self._numbers:
+                end = first + self._count(each)
+                hashes = stay[0][first:end], stay[1][first:end]
+                self._index.add(hashes, self._number(each["path"]), np.arange(end - first))
+                first = end
+        self._index.merge_levels(self._are_live)
+        self._indexed = self._state, self._state.version
 
     def _keys_of(self, rows: pa.Table, gone: np.ndarray) -> tuple[Hashes, np.ndarray, Hashes]:
         """Return the hashes of all keys, the places of the rows that stay, and their hashes."""
@@ -164,12 +234,6 @@ class MergeOnReadTable:
         last = last[is_whole[last]]
         staying = last[~gone[last]]
         return (high[last], low[last]), staying, (high[staying], low[staying])
-
-    def _after(self, stored: Mapping[str, Any] | None, hashes: Hashes) -> None:
-        """Index what was written."""
-        if stored is not None:
-            self._index.add(hashes, self._number(stored["path"]), np.arange(len(hashes[0])))
-        self._index.merge_levels(self._are_live)
 
     def _are_live(self, files: np.ndarray) -> np.ndarray:
         live = np.zeros(len(self._paths), bool)
@@ -192,17 +256,26 @@ class MergeOnReadTable:
             if len(after) == len(before):
                 continue
             actions.append({"remove": _removal(known, now)})
-            if len(after) < json.loads(known["stats"])["numRecords"]:
+            if len(after) < self._count(known):
                 touched.append((known, after))
         if touched:
             name, content, descriptors = packed([after for _, after in touched])
-            self._place.put(name, content)
+            self._log.place.put(name, content)
             for (known, after), descriptor in zip(touched, descriptors, strict=True):
                 self._gone[known["path"]] = (id_of(descriptor), after)
                 kept = {name: known[name] for name in _KEPT if name in known}
-                kept |= {"deletionVector": descriptor, "stats": loosened(known["stats"])}
+                stats = loosened(known.get("stats") or "", self._count(known))
+                kept |= {"deletionVector": descriptor, "stats": stats}
                 actions.append({"add": {**kept, "dataChange": True}})
         return actions
+
+    def _count(self, known: Action) -> int:
+        """Return the number of rows in a file, deleted or not; some writers leave statistics out."""
+        count = json.loads(known.get("stats") or "{}").get("numRecords")
+        if count is None:
+            with pq.ParquetFile(unquote(known["path"]), filesystem=self._log.place.files) as file:
+                count = file.metadata.num_rows
+        return int(count)
 
     def _rows_gone(self, path: str, known: Action) -> BitMap64:
         """Return the deleted rows of a file."""
@@ -212,39 +285,7 @@ class MergeOnReadTable:
             return kept[1]
         if descriptor is None:
             return BitMap64()
-        return read_vector(self._place, descriptor)
-
-    def _write(self, rows: pa.Table) -> dict[str, Any]:
-        """Write rows into a new data file, and return its entry."""
-        path = f"part-{uuid.uuid4()}-c000.zstd.parquet"
-        sink = io.BytesIO()
-        pq.write_table(rows, sink, compression="zstd", compression_level=1)
-        content = sink.getvalue()
-        self._place.put(path, content)
-        return {
-            "path": quote(path),
-            "partitionValues": {},
-            "size": len(content),
-            "modificationTime": int(time.time() * 1000),
-            "dataChange": True,
-            "stats": json.dumps(bounds_of(rows, self._state.metadata.get("configuration") or {})),
-        }
-
-    def _commit_info(self, text: str) -> dict[str, Any]:
-        info = {
-            "timestamp": int(time.time() * 1000),
-            "operation": "MERGE",
-            "operationParameters": {},
-            "readVersion": self._state.version,
-            "isBlindAppend": False,
-            "engineInfo": self._engine,
-            "userMetadata": text,
-        }
-        return {"commitInfo": info}
-
-
-def _number_of(application: str, number: int) -> dict[str, Any]:
-    return {"appId": application, "version": number, "lastUpdated": int(time.time() * 1000)}
+        return read_vector(self._log.place, descriptor)
 
 
 def _removal(known: Action, now: int) -> dict[str, Any]:

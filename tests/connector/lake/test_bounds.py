@@ -113,8 +113,10 @@ def test_bounds_enclose_the_values_of_each_type(way: str, tmp_path: Path) -> Non
     target.create(ROWS.schema, "t", "")
     WAYS[way](target)
     seen = require_enclosing(place)
-    wide = {NAMES[k] for k in VALUES if pa.types.is_decimal(k) and k.precision > 15}
-    assert seen == {NAMES[kind] for kind in VALUES} - wide
+    without = {NAMES[k] for k in VALUES if pa.types.is_decimal(k) and k.precision > 15}
+    if way == "append":  # no millisecond, and no text of 32 characters, is after the last value
+        without |= {NAMES[pa.timestamp("us")], NAMES[pa.string()]}
+    assert seen == {NAMES[kind] for kind in VALUES} - without
     target.compact()
     require_enclosing(place)
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
-from informix_capture_client.errors import DataLoss
+from informix_capture_client.errors import DataLoss, TargetUnavailable
+from informix_cdc.lake import delta_tables
 from informix_cdc.lake.commit_text import CommitText
-from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.identity import BatchEnd, number_of
 from informix_cdc.lake.merges import of_images
+from informix_cdc.lake.mirrored_table import TableStopped
+from informix_cdc.lake.on_read_tables import OnReadTarget
 from informix_cdc.lake.table_changes import AT, GONE, INSTANT
+from informix_cdc.merge_on_read import TableLog
 
 ROWS = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("v", pa.int64())])
 
@@ -24,14 +30,14 @@ def images(value: int) -> pa.Table:
     return rows.append_column(GONE, pa.array([False])).append_column(AT, at)
 
 
-def driver(place: Path) -> DeltaTarget:
-    return DeltaTarget(str(place), "informix-cdc/1")
+def driver(place: Path) -> OnReadTarget:
+    return OnReadTarget(str(place), "informix-cdc/1", index_folder=place.parent)
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
+@pytest.fixture(params=[False, True], ids=["on-write", "on-read"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     made = driver(tmp_path / "t")
-    made.create(ROWS, "t", "")
+    made.create(ROWS, "t", "", on_read=request.param)
     made.append(pa.table({"k": [1], "v": [0]}, schema=ROWS), 0)
     return tmp_path / "t"
 
@@ -80,3 +86,84 @@ def test_a_batch_is_known_by_its_number_and_its_end(
     else:
         assert asked.has(batch) == has
     assert asked.end() == BatchEnd("a1", 100)
+
+
+def between(patch: pytest.MonkeyPatch, others: Callable[[], object]) -> None:
+    """Let others write just before an entry is put for the first time."""
+    put, late = TableLog.put, [others]
+
+    def putting(self: TableLog, actions: Any) -> bool:
+        if late:
+            late.pop()()
+        return put(self, actions)
+
+    patch.setattr(TableLog, "put", putting)
+
+
+WRITES: dict[str, Callable[[OnReadTarget, int], None]] = {
+    "append": lambda target, n: target.append(pa.table({"k": [n], "v": [n]}, schema=ROWS), n),
+    "merge": lambda target, n: target.merge(images(n), of_images(images(0), ["k"]), n),
+}
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_a_commit_beside_compaction_is_made(
+    how: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = driver(place)
+    made.append(pa.table({"k": [2], "v": [2]}, schema=ROWS), 2)
+    between(monkeypatch, lambda: DeltaTable(str(place)).optimize.compact())
+    WRITES[how](made, 7)
+    found = {row["k"]: row["v"] for row in driver(place).rows().to_pylist()}
+    assert found == ({1: 0, 2: 2, 7: 7} if how == "append" else {1: 7, 2: 2})
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_rows_that_others_change_just_before_stop_the_table(
+    how: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = driver(place)
+    assert not made.has(7)
+    made.accept()
+    between(monkeypatch, lambda: None)
+    DeltaTable(str(place)).delete("k = 1")
+    with pytest.raises(TableStopped, match="t is not as the mirror left it: DELETE in version"):
+        WRITES[how](made, 7)
+    assert driver(place).rows().to_pylist() == []
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_a_log_that_was_put_back_gets_no_gap(how: str, place: Path) -> None:
+    made = driver(place)
+    made.append(pa.table({"k": [2], "v": [2]}, schema=ROWS), 2)
+    newest = max((place / "_delta_log").glob("*.json"))
+    newest.unlink()
+    with pytest.raises(TableStopped, match="it is older than the checkpoint says"):
+        WRITES[how](made, 7)
+    assert not newest.exists()
+    assert driver(place).rows().to_pylist() == [{"k": 1, "v": 0}]
+
+
+def test_a_driver_that_is_never_first_gives_up(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = driver(place)
+    assert not made.has(7)
+    monkeypatch.setattr(delta_tables, "_MOST_ATTEMPTS", 2)
+    monkeypatch.setattr(TableLog, "put", lambda *_: False)
+    with pytest.raises(TargetUnavailable):
+        WRITES["append"](made, 7)
+
+
+def test_the_log_gets_checkpoints(place: Path) -> None:
+    made = driver(place)
+    DeltaTable(str(place)).alter.set_table_properties({"delta.checkpointInterval": "5"})
+    for number in range(1, 12):
+        WRITES["append"](made, number)
+    found = sorted(int(path.name[:20]) for path in (place / "_delta_log").glob("*.checkpoint.parquet"))
+    assert found[-1] % 5 == 0
+    assert len(found) == 2
+    assert len(driver(place).rows()) == 12
+    for entry in (place / "_delta_log").glob("*.json"):
+        if int(entry.stem) < found[-1]:
+            entry.unlink()  # as clean-up does
+    assert driver(place).number() == 11
+    assert len(driver(place).rows()) == 12

@@ -19,15 +19,15 @@ from harness.lake.delta_logs import rows_in
 from harness.runs.examples import examples
 from harness.runs.tiers import rest_in_all
 from informix_cdc.merge_on_read import (
+    CommitOf,
     Conflict,
     MergeOnReadTable,
     NotHandled,
+    TableLog,
     TablePlace,
     create_table,
 )
-from informix_cdc.merge_on_read import table as engine
 from informix_cdc.merge_on_read.bounds import bounds_of
-from informix_cdc.merge_on_read.log import TableLog
 
 SCHEMA = pa.schema(
     [
@@ -40,22 +40,43 @@ KEY, APPLICATION = ("k", "t"), "app"
 Key = tuple[int, str]
 
 
-def created(place: Path, schema: pa.Schema = SCHEMA, **configuration: str) -> TablePlace:
+def created(place: Path, schema: pa.Schema = SCHEMA) -> TablePlace:
     found = TablePlace(str(place))
-    assert create_table(
-        found,
+    create_table(
+        TableLog(found),
         Schema.from_arrow(schema).to_json(),
         name="t",
         description="",
-        configuration=configuration,
-        text="",
-        engine="test",
+        configuration={},
+        commit=CommitOf("test", APPLICATION, None, ""),
+        on_read=True,
     )
     return found
 
 
-def opened(place: TablePlace, folder: Path) -> MergeOnReadTable:
-    return MergeOnReadTable(place, KEY, folder, "test")
+class Opened:
+    """A writer, which tries again as long as others are first."""
+
+    def __init__(self, place: TablePlace, folder: Path) -> None:
+        self.log = TableLog(place)
+        self.table = MergeOnReadTable(self.log, KEY, folder)
+
+    def merge(self, rows: pa.Table, gone: np.ndarray, application: str, number: int) -> bool:
+        if self.log.state.version < 0:
+            self.log.refresh()
+        while self.log.state.numbers.get(application, -1) < number:
+            before = self.log.state.version
+            try:
+                self.table.merge(rows, gone, CommitOf("test", application, number, ""))
+            except Conflict:
+                self.log.refresh()
+            else:
+                return self.log.state.version > before
+        return False
+
+
+def opened(place: TablePlace, folder: Path) -> Opened:
+    return Opened(place, folder)
 
 
 def rows_of(values: dict[Key, int | None]) -> pa.Table:
@@ -96,8 +117,8 @@ def test_a_table_has_the_rows_that_a_dict_has(seed: int, tmp_path: Path) -> None
         values = {key: draw.randint(0, 9) for key in keys}
         gone = np.array([draw.random() < 0.3 for _ in values], bool)
         table = draw.choice([one, one, other])
-        table.merge(rows_of(dict(values)), gone, APPLICATION, number, "text")
-        assert not table.merge(rows_of(dict(values)), gone, APPLICATION, number, "again")
+        table.merge(rows_of(dict(values)), gone, APPLICATION, number)
+        assert not table.merge(rows_of(dict(values)), gone, APPLICATION, number)
         for key, is_gone in zip(values, gone, strict=True):
             held.pop(key, None)
             if not is_gone:
@@ -123,7 +144,7 @@ def test_a_merge_that_dies_happens_once(
 ) -> None:
     place = created(tmp_path / "t")
     opened(place, tmp_path / "a").merge(
-        rows_of({(1, "x"): 1, (2, "x"): 2, (3, "x"): 3}), np.zeros(3, bool), "a", 1, ""
+        rows_of({(1, "x"): 1, (2, "x"): 2, (3, "x"): 3}), np.zeros(3, bool), "a", 1
     )
     put, put_entry = TablePlace.put, TablePlace.put_if_absent
 
@@ -146,11 +167,11 @@ def test_a_merge_that_dies_happens_once(
         patched.setattr(TablePlace, "put", dying_put)
         patched.setattr(TablePlace, "put_if_absent", dying_entry)
         with pytest.raises(Died):
-            opened(place, tmp_path / "a").merge(change, gone, "a", 2, "")
+            opened(place, tmp_path / "a").merge(change, gone, "a", 2)
     is_there = step == "after entry"
     after = {(1, "x"): 1, (2, "x"): 20, (4, "x"): 4}
     assert read(place) == (after if is_there else {(1, "x"): 1, (2, "x"): 2, (3, "x"): 3})
-    assert opened(place, tmp_path / "a").merge(change, gone, "a", 2, "") is not is_there
+    assert opened(place, tmp_path / "a").merge(change, gone, "a", 2) is not is_there
     assert read(place) == after
 
 
@@ -159,17 +180,18 @@ def test_a_writer_that_is_second_looks_again(tmp_path: Path, monkeypatch: pytest
     place = created(tmp_path / "t")
     one, other = (opened(place, tmp_path / name) for name in ("a", "b"))
     for number in (1, 2):
-        one.merge(rows_of({(number, "x"): number}), np.zeros(1, bool), "one", number, "")
-    put, between = TableLog.put, [lambda: DeltaTable(place.name).optimize.compact()]
-    between.append(lambda: other.merge(rows_of({(2, "x"): 7}), np.zeros(1, bool), "other", 1, ""))
+        one.merge(rows_of({(number, "x"): number}), np.zeros(1, bool), "one", number)
+    put, between = TableLog.put, list[Callable[[], object]]()
+    between.append(lambda: DeltaTable(place.name).optimize.compact())
+    between.append(lambda: other.merge(rows_of({(2, "x"): 7}), np.zeros(1, bool), "other", 1))
 
-    def late(self: TableLog, version: int, actions: Any) -> bool:
+    def late(self: TableLog, actions: Any) -> bool:
         if between:
             between.pop(0)()
-        return put(self, version, actions)
+        return put(self, actions)
 
     monkeypatch.setattr(TableLog, "put", late)
-    one.merge(rows_of({(1, "x"): 10, (2, "x"): 20}), np.array([False, True]), "one", 3, "")
+    one.merge(rows_of({(1, "x"): 10, (2, "x"): 20}), np.array([False, True]), "one", 3)
     assert between == []
     assert read(place) == {(1, "x"): 10}
 
@@ -179,28 +201,28 @@ def test_a_file_that_loses_all_rows_loses_them_at_the_second_attempt_too(
 ) -> None:
     place = created(tmp_path / "t")
     one, other = (opened(place, tmp_path / name) for name in ("a", "b"))
-    one.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "one", 1, "")
+    one.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "one", 1)
     put, once = (
         TableLog.put,
-        [lambda: other.merge(rows_of({(2, "x"): 2}), np.zeros(1, bool), "other", 1, "")],
+        [lambda: other.merge(rows_of({(2, "x"): 2}), np.zeros(1, bool), "other", 1)],
     )
 
-    def late(self: TableLog, version: int, actions: Any) -> bool:
+    def late(self: TableLog, actions: Any) -> bool:
         if once:
             once.pop()()
-        return put(self, version, actions)
+        return put(self, actions)
 
     monkeypatch.setattr(TableLog, "put", late)
-    one.merge(rows_of({(1, "x"): 10}), np.zeros(1, bool), "one", 2, "")
+    one.merge(rows_of({(1, "x"): 10}), np.zeros(1, bool), "one", 2)
     assert read(place) == {(1, "x"): 10, (2, "x"): 2}
 
 
 def test_a_row_of_another_writer_is_deleted(tmp_path: Path) -> None:
     place = created(tmp_path / "t")
     one, other = (opened(place, tmp_path / name) for name in ("a", "b"))
-    one.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "one", 1, "")
-    other.merge(rows_of({(2, "x"): 2}), np.zeros(1, bool), "other", 1, "")
-    assert one.merge(rows_of({(2, "x"): None}), np.ones(1, bool), "one", 2, "")
+    one.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "one", 1)
+    other.merge(rows_of({(2, "x"): 2}), np.zeros(1, bool), "other", 1)
+    assert one.merge(rows_of({(2, "x"): None}), np.ones(1, bool), "one", 2)
     assert read(place) == {(1, "x"): 1}
 
 
@@ -211,34 +233,26 @@ def test_the_same_number_by_another_driver_is_written_once(
     one, other = (opened(place, tmp_path / name) for name in ("a", "b"))
     put, once = (
         TableLog.put,
-        [lambda: other.merge(rows_of({(1, "x"): 2}), np.zeros(1, bool), "a", 1, "")],
+        [lambda: other.merge(rows_of({(1, "x"): 2}), np.zeros(1, bool), "a", 1)],
     )
 
-    def late(self: TableLog, version: int, actions: Any) -> bool:
+    def late(self: TableLog, actions: Any) -> bool:
         if once:
             once.pop()()
-        return put(self, version, actions)
+        return put(self, actions)
 
     monkeypatch.setattr(TableLog, "put", late)
-    assert not one.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "a", 1, "")
+    assert not one.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "a", 1)
     assert read(place) == {(1, "x"): 2}
-
-
-def test_a_writer_that_is_never_first_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = created(tmp_path / "t")
-    monkeypatch.setattr(engine, "_MOST_ATTEMPTS", 2)
-    monkeypatch.setattr(TableLog, "put", lambda *_: False)
-    with pytest.raises(Conflict):
-        opened(place, tmp_path / "a").merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "a", 1, "")
 
 
 def test_a_feature_that_comes_between_is_seen(tmp_path: Path) -> None:
     place = created(tmp_path / "t")
     table = opened(place, tmp_path / "a")
-    table.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "a", 1, "")
+    table.merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), "a", 1)
     DeltaTable(place.name).alter.add_constraint({"small": "v < 9"})
     with pytest.raises(NotHandled) as found:
-        table.merge(rows_of({(1, "x"): 2}), np.zeros(1, bool), "a", 2, "")
+        table.merge(rows_of({(1, "x"): 2}), np.zeros(1, bool), "a", 2)
     assert found.value.features == ("checkConstraints",)
 
 
@@ -246,9 +260,9 @@ def test_statistics_of_a_file_that_is_there_are_kept(tmp_path: Path) -> None:
     place = created(tmp_path / "t")
     write_deltalake(place.name, rows_of({(n, "x"): n for n in range(9)}), mode="append")
     log = TableLog(place)
-    (before,) = log.state().files.values()
-    opened(place, tmp_path / "a").merge(rows_of({(3, "x"): None}), np.ones(1, bool), "a", 1, "")
-    (after,) = log.state().files.values()
+    (before,) = log.at().files.values()
+    opened(place, tmp_path / "a").merge(rows_of({(3, "x"): None}), np.ones(1, bool), "a", 1)
+    (after,) = log.at().files.values()
     assert after["stats"] == before["stats"].replace("{", '{"tightBounds":false,', 1)
     changed = ("stats", "deletionVector", "dataChange")
     kept = {name: value for name, value in before.items() if value is not None}
@@ -280,7 +294,7 @@ def test_no_reader_skips_a_file_that_has_a_row(data: st.DataObject) -> None:
     }
     stats = bounds_of(pa.table(columns), {})
     assert stats["numRecords"] == 3
-    assert {*stats["minValues"]} <= {"i", "s", "d", "n", "z", "c"}
+    assert {*stats["minValues"]} <= {"i", "s", "d", "n", "z", "c", "f", "b"}
     for name, least in stats["minValues"].items():
         most = stats["maxValues"][name]
         for value in columns[name].drop_null().to_pylist():
@@ -292,3 +306,12 @@ def test_no_reader_skips_a_file_that_has_a_row(data: st.DataObject) -> None:
                 assert least <= value.isoformat() <= most
             else:
                 assert least <= (float(value) if name == "c" else value) <= most
+
+
+@pytest.mark.parametrize("end", ["z", "é", "\U0010ffff"])
+def test_a_bound_of_a_long_text_is_not_before_it(end: str) -> None:
+    values = ["a" * 32, "a" * 32 + end * 9]
+    stats = bounds_of(pa.table({"s": values}), {})
+    most = stats["maxValues"].get("s")
+    assert (most is None) == (end == "\U0010ffff")
+    assert most is None or (most >= max(values) and len(most) == 33)
