@@ -17,6 +17,7 @@ from harness.lake.put_back import DeltaFolder
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
 from informix_cdc import lake
+from informix_cdc.lake import large_batches
 from informix_cdc.lake.sessions import RESULT_LIMIT, lift_result_limit
 from informix_checkpoints.requests import RESYNC, Request, RequestFolder
 
@@ -95,6 +96,17 @@ def test_a_batch_may_be_larger_than_what_the_driver_collects(spark: SparkSession
         assert frame.toArrow().num_rows == 8000
     finally:
         conf.remove(RESULT_LIMIT)
+
+
+def test_a_large_batch_is_collected_partition_by_partition(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = spark.range(0, 20, 1, 4).selectExpr("id", "encode(repeat(id, id), 'UTF-8') arrow")
+    wanted = [{"id": n, "arrow": (str(n) * n).encode()} for n in range(20)]
+    for limit in (1 << 20, 1):
+        monkeypatch.setattr(large_batches, "LARGE_BYTES", limit)
+        found = large_batches.collected(frame, tmp_path, 1, 1000)
+        assert [{**row, "arrow": bytes(row["arrow"])} for row in found] == wanted
 
 
 def require_equal(folder: Path, port: int, made: Ledger, commit: int) -> None:

@@ -20,11 +20,11 @@ from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_ta
 
 if TYPE_CHECKING:
     from informix_cdc.lake.identity import stopped_tables
+    from informix_cdc.lake.large_batches import delivered_rows
     from informix_cdc.lake.mirroring import (
         Mirror,
         MirroredBatch,
         begin_mirror,
-        delivered_rows,
         mirror,
         start_mirror,
     )
@@ -78,12 +78,12 @@ __all__ = [
 
 _HOMES = {
     "identity": ("stopped_tables",),
+    "large_batches": ("delivered_rows",),
     "tables_as_of": ("TablesAsOf", "as_of"),
     "mirroring": (
         "Mirror",
         "MirroredBatch",
         "begin_mirror",
-        "delivered_rows",
         "mirror",
         "start_mirror",
     ),

@@ -413,6 +413,10 @@ class DeltaTarget:
         """Merge rows."""
         self._commit(lambda: self._merge(rows, merge, batch), batch)
 
+    def merge_parts(self, parts: Callable[[], Iterator[pa.Table]], merge: Merge, batch: int) -> None:
+        """Merge rows that come in parts: delta-rs takes one table."""
+        self.merge(pa.concat_tables(parts()), merge, batch)
+
     def remove(self, keys: pa.Table, matching: Merge) -> None:
         """Remove the rows that match, as `of_keys` returns it."""
 

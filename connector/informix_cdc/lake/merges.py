@@ -71,9 +71,9 @@ def of_keys(key: Sequence[str], *, is_null: str | None = None, is_set: str | Non
     )
 
 
-def of_images(images: pa.Table, key: Sequence[str]) -> Merge:
+def of_images(columns: Sequence[str], key: Sequence[str]) -> Merge:
     """Return the MERGE that sets each key to its last image, as returned by `final_images`."""
-    columns = [name for name in images.column_names if name not in (GONE, AT)]
+    columns = [name for name in columns if name not in (GONE, AT)]
     return Merge(key=key, inserts=columns, inserts_if=(GONE, False), updates=columns, deletes_if=GONE)
 
 

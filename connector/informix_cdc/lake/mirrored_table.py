@@ -6,9 +6,11 @@ stops this table with a reason, and no other one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -25,11 +27,13 @@ from informix_cdc.lake.intervals import (
     concatenated,
     in_schema,
 )
+from informix_cdc.lake.large_batches import LARGE_BYTES, parts_by_key
 from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_keys, of_states
 from informix_cdc.lake.settings import CHANGES, CURRENT, FAIL, HISTORY, SOFT
 from informix_cdc.lake.table_changes import (
     ADDED,
     AT,
+    CHANGED,
     DELETED_AT,
     GONE,
     INSTANT,
@@ -162,6 +166,15 @@ class Target(Protocol):
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
 
+    def merge_parts(self, parts: Callable[[], Iterator[pa.Table]], merge: Merge, batch: int) -> None:
+        """Merge rows that come in parts, each with other keys.
+
+        Args:
+            parts: yields them; it is called again if another writer was first.
+            merge: of all of them.
+            batch: number of the batch.
+        """
+
     def remove(self, keys: pa.Table, matching: Merge) -> None:
         """Remove the rows that match, as `of_keys` returns it."""
 
@@ -201,6 +214,7 @@ class MirroredTable:
         deletes: hard or soft.
         schema_change: add or fail.
         on_read: whether the target is created to be merged on read.
+        folder: on a local disk, for changes that do not fit in memory.
     """
 
     target: Target
@@ -209,6 +223,7 @@ class MirroredTable:
     deletes: str
     schema_change: str
     on_read: bool = False
+    folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
 
     @property
     def _form(self) -> str:
@@ -262,6 +277,8 @@ class MirroredTable:
             TableStopped: the target was created with another setting.
         """
         begins = bool(changes.is_kind(BEGIN).any())
+        if not self._in_parts(changes):
+            changes = changes.in_memory()
         if self.target.is_there():
             self._require_same_form(self.target.schema().names)
             if begins:  # whatever others have done is compared
@@ -371,15 +388,31 @@ class MirroredTable:
             raise TableStopped(f"its columns have changed: {'; '.join(what)}.", RELOAD)
         return added, changed
 
+    def _in_parts(self, changes: TableChanges) -> bool:
+        """Return whether changes are too many for memory, and the target can take them in parts."""
+        if changes.nbytes <= LARGE_BYTES or self._form != CURRENT or changes.is_snapshot:
+            return False
+        target = self.target
+        return target.is_there() and target.merges_on_read and bool(changes.is_kind(*CHANGED).all())
+
     def _current(self, changes: TableChanges, batch: int) -> None:
-        target, images = self.target, final_images(changes, changes.definition.key, self._had)
+        key, target = changes.definition.key, self.target
+        if self._in_parts(changes):
+
+            def parts() -> Iterator[pa.Table]:
+                for part in parts_by_key(changes, key, self.folder):
+                    yield final_images(part, key, self._had)
+
+            return target.merge_parts(parts, of_images(changes.rows.schema.names, key), batch)
+        images = final_images(changes, key, self._had)
         if changes.last_truncate >= 0 or changes.replaces:
             rows = _there(images)
             if len(rows) or not target.is_empty() or target.schema() != self.columns(changes):
                 target.replace(rows, batch, self.columns(changes))
             target.has_snapshot_rows_only = changes.is_snapshot
         elif not self._appended(_there(images), changes, batch):
-            target.merge(images, of_images(images, changes.definition.key), batch)
+            target.merge(images, of_images(images.column_names, key), batch)
+        return None
 
     def _soft(self, changes: TableChanges, batch: int) -> None:
         images = final_images(changes, changes.definition.key, self._had)

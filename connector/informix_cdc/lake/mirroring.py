@@ -43,6 +43,7 @@ from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.epochs import Beginning, MirrorEpoch, end_of
 from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
+from informix_cdc.lake.large_batches import collected
 from informix_cdc.lake.mirrored_table import (
     RELOAD,
     MirroredTable,
@@ -534,7 +535,13 @@ class Mirror:
             rows = self._estimates.get(table, 0)
             on_read = self._settings.merges_on_read(table, rows) and self._lake.puts_if_absent
             self._tables[table] = MirroredTable(
-                place, record.target, record.keep, str(special.deletes), change, on_read
+                place,
+                record.target,
+                record.keep,
+                str(special.deletes),
+                change,
+                on_read,
+                self._settings.folder,
             )
         return self._tables[table]
 
@@ -612,13 +619,6 @@ def _shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, _Share]:
         share.streams.append(row["arrow"])
         share.changes += row["changes"]
     return shares
-
-
-def delivered_rows(batch: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a micro-batch; change streams are not copied."""
-    streams = batch.column("arrow")
-    for row, stream in zip(batch.drop_columns("arrow").to_pylist(), streams, strict=True):
-        yield {**row, "arrow": stream.as_buffer()}
 
 
 def mirror(
@@ -735,6 +735,7 @@ class _Sink:
     ) -> None:
         self._settings, self._on_batch = plan.settings, on_batch
         options = SourceOptions.parse(dict(plan.options))
+        self._cut = options.min_partitions, options.max_partition_bytes
         source = (plan.server, plan.database)
         self._mirror = begin_mirror(plan.settings, options, spark, self._report, source, plan.estimates)
         host, port = plan.settings.metrics_host, plan.settings.metrics_port
@@ -753,7 +754,8 @@ class _Sink:
     def write(self, batch: DataFrame, number: int) -> None:
         """Apply a micro-batch to the tables."""
         end = planned_offset(self._settings.checkpoint, number)
-        self._mirror.apply(delivered_rows(batch.toArrow()), number, end)
+        rows = collected(batch, self._settings.folder, *self._cut)
+        self._mirror.apply(rows, number, end)
 
     def _report(self, batch: MirroredBatch) -> None:
         if self._metrics is not None:

@@ -13,14 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.lake.table_changes import COMMIT, KIND, ORDINAL, TRUNCATE, net_rows, net_rows_of_keys
+from informix_cdc.lake.table_changes import (
+    CHANGED,
+    COMMIT,
+    KIND,
+    ORDINAL,
+    TRUNCATE,
+    net_rows,
+    net_rows_of_keys,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _PLACE = (COMMIT, ORDINAL)
 _EMPTIED = "__informix_cdc_emptied"
-_CHANGES = ("insert", "delete", "update_preimage", "update_postimage", TRUNCATE)
 
 
 def net_changes(frame: DataFrame, key: str | Sequence[str]) -> DataFrame:
@@ -87,7 +94,7 @@ def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     if not parts:
         return
     rows = pa.Table.from_batches(parts)
-    others = set(pc.unique(rows.column(KIND)).to_pylist()) - {*_CHANGES}
+    others = set(pc.unique(rows.column(KIND)).to_pylist()) - {*CHANGED, TRUNCATE}
     if others:
         raise BadOption(
             f"net_changes found rows that are not changes: {', '.join(sorted(map(str, others)))}.",

@@ -8,7 +8,7 @@ engine does not handle, but delta-rs does, is merged by delta-rs.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from informix_cdc.lake.delta_tables import DeltaTarget, in_table_schema
 from informix_cdc.lake.merges import Merge
 from informix_cdc.lake.mirrored_table import RELOAD, TableStopped
-from informix_cdc.merge_on_read import MergeOnReadTable, NotHandled, TableLog
+from informix_cdc.merge_on_read import MergeOnReadTable, NotHandled, Part, TableLog
 
 # Features that delta-rs 1.6.6 enforces when it writes, with vectors or without.
 _MERGED_BY_DELTA_RS = frozenset(
@@ -52,26 +52,38 @@ class OnReadTarget(DeltaTarget):
         """Remove the rows that match, as `of_keys` returns it."""
         if not self.merges_on_read or matching.matches_open or matching.matches_closed:
             return DeltaTarget.remove(self, keys, matching)
-        self._merged(keys, np.ones(len(keys), bool), matching.key, None)
+        self._merged(lambda: [(keys, np.ones(len(keys), bool))], matching.key, None)
 
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
-        if not self.merges_on_read or merge.deletes_if is None:
-            return DeltaTarget.merge(self, rows, merge, batch)
-        gone = np.asarray(rows.column(merge.deletes_if).to_numpy(), bool)
+        self.merge_parts(lambda: iter([rows]), merge, batch)
+
+    def merge_parts(self, parts: Callable[[], Iterator[pa.Table]], merge: Merge, batch: int) -> None:
+        """Merge rows that come in parts; only some of them are in memory at a time."""
+        flag = merge.deletes_if
+        if not self.merges_on_read or flag is None:
+            return DeltaTarget.merge(self, pa.concat_tables(parts()), merge, batch)
+
+        def in_schema() -> Iterator[Part]:
+            for rows in parts():
+                gone = np.asarray(rows.column(flag).to_numpy(), bool)
+                yield in_table_schema(self.schema(), rows), gone
+
         try:
-            self._merged(in_table_schema(self.schema(), rows), gone, merge.key, batch)
+            self._merged(in_schema, merge.key, batch)
         except NotHandled as found:
             if others := [each for each in found.features if each not in _MERGED_BY_DELTA_RS]:
                 raise TableStopped(
                     f"its target has table features that the mirror cannot write: {', '.join(others)}.",
                     f"Remove them from the table. {RELOAD}",
                 ) from None
-            DeltaTarget.merge(self, rows, merge, batch)
+            DeltaTarget.merge(self, pa.concat_tables(parts()), merge, batch)
 
-    def _merged(self, rows: pa.Table, gone: np.ndarray, key: Sequence[str], batch: int | None) -> None:
+    def _merged(
+        self, parts: Callable[[], Iterable[Part]], key: Sequence[str], batch: int | None
+    ) -> None:
         if self._merging is None or self._merging[:2] != (self.log, tuple(key)):
             folder = self.index_folder or Path(tempfile.gettempdir())
             self._merging = self.log, tuple(key), MergeOnReadTable(self.log, key, folder)
         merging = self._merging[2]
-        self._put(lambda: merging.merge(rows, gone, self._commit_of(batch)), batch)
+        self._put(lambda: merging.merge(parts(), self._commit_of(batch)), batch)

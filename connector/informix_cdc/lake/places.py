@@ -20,7 +20,7 @@ from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.on_read_tables import OnReadTarget
 from informix_cdc.lake.refused_writes import shown_of
-from informix_cdc.lake.settings import CONTROL, EMBEDDED, ICEBERG, SPARK, MirrorSettings
+from informix_cdc.lake.settings import CONTROL, EMBEDDED, ICEBERG, SPARK, MirrorSettings, is_url
 from informix_cdc.lake.spark_tables import IcebergTarget, SparkMerges
 from informix_cdc.merge_on_read import TablePlace
 
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 # A store that is away for a minute is waited for; delta-rs gives up after three seconds.
 _PATIENT = {"max_retries": "100", "retry_timeout": "120s"}
 _BRIEF = {"max_retries": "1", "retry_timeout": "5s"}
-
-
-def is_url(place: str) -> bool:
-    """Return whether a place is in an object store."""
-    return "://" in place and not place.startswith("file://")
 
 
 def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
@@ -87,8 +82,6 @@ class Lake:
         witnessed: Mapping[str, Witnessed] | None = None,
     ) -> None:
         self._settings, self._application, self._witnessed = settings, application, witnessed
-        place = settings.checkpoint.removeprefix("file://")
-        self._index_folder = Path(place) / "mirror" / "index" if "://" not in place else None
         self._text = CommitText()
         self._targets: dict[str, Target] = {}
         extensions = "" if spark is None else spark.conf.get("spark.sql.extensions", "")
@@ -143,7 +136,7 @@ class Lake:
         place = f"{settings.into.rstrip('/')}/{name}"
         options = {**(_PATIENT if is_url(place) else {}), **settings.storage_options}
         made = OnReadTarget(place, self._application, options, self._merges)
-        made.index_folder = self._index_folder
+        made.index_folder = settings.folder
         made.end_of_batch = self._text
         if settings.engine == SPARK:
             made.large_rows = 0

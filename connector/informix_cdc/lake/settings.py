@@ -9,6 +9,7 @@ import difflib
 import os
 import re
 import string
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
@@ -23,6 +24,7 @@ ADD, FAIL = "add", "fail"
 DELTA, ICEBERG = "delta", "iceberg"
 AUTO, EMBEDDED, SPARK = "auto", "embedded", "spark"
 ON_WRITE, ON_READ = "on-write", "on-read"
+_WRITERS_OF_STORES = 16
 _LARGE_TABLE_ROWS = 1_000_000  # from which `auto` merges on read
 _WORDS = {
     "keep": (CURRENT, HISTORY, CHANGES),
@@ -123,8 +125,15 @@ class MirrorSettings:
 
     @property
     def threads(self) -> int:
-        """The number of tables written at a time."""
-        return self.parallelism or min(max(os.cpu_count() or 2, 2), 8)
+        """The number of tables written at a time; writers of an object store mostly wait."""
+        usual = _WRITERS_OF_STORES if is_url(self.into) else min(max(os.cpu_count() or 2, 2), 8)
+        return self.parallelism or usual
+
+    @property
+    def folder(self) -> Path:
+        """The folder for what does not fit in memory, on a local disk."""
+        place = self.checkpoint.removeprefix("file://")
+        return Path(tempfile.gettempdir() if "://" in place else f"{place}/mirror/index")
 
     def of_table(self, table: str) -> TableSettings:
         """Return the settings of a table, given as owner.table."""
@@ -234,6 +243,11 @@ def _is_template(text: str) -> bool:
     except ValueError:
         return False
     return "table" in found and found <= _IN_A_NAME
+
+
+def is_url(place: str) -> bool:
+    """Return whether a place is in an object store."""
+    return "://" in place and not place.startswith("file://")
 
 
 # delta-rs 1.6.6 decodes paths twice, and takes brackets for an address of IPv6.

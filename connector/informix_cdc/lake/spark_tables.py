@@ -11,7 +11,7 @@ Sources: Delta Lake, "Idempotent writes" (spark.databricks.delta.write.txnAppId)
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -308,6 +308,10 @@ class IcebergTarget:
         self._run(f"INSERT OVERWRITE {self.name} SELECT {names} FROM {view}")
         self.spark.session.catalog.dropTempView(view)
         self._written()
+
+    def merge_parts(self, parts: Callable[[], Iterator[pa.Table]], merge: Merge, batch: int) -> None:
+        """Merge rows that come in parts: Spark takes one table."""
+        self.merge(pa.concat_tables(parts()), merge, batch)
 
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""

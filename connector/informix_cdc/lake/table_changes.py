@@ -28,6 +28,7 @@ from informix_checkpoints.spool import DEFINITION
 
 KIND, COMMIT, TIME, ORDINAL = "_change_type", "_commit_version", "_commit_timestamp", "_change_ordinal"
 TRUNCATE = "truncate"
+CHANGED = ("insert", "delete", "update_preimage", "update_postimage")
 _GONE = ("delete", "update_preimage")  # the image is that of a row that is no longer there
 SNAPSHOT, DELETED_AT = "_snapshot", "_deleted_at"
 FROM, TO = "_valid_from", "_valid_to"
@@ -82,7 +83,7 @@ class TableChanges:
 
     @classmethod
     def of(cls, streams: Iterable[bytes | pa.Buffer]) -> TableChanges:
-        """Read the changes of one table from column `arrow` of delivered rows, in order.
+        """Return the changes of one table in column `arrow` of delivered rows, in order: not copied.
 
         Raises:
             DataLoss: the table's columns change within the batch.
@@ -95,9 +96,8 @@ class TableChanges:
                 "This is a bug of the source, which must end a batch where a table is altered:"
                 " report it.",
             )
-        # One chunk per column: sorting and taking are far slower across many chunks.
-        whole = pa.concat_tables(parts).combine_chunks()
-        struct = whole.column("row").combine_chunks()
+        whole = pa.concat_tables(parts)
+        struct = whole.column("row")
         rows = pa.Table.from_arrays(
             struct.flatten(), schema=pa.schema([pa.field(f.name, f.type) for f in struct.type])
         )
@@ -111,6 +111,15 @@ class TableChanges:
 
     def __len__(self) -> int:
         return int(self.about.num_rows)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all changes."""
+        return int(self.about.nbytes + self.rows.nbytes)
+
+    def in_memory(self) -> TableChanges:
+        """Return them with one chunk a column: sorting and taking are far slower across many."""
+        return replace(self, about=self.about.combine_chunks(), rows=self.rows.combine_chunks())
 
     @property
     def last_truncate(self) -> int:

@@ -5,6 +5,7 @@
     create_table        a table, with deletion vectors or without
     append              rows
     MergeOnReadTable    merges: rows are found by their keys, marked in vectors, and appended
+    hashes_of           hashes of keys, equal for keys that are equal in SQL
     files_at            the data files of a version, and their deleted rows
 
 Rule: it takes Arrow tables, the columns of a key and a number, and knows nothing of Informix.
@@ -14,10 +15,11 @@ from __future__ import annotations
 
 from informix_cdc.merge_on_read.creation import create_table
 from informix_cdc.merge_on_read.features import ENABLED, NotHandled
+from informix_cdc.merge_on_read.key_hashes import hashes_of
 from informix_cdc.merge_on_read.log import Action, LoggedState, TableLog
 from informix_cdc.merge_on_read.places import TablePlace
 from informix_cdc.merge_on_read.reading import files_at
-from informix_cdc.merge_on_read.table import CommitOf, Conflict, MergeOnReadTable, append
+from informix_cdc.merge_on_read.table import CommitOf, Conflict, MergeOnReadTable, Part, append
 from informix_cdc.merge_on_read.vectors import DamagedVector, file_of, id_of, rows_of
 
 __all__ = [
@@ -29,12 +31,14 @@ __all__ = [
     "LoggedState",
     "MergeOnReadTable",
     "NotHandled",
+    "Part",
     "TableLog",
     "TablePlace",
     "append",
     "create_table",
     "file_of",
     "files_at",
+    "hashes_of",
     "id_of",
     "rows_of",
 ]

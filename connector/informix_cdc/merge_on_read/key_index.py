@@ -20,6 +20,7 @@ _MOST_ROWS_IN_MEMORY = 1 << 16
 _MOST_ROWS = 1 << 22  # of a level: 96 MiB
 _MOST_OF_A_SIZE = 8  # levels before they are merged
 _ROW_BITS = np.uint64(32)  # of a place: the file's number above, the row's below
+_ROW = (np.uint64(1) << _ROW_BITS) - np.uint64(1)
 _HIGH, _LOW, _PLACE = range(3)  # the arrays of a level; contiguous, so that they are searched in place
 
 
@@ -76,27 +77,21 @@ class KeyIndex:
             self._levels = [each for each in self._levels if id(each) not in gone]
             self._keep(merged[:, is_live(merged[_PLACE] >> _ROW_BITS)])
 
-    def find(self, hashes: Hashes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return all entries of keys: the index of the key, the file, and the row."""
-        high, low = hashes
-        found: list[tuple[np.ndarray, np.ndarray]] = []
+    def find(self, hashes: Hashes) -> np.ndarray:
+        """Return the places of all entries of keys; `rows_by_file` reads them."""
+        order = np.argsort(hashes[0])  # searched in order, each page of a level is read once
+        high, low = (each[order] for each in hashes)
+        found = [np.array([], np.uint64)]
         for level in self._levels:
             first = np.searchsorted(level[_HIGH], high)
             end = np.searchsorted(level[_HIGH], high, side="right")
             counts = end - first
             keys = np.repeat(np.arange(len(high)), counts)
-            if not len(keys):
-                continue
-            # Entries with one first half follow each other.
-            at = first[keys] + np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
-            same = level[_LOW][at] == low[keys]
-            found.append((keys[same], level[_PLACE][at[same]]))
-        if not found:
-            nothing = np.array([], np.int64)
-            return nothing, nothing, nothing
-        keys, places = (np.concatenate(each) for each in zip(*found, strict=True))
-        rows = places & ((np.uint64(1) << _ROW_BITS) - np.uint64(1))
-        return keys, (places >> _ROW_BITS).astype(np.int64), rows.astype(np.int64)
+            if len(keys):
+                # Entries with one first half follow each other.
+                at = first[keys] + np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+                found.append(level[_PLACE][at[level[_LOW][at] == low[keys]]])
+        return np.concatenate(found)
 
 
 def distinct(hashes: Hashes) -> np.ndarray:
@@ -108,10 +103,10 @@ def distinct(hashes: Hashes) -> np.ndarray:
     return np.sort(order[is_last])
 
 
-def rows_by_file(files: np.ndarray, rows: np.ndarray) -> Iterable[tuple[int, np.ndarray]]:
-    """Yield each file with its rows, in order."""
-    order = np.lexsort((rows, files))
-    files, rows = files[order], rows[order]
-    bounds = np.flatnonzero(np.diff(files, prepend=-1)).tolist()
-    for first, end in pairwise([*bounds, len(files)]):
-        yield int(files[first]), rows[first:end]
+def rows_by_file(places: np.ndarray) -> Iterable[tuple[int, np.ndarray]]:
+    """Yield the number of each file with its rows, in order; the places are sorted."""
+    places.sort()
+    files = places >> _ROW_BITS
+    bounds = [0, *(np.flatnonzero(files[1:] != files[:-1]) + 1).tolist(), len(places)]
+    for first, end in pairwise(bounds if len(places) else []):
+        yield int(files[first]), places[first:end] & _ROW

@@ -13,8 +13,9 @@ import io
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -40,6 +41,9 @@ _KEPT = ("path", "partitionValues", "size", "modificationTime", "stats", "tags",
 
 class Conflict(OSError):
     """Another writer was first, and nothing was written: refresh the log, and try again."""
+
+
+Part = tuple[pa.Table, np.ndarray]  # rows, and for each whether its key is deleted
 
 
 class CommitOf(NamedTuple):
@@ -88,26 +92,31 @@ def append(log: TableLog, rows: pa.Table, commit: CommitOf) -> None:
         NotHandled: the table has a feature that this engine does not handle.
     """
     require_appendable(log.state)
-    _committed(log, commit, "WRITE", rows, list)
+    _committed(log, commit, "WRITE", [rows], list)
 
 
 def _committed(
     log: TableLog,
     commit: CommitOf,
     operation: str,
-    rows: pa.Table,
+    parts: Iterable[pa.Table],
     deletions: Callable[[], list[dict[str, Any]]],
 ) -> list[dict[str, Any]]:
     """Put an entry with new rows, if anything changes, and return its actions.
 
-    A store is slow: new files are put while deletions are, and while a look at the log finds out
-    whether it is still there. Whether anything came in between shows when the entry is put.
+    A store is slow: new files are put while the next part is made and deletions are put, and while a
+    look at the log finds out whether it is still there. Whether anything came in between shows when the
+    entry is put.
     """
+    stored: list[dict[str, Any]] = []
     with ThreadPoolExecutor(2) as others:
         is_there = others.submit(log.is_newest_there)
-        writing = others.submit(lambda: list(_written(log.place, rows, log.state)))
+        writing: list[Future[list[dict[str, Any]]]] = []
+        for rows in parts:
+            stored += [each for done in writing for each in done.result()]  # one waits at most
+            writing = [others.submit(_written, log.place, rows, log.state)]
         actions = deletions()
-        stored = writing.result()
+        stored += [each for done in writing for each in done.result()]
         if not is_there.result():
             raise Conflict(f"the log of {log.place.name} was put back")
     actions += [{"add": each} for each in stored]
@@ -119,8 +128,9 @@ def _committed(
     return actions
 
 
-def _written(place: TablePlace, rows: pa.Table, state: LoggedState) -> Iterable[dict[str, Any]]:
-    """Write rows into new data files, and yield their entries."""
+def _written(place: TablePlace, rows: pa.Table, state: LoggedState) -> list[dict[str, Any]]:
+    """Write rows into new data files, and return their entries."""
+    found = []
     count = -(-rows.nbytes // _MOST_BYTES) if len(rows) else 0
     step = -(-len(rows) // count) if count else 1
     for first in range(0, len(rows), step):
@@ -129,14 +139,17 @@ def _written(place: TablePlace, rows: pa.Table, state: LoggedState) -> Iterable[
         pq.write_table(part, sink, compression="zstd", compression_level=1)
         size = sink.tell()
         place.put(path, sink.getvalue())
-        yield {
-            "path": quote(path),
-            "partitionValues": {},
-            "size": size,
-            "modificationTime": int(time.time() * 1000),
-            "dataChange": True,
-            "stats": json.dumps(bounds_of(part, state.configuration)),
-        }
+        found.append(
+            {
+                "path": quote(path),
+                "partitionValues": {},
+                "size": size,
+                "modificationTime": int(time.time() * 1000),
+                "dataChange": True,
+                "stats": json.dumps(bounds_of(part, state.configuration)),
+            }
+        )
+    return found
 
 
 class MergeOnReadTable:
@@ -200,12 +213,13 @@ class MergeOnReadTable:
 
     # a merge
 
-    def merge(self, rows: pa.Table, gone: np.ndarray, commit: CommitOf) -> None:
+    def merge(self, parts: Iterable[Part], commit: CommitOf) -> None:
         """Set the row of each key, or delete it, in one commit; none if nothing changes.
 
         Args:
-            rows: of all columns of the table, or of those of the key if all are gone.
-            gone: for each row whether its key is deleted. Of equal keys the last one counts.
+            parts: rows of all columns of the table, or of those of the key if all are gone; and for
+                each row whether its key is deleted. Each part has other keys. Of equal keys in a part
+                the last one counts. Two parts are in memory at a time.
             commit: what the entry says of itself.
 
         Raises:
@@ -213,15 +227,23 @@ class MergeOnReadTable:
             NotHandled: the table has a feature that this engine does not handle.
         """
         self.index()
-        keys, staying, stay = self._keys_of(rows, gone)
-        kept = rows.take(pa.array(staying))
-        actions = _committed(self._log, commit, "MERGE", kept, lambda: self._deletions(keys))
+        keys, staying = list[Hashes](), list[Hashes]()
+
+        def kept() -> Iterator[pa.Table]:
+            for rows, gone in parts:
+                of_part, places, of_staying = self._keys_of(rows, gone)
+                keys.append(of_part)
+                staying.append(of_staying)
+                yield rows.take(pa.array(places))
+
+        actions = _committed(self._log, commit, "MERGE", kept(), lambda: self._deletions(keys))
         self._forget(each["remove"]["path"] for each in actions if "remove" in each)
+        high, low = (np.concatenate(each) for each in zip(*staying, strict=True))
         added, first = [each["add"] for each in actions if "add" in each], 0
         for each in added:
             if each["path"] not in self._numbers:
                 end = first + self._count(each)
-                hashes = stay[0][first:end], stay[1][first:end]
+                hashes = high[first:end], low[first:end]
                 self._index.add(hashes, self._number(each["path"]), np.arange(end - first))
                 first = end
         self._index.merge_levels(self._are_live)
@@ -240,19 +262,19 @@ class MergeOnReadTable:
         live[list(self._numbers.values())] = True
         return live[files.astype(np.int64)]
 
-    def _deletions(self, hashes: Hashes) -> list[dict[str, Any]]:
+    def _deletions(self, keys: Sequence[Hashes]) -> list[dict[str, Any]]:
         """Return the entries that mark the present rows of keys as deleted."""
-        _, files, rows = self._index.find(hashes)
+        found = np.concatenate([self._index.find(hashes) for hashes in keys])
         touched: list[tuple[Action, BitMap64]] = []
         actions: list[dict[str, Any]] = []
         now = int(time.time() * 1000)
-        for number, places in rows_by_file(files, rows):
+        for number, rows in rows_by_file(found):
             path = self._paths[number]
             if self._numbers.get(path) != number:
                 continue  # the table no longer has the file
             known = self._state.files[path]
             before = self._rows_gone(path, known)
-            after = before | BitMap64(places.tolist())
+            after = before | BitMap64(array("Q", rows.tobytes()))
             if len(after) == len(before):
                 continue
             actions.append({"remove": _removal(known, now)})

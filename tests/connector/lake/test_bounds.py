@@ -96,7 +96,7 @@ def merge(target: DeltaTarget) -> None:
     """Merge the rows into the empty table."""
     at = pa.array([datetime(2026, 1, 1, tzinfo=UTC)] * len(ROWS))
     images = ROWS.append_column(GONE, pa.array([False] * len(ROWS))).append_column(AT, at)
-    target.merge(images, of_images(images, ["id"]), 1)
+    target.merge(images, of_images(images.column_names, ["id"]), 1)
 
 
 WAYS: dict[str, Callable[[DeltaTarget], None]] = {

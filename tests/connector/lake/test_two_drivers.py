@@ -46,9 +46,9 @@ def test_a_late_merge_of_an_earlier_batch_is_refused(place: Path) -> None:
     late, newer = driver(place), driver(place)
     assert not late.has(1)  # and is paused here
     for number in (1, 2):
-        newer.merge(images(100 * number), of_images(images(0), ["k"]), number)
+        newer.merge(images(100 * number), of_images(ROWS.names, ["k"]), number)
     with pytest.raises(DataLoss, match="has batch 2 of epoch 0, but this mirror runs batch 1"):
-        late.merge(images(100), of_images(images(0), ["k"]), 1)
+        late.merge(images(100), of_images(ROWS.names, ["k"]), 1)
     assert driver(place).rows().to_pylist() == [{"k": 1, "v": 200}]
 
 
@@ -102,7 +102,7 @@ def between(patch: pytest.MonkeyPatch, others: Callable[[], object]) -> None:
 
 WRITES: dict[str, Callable[[OnReadTarget, int], None]] = {
     "append": lambda target, n: target.append(pa.table({"k": [n], "v": [n]}, schema=ROWS), n),
-    "merge": lambda target, n: target.merge(images(n), of_images(images(0), ["k"]), n),
+    "merge": lambda target, n: target.merge(images(n), of_images(ROWS.names, ["k"]), n),
 }
 
 

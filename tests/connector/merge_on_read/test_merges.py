@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from informix_cdc.merge_on_read import (
     Conflict,
     MergeOnReadTable,
     NotHandled,
+    Part,
     TableLog,
     TablePlace,
     create_table,
@@ -57,9 +58,22 @@ def created(place: Path, schema: pa.Schema = SCHEMA) -> TablePlace:
 class Opened:
     """A writer, which tries again as long as others are first."""
 
-    def __init__(self, place: TablePlace, folder: Path) -> None:
+    def __init__(self, place: TablePlace, folder: Path, count: int = 1) -> None:
+        self.count = count
         self.log = TableLog(place)
         self.table = MergeOnReadTable(self.log, KEY, folder)
+
+    def parts(self, rows: pa.Table, gone: np.ndarray) -> Iterator[Part]:
+        """Yield one or several parts, each with other keys."""
+        of = np.array(
+            [
+                hash(key) % self.count
+                for key in zip(*(rows.column(n).to_pylist() for n in KEY), strict=True)
+            ],
+            int,
+        )
+        for number in range(self.count):
+            yield rows.filter(pa.array(of == number)), gone[of == number]
 
     def merge(self, rows: pa.Table, gone: np.ndarray, application: str, number: int) -> bool:
         if self.log.state.version < 0:
@@ -67,7 +81,7 @@ class Opened:
         while self.log.state.numbers.get(application, -1) < number:
             before = self.log.state.version
             try:
-                self.table.merge(rows, gone, CommitOf("test", application, number, ""))
+                self.table.merge(self.parts(rows, gone), CommitOf("test", application, number, ""))
             except Conflict:
                 self.log.refresh()
             else:
@@ -111,7 +125,7 @@ OTHERS: dict[str, Callable[[str], object]] = {
 def test_a_table_has_the_rows_that_a_dict_has(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     place, held = created(tmp_path / "t"), dict[Key, int]()
-    one, other = (opened(place, tmp_path / name) for name in ("a", "b"))
+    one, other = opened(place, tmp_path / "a"), Opened(place, tmp_path / "b", 3)
     for number in range(1, 30):
         keys = [(draw.randint(0, 12), draw.choice("xyz")) for _ in range(draw.randint(1, 12))]
         values = {key: draw.randint(0, 9) for key in keys}

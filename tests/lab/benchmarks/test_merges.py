@@ -65,7 +65,7 @@ def merged(
             AT, pa.array([datetime.now(UTC)] * CHANGES, pa.timestamp("us", "UTC"))
         )
         before, begun = size(place), time.perf_counter()
-        target.merge(images, of_images(images, key), batch)
+        target.merge(images, of_images(images.column_names, key), batch)
         seconds.append(time.perf_counter() - begun)
         written.append(size(place) - before)
     return (
