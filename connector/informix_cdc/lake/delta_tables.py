@@ -380,7 +380,7 @@ class DeltaTarget:
 
     # a batch
 
-    def append(self, rows: pa.Table, batch: int) -> None:
+    def append(self, rows: pa.Table, batch: int | None) -> None:
         """Append rows."""
         stored = in_table_schema(self.schema(), rows)
         try:

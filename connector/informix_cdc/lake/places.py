@@ -8,10 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deltalake.exceptions import DeltaError
-from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import PyFileSystem
-
 from informix_capture_client.errors import BadOption
 from informix_cdc.lake.commit_text import CommitText
 from informix_cdc.lake.definitions import quoted
@@ -41,16 +37,15 @@ def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
     name = f"{CONTROL}written_by_plan"
     try:
         if is_url(place):
-            system = PyFileSystem(DeltaStorageHandler(place, {**storage_options, **_BRIEF}))
-            with system.open_output_stream(name) as file:
-                file.write(b"-")
-            system.delete_file(name)
+            store = TablePlace(place, {**storage_options, **_BRIEF})
+            store.put(name, b"-")
+            store.remove(name)
         else:
             folder = Path(place.removeprefix("file://")).expanduser().absolute()
             there = next(each for each in (folder, *folder.parents) if each.exists())
             with tempfile.TemporaryFile(dir=there) as file:
                 file.write(b"-")
-    except (OSError, DeltaError) as reason:
+    except OSError as reason:
         return shown_of(reason)
     return ""
 
@@ -118,12 +113,16 @@ class Lake:
         return puts_if_absent(self._settings)
 
     def target(self, name: str) -> Target:
-        """Return the target of a name; for its writer without what a power failure has torn."""
+        """Return the target of a name: for its writer the same one each time, for readers as it is now.
+
+        The writer's is without what a power failure has torn.
+        """
+        if self._witnessed is None:
+            return self._target(name)
         if name not in self._targets:
             found = self._target(name)
-            if self._witnessed is not None:
-                found.witnessed = self._witnessed.get(name)
-                found.mend_torn_commits()
+            found.witnessed = self._witnessed.get(name)
+            found.mend_torn_commits()
             self._targets[name] = found
         return self._targets[name]
 

@@ -31,6 +31,7 @@ from informix_cdc.lake.refused_writes import coded_errors
 from informix_cdc.lake.settings import (
     CHANGES,
     DELTA,
+    EMBEDDED,
     ICEBERG,
     ON_READ,
     MirrorSettings,
@@ -272,11 +273,19 @@ def _with_places(plan: MirrorPlan) -> MirrorPlan:
                 raise refusal
             doubt = beginning.doubt()
             problems += _of_records(settings, beginning.tables.values())
-            plan = replace(plan, on_read=frozenset(_on_read(plan, beginning)))
+            can_put = settings.format != DELTA or puts_if_absent(settings)
+            if not can_put and settings.engine != EMBEDDED:
+                raise BadOption(
+                    f"the store of {settings.into} replaces files that are there already, so that two"
+                    " programs that write a table at the same time lose rows.",
+                    "Use a store with conditional writes. Or set engine to embedded, so that Spark"
+                    " writes nothing, and let no other program write these tables.",
+                )
+            plan = replace(plan, on_read=frozenset(_on_read(plan, beginning, can_put=can_put)))
     return replace(plan, problems=tuple(problems), doubt=doubt)
 
 
-def _on_read(plan: MirrorPlan, beginning: Beginning) -> Iterator[str]:
+def _on_read(plan: MirrorPlan, beginning: Beginning, *, can_put: bool) -> Iterator[str]:
     """Yield the tables whose targets are merged on read: a target that is there says so itself."""
     wanted = {
         target.source
@@ -287,11 +296,10 @@ def _on_read(plan: MirrorPlan, beginning: Beginning) -> Iterator[str]:
     wanted = {name for name in wanted if known.get(name, True)} | {
         n for n, is_so in known.items() if is_so
     }
-    can_put = not wanted or puts_if_absent(plan.settings)
     for name in sorted(wanted):
         if not can_put and plan.settings.of_table(name).merge == ON_READ:
             raise BadOption(
-                "merge is on-read, but the store writes files that are there already.",
+                "merge is on-read, but the store replaces files that are there already.",
                 "Use a store with conditional writes, or remove merge.",
             )
         if can_put or known.get(name):

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkRuntimeError, StreamingQueryException
 
 from connector.commands.commands import refusal, run_plain
+from harness.lake.object_stores import object_store
 from harness.servers.stores import PASSWORD
 from harness.spark.checkpoints import run_batches
 from informix_capture_client.errors import BadOption
@@ -189,6 +191,31 @@ def test_the_plan_says_which_tables_are_merged_on_read(tmp_path: Path) -> None:
     assert found.exit_code == 1
     assert "informix.items: merge is on-read, which is for Delta tables of current rows" in found.stderr
     assert "merged on read" not in found.stdout
+
+
+@pytest.mark.slow
+def test_a_store_without_conditional_writes_is_for_one_writer(tmp_path: Path) -> None:
+    with served(("informix.orders", "id serial primary key")) as port, object_store() as store:
+        place = f'into = "{store.url("lake")}"\ncheckpoint = "{tmp_path}"\n'
+        options = "".join(f'{name} = "{value}"\n' for name, value in store.options.items())
+
+        def planned(**settings: str) -> Result:
+            head = place + "".join(f'{name} = "{value}"\n' for name, value in settings.items())
+            (tmp_path / "mirror.toml").write_text(
+                f"{head}\n[storage_options]\n{options}{SOURCE.format(port=port)}"
+            )
+            return run_plain("mirror", str(tmp_path / "mirror.toml"), "--plan")
+
+        found = planned(merge="on-read")
+        assert (found.exit_code, "merged on read" in found.stdout) == (0, True)
+        store.set(ignores_conditions=True)
+        found = planned()
+        assert found.exit_code == 1
+        assert "lose rows" in found.stderr
+        assert "set engine to embedded" in found.stderr
+        assert planned(engine="embedded").exit_code == 0
+        found = planned(engine="embedded", merge="on-read")
+        assert "merge is on-read, but the store replaces files" in found.stderr
 
 
 def test_large_tables_are_merged_on_read_unless_the_settings_say_otherwise() -> None:

@@ -1,8 +1,13 @@
-"""A batch of 50 changes into a large Delta table: merged on read, beside delta-rs's MERGE."""
+"""Changes of large Delta tables: merged on read, beside delta-rs's MERGE."""
 
 from __future__ import annotations
 
+import json
+import mmap
+import os
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,6 +18,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from harness.lake.batches_by_hand import Mirrored
+from harness.lake.object_stores import object_store
+from harness.lake.rows_of_batches import Change, batch_row
 from informix_cdc.lake.merges import of_images
 from informix_cdc.lake.on_read_tables import OnReadTarget
 from informix_cdc.lake.table_changes import AT, GONE
@@ -49,7 +57,7 @@ def size(place: Path) -> int:
 
 
 def merged(
-    place: Path, schema: pa.Schema, count: int, *, on_read: bool
+    place: Path, schema: pa.Schema, count: int, report: Report, *, on_read: bool
 ) -> tuple[float, float, Callable[[], int]]:
     """Return the median of seconds and of bytes written of a batch, and what counts the rows."""
     target = OnReadTarget(str(place), "informix-cdc/bench")
@@ -68,11 +76,32 @@ def merged(
         target.merge(images, of_images(images.column_names, key), batch)
         seconds.append(time.perf_counter() - begun)
         written.append(size(place) - before)
+    usual, bytes_written = float(np.median(seconds[1:])), float(np.median(written[1:]))
+    if on_read and count > STEP and os.geteuid() == 0:
+        cold(target)
+        images = images.set_column(0, KEY, pa.array(np.arange(count // 2, count // 2 + CHANGES)))
+        begun = time.perf_counter()
+        target.merge(images, of_images(images.column_names, key), batch + 1)
+        report.add(
+            "mirror",
+            f"{CHANGES} changes into {count:,} rows, nothing in the page cache",
+            f"{(time.perf_counter() - begun) * 1000:.0f} ms",
+        )
     return (
-        float(np.median(seconds[1:])),  # the first one builds the index
-        float(np.median(written[1:])),
+        usual,  # without the first one, which builds the index
+        bytes_written,
         lambda: pa.table(DeltaTable(str(place)).scan(columns=[key[0]])).num_rows,
     )
+
+
+def cold(target: OnReadTarget) -> None:
+    """Let the system drop the pages of the index and of all files."""
+    assert target._merging is not None
+    for level in target._merging[2]._index._levels:
+        if isinstance(level, np.memmap):
+            level._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3")
 
 
 @pytest.mark.parametrize(
@@ -82,8 +111,8 @@ def merged(
 def test_a_batch_of_changes_into_a_large_table(
     form: str, count: int, report: Report, tmp_path: Path
 ) -> None:
-    seconds, written, on_read = merged(tmp_path / "read", FORMS[form], count, on_read=True)
-    beside, rewritten, on_write = merged(tmp_path / "write", FORMS[form], count, on_read=False)
+    seconds, written, on_read = merged(tmp_path / "read", FORMS[form], count, report, on_read=True)
+    beside, rewritten, on_write = merged(tmp_path / "write", FORMS[form], count, report, on_read=False)
     assert on_read() == on_write()
     report.add(
         "mirror",
@@ -91,4 +120,46 @@ def test_a_batch_of_changes_into_a_large_table(
         f"{seconds * 1000:.1f} ms, {written / 1024:.0f} KiB written",
         f"{beside / seconds:.0f} times as fast as delta-rs's MERGE ({beside * 1000:.0f} ms,"
         f" {rewritten / (1 << 20):.1f} MiB)",
+    )
+
+
+@pytest.mark.parametrize("merge", ["on-write", "on-read"])
+def test_a_batch_of_three_tables_into_an_object_store(
+    merge: str, report: Report, tmp_path: Path
+) -> None:
+    columns = {"id": pa.int32(), "note": pa.string()}
+    tables = ("informix.a", "informix.b", "informix.c")
+    with object_store() as store:
+        store.set(delay_seconds=0.03)
+        settings = {"into": store.url("bench"), "storage_options": store.options, "merge": merge}
+        made = Mirrored(tmp_path, **settings)
+        there: list[Change] = [("insert", 1, {"id": n, "note": "a"}) for n in range(10_000)]
+        loaded = [("truncate", 1, None), *there]
+        made.batch(*(batch_row(t, columns, loaded, is_snapshot=True) for t in tables), tables=tables)
+        seconds = []
+        for number in range(1, BATCHES):
+            commit = 100 * number + 50
+            changes = [("update_postimage", commit, {"id": n * number, "note": "b"}) for n in range(50)]
+            store.requests()
+            begun = time.perf_counter()
+            made.batch(*(batch_row(t, columns, changes) for t in tables), tables=tables)
+            seconds.append(time.perf_counter() - begun)
+        made.mirror.close()
+        report.add(
+            "mirror",
+            f"50 changes of each of 3 tables into an object store, 30 ms a request, merged {merge}",
+            f"{np.median(seconds) * 1000:.0f} ms a batch",
+            f"{store.counts().total()} requests",
+        )
+
+
+def test_a_transaction_of_a_gibibyte_is_merged_in_parts(report: Report, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "lab.benchmarks.large_merge", str(tmp_path)]
+    found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    assert found["rows"] == 21_575_000
+    report.add(
+        "memory",
+        f"one transaction of {found['mib']} MiB merged on read into 20,000,000 rows",
+        f"peak {found['own_mib']} MiB of its own, {found['mapped_mib']} MiB mapped",
+        f"{found['seconds']:.0f} s",
     )

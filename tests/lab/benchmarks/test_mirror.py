@@ -49,7 +49,8 @@ def mirrored(folder: Path, source: dict[str, str], **settings: Any) -> Iterator[
         running.wait()
 
 
-def test_how_soon_a_commit_is_in_its_table(report: Report, tmp_path: Path) -> None:
+@pytest.mark.parametrize("merge", ["on-write", "on-read"])
+def test_how_soon_a_commit_is_in_its_table(merge: str, report: Report, tmp_path: Path) -> None:
     shop = Shop()
     command = [sys.executable, "-m", "lab.benchmarks.shop_of_tables", json.dumps(asdict(shop))]
     ages: list[float] = []
@@ -58,7 +59,7 @@ def test_how_soon_a_commit_is_in_its_table(report: Report, tmp_path: Path) -> No
         assert server.stdin is not None
         assert server.stdout is not None
         source = json.loads(server.stdout.readline()) | {"initialSnapshot": "none"}
-        with mirrored(tmp_path, source) as running:
+        with mirrored(tmp_path, source, merge=merge) as running:
             next(running)  # the stream has begun
             server.stdin.write("go\n")
             server.stdin.flush()
@@ -76,7 +77,8 @@ def test_how_soon_a_commit_is_in_its_table(report: Report, tmp_path: Path) -> No
     middle = batches[len(batches) // 2]
     report.add(
         "mirror",
-        f"{shop.tables} tables, {shop.hot} hot, {shop.per_second:,} changes/s: commit -> in its table",
+        f"{shop.tables} tables, {shop.hot} hot, {shop.per_second:,} changes/s, merged {merge}:"
+        " commit -> in its table",
         percentiles([age / 1000 for age in warm]),
         f"a batch: {middle['changes']} changes, {middle['tables']} tables, {middle['seconds']:.2f} s",
     )
