@@ -13,7 +13,6 @@ as durable as the file system makes it: delta-rs does not sync files.
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +40,9 @@ from informix_cdc.lake.merges import Merge
 from informix_cdc.lake.mirrored_table import changed_by_others
 from informix_cdc.lake.refused_writes import coded_errors, permanent_errors, refusal_in
 from informix_cdc.merge_on_read import (
+    COLUMNS_WITH_BOUNDS,
     ENABLED,
+    EXACT_DIGITS,
     CommitOf,
     Conflict,
     DamagedVector,
@@ -50,6 +51,7 @@ from informix_cdc.merge_on_read import (
     TableLog,
     TablePlace,
     append,
+    columns_with_bounds,
     create_table,
     file_of,
     id_of,
@@ -68,9 +70,6 @@ _ENGINE = f"informix-cdc {__version__}"
 _MOST_ATTEMPTS = 20
 _CHECKPOINT_INTERVAL = "100"  # commits between checkpoints of the log; by default of delta-rs
 _MOST_ENTRIES = 1000  # of the log that are read to find where a batch ended
-_BOUNDS_OF, _MOST_BOUNDS = "delta.dataSkippingStatsColumns", 32  # by default of the first 32 columns
-_LISTED = re.compile(r"`((?:[^`]|``)+)`|([^,`\s]+)")  # in that property
-_EXACT = 15  # digits of a decimal that a double has
 
 
 @dataclass(slots=True)
@@ -588,17 +587,13 @@ def without_inexact_bounds(configuration: Mapping[str, str], schema: pa.Schema) 
     Readers skip files by the bounds in the log, which must enclose the values (Delta protocol,
     "Per-file Statistics"). delta-rs 1.6.6 writes those of decimals as doubles, or as 64-bit integers.
     """
-    listed = configuration.get(_BOUNDS_OF)
-    if listed is None:
-        most = int(configuration.get("delta.dataSkippingNumIndexedCols", _MOST_BOUNDS))
-        names = schema.names if most < 0 else schema.names[:most]
-    else:
-        names = [a.replace("``", "`") or b for a, b in _LISTED.findall(listed)]
-    inexact = {e.name for e in schema if pa.types.is_decimal(e.type) and e.type.precision > _EXACT}
+    names = columns_with_bounds(schema.names, configuration)
+    decimals = (each for each in schema if pa.types.is_decimal(each.type))
+    inexact = {each.name for each in decimals if each.type.precision > EXACT_DIGITS}
     exact = [name for name in names if name not in inexact]
     if len(exact) == len(names):
         return {}
-    return {_BOUNDS_OF: ",".join("`" + name.replace("`", "``") + "`" for name in exact)}
+    return {COLUMNS_WITH_BOUNDS: ",".join("`" + name.replace("`", "``") + "`" for name in exact)}
 
 
 def _quoted(name: str) -> str:

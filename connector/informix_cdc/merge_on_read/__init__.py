@@ -13,6 +13,7 @@ Rule: it takes Arrow tables, the columns of a key and a number, and knows nothin
 
 from __future__ import annotations
 
+from informix_cdc.merge_on_read.bounds import COLUMNS_WITH_BOUNDS, EXACT_DIGITS, columns_with_bounds
 from informix_cdc.merge_on_read.creation import create_table
 from informix_cdc.merge_on_read.features import ENABLED, NotHandled
 from informix_cdc.merge_on_read.key_hashes import hashes_of
@@ -23,7 +24,9 @@ from informix_cdc.merge_on_read.table import CommitOf, Conflict, MergeOnReadTabl
 from informix_cdc.merge_on_read.vectors import DamagedVector, file_of, id_of, rows_of
 
 __all__ = [
+    "COLUMNS_WITH_BOUNDS",
     "ENABLED",
+    "EXACT_DIGITS",
     "Action",
     "CommitOf",
     "Conflict",
@@ -35,6 +38,7 @@ __all__ = [
     "TableLog",
     "TablePlace",
     "append",
+    "columns_with_bounds",
     "create_table",
     "file_of",
     "files_at",

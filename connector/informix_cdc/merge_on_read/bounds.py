@@ -18,11 +18,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+COLUMNS_WITH_BOUNDS = "delta.dataSkippingStatsColumns"  # a property of tables
 _MOST_COLUMNS = 32  # by default
 _MOST_CHARACTERS = 32  # of a bound
 _LAST_CHARACTER = "\U0010ffff"  # in the order of UTF-8, which readers compare by
 _LISTED = re.compile(r"`((?:[^`]|``)+)`|([^,`\s]+)")
-_EXACT_DIGITS = 15  # that a double has
+EXACT_DIGITS = 15  # that a double has
 _LAST_TIME = datetime(9999, 12, 31, 23, 59, 59, 999_000)  # that can be rounded up
 
 
@@ -46,7 +47,8 @@ def bounds_of(rows: pa.Table, configuration: Mapping[str, str]) -> dict[str, Any
         configuration: of the table: which columns have statistics.
     """
     least, most, nulls = {}, {}, {}
-    for name in _columns(rows.column_names, configuration):
+    wanted = columns_with_bounds(rows.column_names, configuration)
+    for name in (name for name in rows.column_names if name in wanted):
         column = rows.column(name)
         if not pa.types.is_nested(column.type):
             nulls[name] = column.null_count
@@ -60,11 +62,11 @@ def bounds_of(rows: pa.Table, configuration: Mapping[str, str]) -> dict[str, Any
     }
 
 
-def _columns(names: list[str], configuration: Mapping[str, str]) -> list[str]:
-    listed = configuration.get("delta.dataSkippingStatsColumns")
+def columns_with_bounds(names: list[str], configuration: Mapping[str, str]) -> list[str]:
+    """Return the columns of which files have statistics, by the properties of the table."""
+    listed = configuration.get(COLUMNS_WITH_BOUNDS)
     if listed is not None:
-        wanted = {a.replace("``", "`") or b for a, b in _LISTED.findall(listed)}
-        return [name for name in names if name in wanted]
+        return [a.replace("``", "`") or b for a, b in _LISTED.findall(listed)]
     most = int(configuration.get("delta.dataSkippingNumIndexedCols", _MOST_COLUMNS))
     return names if most < 0 else names[:most]
 
@@ -110,7 +112,7 @@ _SHOWN: list[tuple[Callable[[pa.DataType], bool], Callable[[Any, Any], tuple[Any
     (pa.types.is_timestamp, _times),
     (pa.types.is_date, lambda least, most: (least.isoformat(), most.isoformat())),
     (
-        lambda kind: pa.types.is_decimal(kind) and kind.precision <= _EXACT_DIGITS,
+        lambda kind: pa.types.is_decimal(kind) and kind.precision <= EXACT_DIGITS,
         lambda least, most: (float(least), float(most)),
     ),
 ]

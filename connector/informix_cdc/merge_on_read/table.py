@@ -15,7 +15,7 @@ import time
 import uuid
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -34,6 +34,7 @@ from informix_cdc.merge_on_read.places import TablePlace
 from informix_cdc.merge_on_read.reading import read_vector
 from informix_cdc.merge_on_read.vectors import id_of, packed
 
+_FILES = ThreadPoolExecutor(32, "informix-cdc files")  # its threads mostly wait for a store
 _ROWS_AT_ONCE = 1 << 20  # of key columns that are indexed
 _MOST_BYTES = 256 << 20  # of rows in a new file, before compression
 _KEPT = ("path", "partitionValues", "size", "modificationTime", "stats", "tags", "deletionVector")
@@ -109,16 +110,19 @@ def _committed(
     entry is put.
     """
     stored: list[dict[str, Any]] = []
-    with ThreadPoolExecutor(2) as others:
-        is_there = others.submit(log.is_newest_there)
-        writing: list[Future[list[dict[str, Any]]]] = []
+    is_there = _FILES.submit(log.is_newest_there)
+    writing: list[Future[list[dict[str, Any]]]] = []
+    try:
         for rows in parts:
             stored += [each for done in writing for each in done.result()]  # one waits at most
-            writing = [others.submit(_written, log.place, rows, log.state)]
+            writing = [_FILES.submit(_written, log.place, rows, log.state)] if len(rows) else []
         actions = deletions()
-        stored += [each for done in writing for each in done.result()]
-        if not is_there.result():
-            raise Conflict(f"the log of {log.place.name} was put back")
+    finally:
+        running: list[Future[Any]] = [is_there, *writing]
+        wait(running)  # none may go on when the commit is tried again
+    stored += [each for done in writing for each in done.result()]
+    if not is_there.result():
+        raise Conflict(f"the log of {log.place.name} was put back")
     actions += [{"add": each} for each in stored]
     about = commit.actions(operation, readVersion=log.state.version, isBlindAppend=operation == "WRITE")
     # If nothing changes: others may have written such rows meanwhile.

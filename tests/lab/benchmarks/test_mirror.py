@@ -46,6 +46,7 @@ def mirrored(folder: Path, source: dict[str, str], **settings: Any) -> Iterator[
         assert running.stdout is not None
         yield map(json.loads, running.stdout)
         running.stdin.close()
+        running.stdout.read()  # a full pipe would keep its last batch from ending
         running.wait()
 
 

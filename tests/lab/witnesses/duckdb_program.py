@@ -13,7 +13,7 @@ import duckdb_ext
 def main() -> None:
     """Answer until the input ends."""
     database = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    folder = Path(duckdb_ext.__file__).parent
+    folder = Path(next(iter(duckdb_ext.__path__)))
     (extension,) = folder.glob("extensions/*/*/delta.duckdb_extension")
     database.execute(f"LOAD '{extension}'")
     for line in sys.stdin:

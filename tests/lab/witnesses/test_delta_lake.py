@@ -74,7 +74,8 @@ Held = dict[int, Row]
 def delta_lake(tmp_path: Path) -> Iterator[Program]:
     if not PYTHON.exists():
         raise NotHere(f"{PYTHON} is made by make matrix")
-    environment = os.environ | {"PYSPARK_PYTHON": str(PYTHON), "TZ": "UTC"}
+    others = {n: v for n, v in os.environ.items() if not n.startswith(("SPARK_", "PYSPARK_"))}
+    environment = others | {"PYSPARK_PYTHON": str(PYTHON), "TZ": "UTC"}
     program = [str(PYTHON), str(HERE / "delta_program.py")]
     with started(program, tmp_path, environment) as running:
         yield running
