@@ -147,7 +147,7 @@ def test_merges_in_turn_with_delta_lake_are_exact_for_all_readers(
     create_table(log, schema, name="t", description="", configuration={}, commit=commit, on_read=True)
     name = f"delta.`{place.name}`"
     table = MergeOnReadTable(log, ["id"], tmp_path / "index")
-    for number in range(1, 25):
+    for number in range(1, 15):
         keys = draw.sample(range(200), 40)
         gone = np.array([draw.random() < 0.3 for _ in keys], bool)
         rows = {key: {"id": key, **drawn(draw)} for key in keys}
