@@ -175,7 +175,7 @@ class DeltaTarget:
         return None
 
     def has(self, batch: int) -> bool:
-        """Return whether the table has a batch in its current state.
+        """Return whether the table has a batch, as far as its log was read: each commit looks again.
 
         Raises:
             DataLoss: it has another batch with this number, or a later one.
