@@ -17,7 +17,7 @@ from harness.lake.put_back import DeltaFolder
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
 from informix_cdc import lake
-from informix_cdc.lake import large_batches
+from informix_cdc.lake import large_batches, mirrored_table, mirroring
 from informix_cdc.lake.sessions import RESULT_LIMIT, lift_result_limit
 from informix_checkpoints.requests import RESYNC, Request, RequestFolder
 
@@ -107,6 +107,20 @@ def test_a_large_batch_is_collected_partition_by_partition(
         monkeypatch.setattr(large_batches, "LARGE_BYTES", limit)
         found = large_batches.collected(frame, tmp_path, 1, 1000)
         assert [{**row, "arrow": bytes(row["arrow"])} for row in found] == wanted
+
+
+def test_tables_equal_informix_after_batches_that_do_not_fit_in_memory(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected = large_batches.collected
+    for module in (large_batches, mirrored_table):
+        monkeypatch.setattr(module, "LARGE_BYTES", 0)
+    monkeypatch.setattr(mirroring, "collected", lambda frame, at, *_: collected(frame, at, 0, 1))
+    with ledger(13, 2) as (made, listening):
+        for _ in range(3):
+            made.change(40)
+            batches = mirrored(spark, tmp_path, listening.port)
+            require_equal(tmp_path, listening.port, made, batches[-1].commit)
 
 
 def require_equal(folder: Path, port: int, made: Ledger, commit: int) -> None:

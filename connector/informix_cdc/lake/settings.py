@@ -24,7 +24,7 @@ ADD, FAIL = "add", "fail"
 DELTA, ICEBERG = "delta", "iceberg"
 AUTO, EMBEDDED, SPARK = "auto", "embedded", "spark"
 ON_WRITE, ON_READ = "on-write", "on-read"
-_WRITERS_OF_STORES = 16
+_MOST_WRITERS = 8  # unless set: a MERGE on write may take gigabytes
 _LARGE_TABLE_ROWS = 1_000_000  # from which `auto` merges on read
 _WORDS = {
     "keep": (CURRENT, HISTORY, CHANGES),
@@ -126,7 +126,7 @@ class MirrorSettings:
     @property
     def threads(self) -> int:
         """The number of tables written at a time; writers of an object store mostly wait."""
-        usual = _WRITERS_OF_STORES if is_url(self.into) else min(max(os.cpu_count() or 2, 2), 8)
+        usual = _MOST_WRITERS if is_url(self.into) else min(max(os.cpu_count() or 2, 2), _MOST_WRITERS)
         return self.parallelism or usual
 
     @property
