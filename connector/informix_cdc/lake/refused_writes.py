@@ -68,7 +68,10 @@ _REFUSALS = [
 
 _REFUSED_VALUE = TableStopped("a value does not fit the type of its column in the target.", RELOAD)
 # Their texts name a place, and never quote rows.
-_OF_STORES = re.compile(r"Generic (S3|GCS|MicrosoftAzure|HTTP|Hdfs|LocalFileSystem)\w* error: .+")
+_OF_STORES = re.compile(
+    r"(Generic (S3|GCS|MicrosoftAzure|HTTP|Hdfs|LocalFileSystem)\w* error: |The operation lacked ).+"
+)
+_ANSWER = re.compile(r"<\?xml.*?<Code>(\w+)</Code>.*")  # of a store
 _PARAMETERS = re.compile(r"\?\S+")  # of a URL, where Azure has its signature
 _KIND = re.compile(r"(?:[A-Z][A-Za-z ]* (?:error|found|failed)(?=: |$)(?:: )?)+")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")  # of an error of Spark
@@ -137,9 +140,9 @@ def shown_of(error: Exception) -> str:
     """Return the part of an error of delta-rs, a file system or Spark that quotes no row."""
     text = _plain(error)
     if found := _OF_STORES.search(text):
-        shown = _PARAMETERS.sub("", found[0])
+        shown = _PARAMETERS.sub("", _ANSWER.sub(r"\1", found[0]))
     elif isinstance(error, OSError) and error.strerror:  # of a system call
-        shown = f"{error.strerror}: {error.filename}"
+        shown = error.strerror + (f": {error.filename}" if error.filename else "")
     else:
         found = _CONDITION.search(text) or _KIND.match(text)
         shown = f"{type(error).__name__} {found[0].rstrip(': ') if found else ''}".strip()

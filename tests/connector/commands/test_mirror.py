@@ -230,6 +230,12 @@ def test_large_tables_are_merged_on_read_unless_the_settings_say_otherwise() -> 
         assert not on_read(10**9, merge="on-read", **other)
 
 
+def test_tables_of_an_object_store_are_written_eight_at_a_time_unless_set() -> None:
+    store = {"into": "s3://bucket/lake", "checkpoint": "/c"}
+    assert MirrorSettings.of(**store).threads == 8
+    assert MirrorSettings.of(**store, parallelism=20).threads == 20
+
+
 @pytest.mark.parametrize("name", ["a%20b", "100%25", "[x]", "a\\b"])
 def test_a_folder_that_delta_rs_cannot_open_is_refused(name: str) -> None:
     with pytest.raises(BadOption, match="delta-rs cannot open a folder with"):

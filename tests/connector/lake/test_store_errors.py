@@ -31,6 +31,16 @@ PASSING: dict[str, tuple[Exception, str]] = {
         OSError(f"Generic S3 error{BRANCH}Error performing PUT http://s3/b/t?sig=secret in 3 s"),
         "Generic S3 error: Error performing PUT http://s3/b/t in 3 s.",
     ),
+    "credentials": (
+        PermissionError(
+            "The operation lacked the necessary privileges to complete for path t/x: Error performing"
+            " PUT http://s3/b/t/x?sig=secret in 1 ms - Server returned non-2xx status code: 403"
+            ' Forbidden: <?xml version="1.0"?><Error><Code>ExpiredToken</Code><Id>secret</Id></Error>'
+        ),
+        "The operation lacked the necessary privileges to complete for path t/x: Error performing PUT"
+        " http://s3/b/t/x in 1 ms - Server returned non-2xx status code: 403 Forbidden: ExpiredToken.",
+    ),
+    "a disk": (OSError(28, "No space left on device"), "No space left on device."),
     "a system call": (
         OSError(28, "No space left on device", "/lake"),
         "No space left on device: /lake.",
