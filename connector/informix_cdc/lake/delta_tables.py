@@ -326,9 +326,8 @@ class DeltaTarget:
         listed = self._state.protocol.get("writerFeatures")
         is_bare = listed is not None and "invariants" not in listed
         if is_bare and not all(each.nullable for each in self.schema()):
-            alter = self.table().alter
             feature, marked = TableFeatures.Invariants, self._marked()
-            self._commit(lambda: alter.add_feature(feature, commit_properties=marked))
+            self._commit(lambda: self.table().alter.add_feature(feature, commit_properties=marked))
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """Add columns, with NULL in all existing rows."""
@@ -344,8 +343,10 @@ class DeltaTarget:
     def _leave_out_bounds(self, schema: pa.Schema) -> None:
         """Let further files have no bounds of columns of which delta-rs writes inexact ones."""
         if wanted := without_inexact_bounds(self._state.configuration, schema):
-            alter, marked = self.table().alter, self._marked()
-            self._commit(lambda: alter.set_table_properties(wanted, commit_properties=marked))
+            marked = self._marked()
+            self._commit(
+                lambda: self.table().alter.set_table_properties(wanted, commit_properties=marked)
+            )
 
     def widen(self, schema: pa.Schema) -> None:
         """Rewrite all rows, with wider types for some columns: delta-rs has no type widening.
