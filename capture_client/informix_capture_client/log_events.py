@@ -122,6 +122,13 @@ MIRROR_TABLE_STOPPED = LogEvent(
     "A mirror cannot continue with this table and leaves its target unchanged. All other tables"
     " continue.",
 )
+MIRROR_MAINTENANCE_FAILED = LogEvent(
+    "mirror_maintenance_failed",
+    _WARNING,
+    ("target", "reason"),
+    "A target of a mirror could not be compacted or cleaned. Batches continue, and it is tried again"
+    " after ten minutes.",
+)
 MIRROR_EPOCH_BEGUN = LogEvent(
     "mirror_epoch_begun",
     _WARNING,

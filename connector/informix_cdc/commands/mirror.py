@@ -39,6 +39,7 @@ from informix_capture_client.printable import printable
 from informix_cdc.lake import (
     DELTA,
     ICEBERG,
+    Maintained,
     MirroredBatch,
     MirrorPlan,
     MirrorSettings,
@@ -63,6 +64,7 @@ from informix_cdc.terminal import (
 )
 
 _POLL_SECONDS = 1
+_MAINTENANCE_SECONDS = 60  # between lines about it
 _UNIT = "(microsecond|millisecond|second|minute|hour|day|week)s?"
 _INTERVAL = re.compile(rf"((interval\s+)?\d+\s+{_UNIT}(\s+\d+\s+{_UNIT})*)?")  # as Spark reads it
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: .+")
@@ -235,6 +237,7 @@ class _Shown:
         self._bars, self._estimates = bars, estimates
         self.stopped: set[str] = set()
         self._loading: set[str] = set()
+        self._maintained, self._maintained_at = Maintained(), time.monotonic()
 
     def stopped_tables(self, stopped: Mapping[str, str]) -> None:
         """Print the tables that have stopped since the last call."""
@@ -247,6 +250,11 @@ class _Shown:
         self._bars.hide()
         if batch.changes:
             say(_batch_text(batch))
+        if time.monotonic() - self._maintained_at >= _MAINTENANCE_SECONDS:
+            self._maintained_at = time.monotonic()
+            if text := _maintenance_text(self._maintained, batch.maintained):
+                say(text)
+            self._maintained = batch.maintained
         self.stopped_tables(batch.stopped)
         self._loading.update(batch.loading)  # snapshots that were done before are not shown
         self._bars.show(
@@ -269,6 +277,19 @@ def _batch_text(batch: MirroredBatch) -> str:
         f" {counted(len(batch.changes), 'table')}, {batch.seconds:.2f} s, at"
         f" {show(batch.commit)}{behind}"
     )
+
+
+def _maintenance_text(before: Maintained, now: Maintained) -> str:
+    """Return what maintenance has done between two times; empty if nothing."""
+    files, replaced, removed = (
+        getattr(now, name) - getattr(before, name) for name in ("files", "replaced", "removed")
+    )
+    parts = [f"{counted(replaced, 'file')} compacted into {files}"] if files else []
+    if removed:
+        mebibytes = (now.removed_bytes - before.removed_bytes) / (1 << 20)
+        parts.append(f"{counted(removed, 'old file')} removed ({mebibytes:.1f} MiB)")
+    seconds = now.seconds - before.seconds
+    return f"{time.strftime('%X')} maintenance: {', '.join(parts)}, {seconds:.1f} s" if parts else ""
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_ta
 if TYPE_CHECKING:
     from informix_cdc.lake.identity import stopped_tables
     from informix_cdc.lake.large_batches import delivered_rows
+    from informix_cdc.lake.maintenance import Maintained
     from informix_cdc.lake.mirroring import (
         Mirror,
         MirroredBatch,
@@ -46,6 +47,7 @@ __all__ = [
     "DELTA",
     "ICEBERG",
     "SPARK",
+    "Maintained",
     "Mirror",
     "MirrorNotRunning",
     "MirrorPlan",
@@ -77,6 +79,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "maintenance": ("Maintained",),
     "identity": ("stopped_tables",),
     "large_batches": ("delivered_rows",),
     "tables_as_of": ("TablesAsOf", "as_of"),

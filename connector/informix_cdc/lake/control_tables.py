@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -36,7 +36,7 @@ DIFFERENCES, VERIFIED = f"{CONTROL}differences", f"{CONTROL}verified"
 MIRRORED, STOPPED, LEFT = "mirrored", "stopped", "left"
 
 _INSTANT = pa.timestamp("us", "UTC")
-_BATCHES_A_FILE = 100
+_LATER = datetime.max.replace(tzinfo=UTC)
 _VERSION = pa.struct([("target", pa.string()), ("version", pa.int64()), ("table_id", pa.string())])
 _BATCH = [("mirror", pa.string()), ("epoch", pa.int64()), ("batch", pa.int64())]
 _OF_MIRRORS = pa.schema(
@@ -76,6 +76,7 @@ _OF_BATCHES = pa.schema(
         ("loading", pa.list_(pa.string())),
         ("stream", pa.string()),
         ("versions", pa.list_(_VERSION)),
+        ("written_at", _INSTANT),
     ]
 )
 
@@ -251,6 +252,23 @@ class ControlTables:
         """Return a row for each batch with changes, in their order."""
         return self._rows(self._batches)
 
+    def collapse(self, before: datetime) -> None:
+        """Make one row of the records of batches up to the last one that was written before a time.
+
+        It is the row of that batch, with the last version of each target.
+        """
+        rows = self.batches()
+        ends = states_of(rows)
+        old = [at for at, row in enumerate(ends) if (row.get("written_at") or _LATER) <= before]
+        if not old or rows[0] is ends[old[-1]]:
+            return
+        last = ends[old[-1]]
+        versions = {each["target"]: each for row in ends[: old[-1] + 1] for each in row["versions"]}
+        row = {**last, "versions": [versions[name] for name in sorted(versions)]}
+        later = rows[next(at for at, row in enumerate(rows) if row is last) + 1 :]
+        kept = pa.Table.from_pylist([row, *later], _OF_BATCHES)
+        self._batches.replace(kept, None, _OF_BATCHES)
+
     def verified(self) -> dict[str, str]:
         """Return the request of the last verification of each table of this mirror."""
         return {row["table"]: row["request"] for row in self._rows(self._verified)}
@@ -333,11 +351,10 @@ class ControlTables:
                 "commit_timestamp": batch.committed_at,
                 "loading": sorted(batch.loading),
                 "versions": versions,
+                "written_at": datetime.now(UTC),
             }
             rows = pa.Table.from_pylist([row], _OF_BATCHES)
             self._append(self._batches, BATCHES, rows, batch.number)
-            if batch.number % _BATCHES_A_FILE == 0:
-                self._batches.compact()
 
     def _about(self, number: int) -> dict[str, object]:
         return {"mirror": self._mirror, "epoch": epoch_of(number), "batch": batch_of(number)}
@@ -345,6 +362,8 @@ class ControlTables:
     def _append(self, target: Target, name: str, rows: pa.Table, number: int) -> None:
         if not target.is_there():
             target.create(rows.schema, name, "written by informix-cdc")
+        elif missing := [each for each in rows.schema if each.name not in target.schema().names]:
+            target.add_columns(missing)  # an earlier version has created it
         if not target.has(number):
             target.append(rows, number)
         self._written[name] = target
@@ -415,3 +434,20 @@ class ControlTables:
 
 _WHAT = ("missing", "extra", "different")
 _OF_IDENTITY = ("into", "server", "database", "format", "keep", "table_name")
+
+
+def states_of(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records of batches at whose ends the tables were a state of Informix, in order.
+
+    Where an older checkpoint was put back, the first batches of the next epoch end before commits that
+    the tables already had.
+    """
+    reached: dict[str, tuple[int, int]] = {}  # epoch and commit, by stream
+    found = []
+    for row in rows:
+        epoch, commit = reached.get(row["stream"], (row["epoch"], 0))
+        if row["epoch"] > epoch and row["commit"] < commit:
+            continue
+        reached[row["stream"]] = (row["epoch"], max(row["commit"], commit))
+        found.append(row)
+    return found

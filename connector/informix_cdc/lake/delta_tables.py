@@ -12,6 +12,7 @@ as durable as the file system makes it: delta-rs does not sync files.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ import pyarrow as pa
 from deltalake import (
     CommitProperties,
     DeltaTable,
+    PostCommitHookProperties,
     Schema,
     TableFeatures,
     Transaction,
@@ -43,19 +45,26 @@ from informix_cdc.merge_on_read import (
     COLUMNS_WITH_BOUNDS,
     ENABLED,
     EXACT_DIGITS,
+    Chosen,
     CommitOf,
     Conflict,
     DamagedVector,
+    IndexedFile,
     LoggedState,
     NotHandled,
+    Rewritten,
     TableLog,
     TablePlace,
     append,
     columns_with_bounds,
+    compact,
     create_table,
     file_of,
+    files_to_rewrite,
     id_of,
+    rewritten,
     rows_of,
+    set_properties,
 )
 from informix_cdc.version import __version__
 
@@ -68,7 +77,8 @@ _MANY_ROWS = 1_000_000
 _MANY_BYTES = 8 << 30
 _ENGINE = f"informix-cdc {__version__}"
 _MOST_ATTEMPTS = 20
-_CHECKPOINT_INTERVAL = "100"  # commits between checkpoints of the log; by default of delta-rs
+# delta-rs would remove entries of the log that versions of the time that is kept need.
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _MOST_ENTRIES = 1000  # of the log that are read to find where a batch ended
 
 
@@ -88,6 +98,8 @@ class DeltaTarget:
         witnessed: as in `Target`.
         has_snapshot_rows_only: whether all rows are known to come from the running snapshot, so that
             its next rows, which have other keys, can be appended.
+        written_by_others: the last commit of another program that was seen, if there was one.
+        properties: of a table that is created.
     """
 
     place: str
@@ -98,6 +110,8 @@ class DeltaTarget:
     end_of_batch: CommitText = field(default_factory=CommitText)
     witnessed: Witnessed | None = None
     has_snapshot_rows_only: bool = False
+    written_by_others: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
     log: TableLog = field(init=False)
     _opened: DeltaTable | None = field(default=None, init=False)
     _is_new: bool = field(default=True, init=False)  # to this process
@@ -166,13 +180,17 @@ class DeltaTarget:
 
     def end(self) -> BatchEnd | None:
         """Return where the batch of `number` ended; None if the log no longer has its entry."""
+        return next((CommitText.end_in(_user_metadata(entry)) for _, entry in self._last_batch()), None)
+
+    def _last_batch(self) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
+        """Yield version and entry of the batch of `number`, if the log still has it."""
         number = self._number()
         for version in range(self.version(), max(self.version() - _MOST_ENTRIES, -1), -1):
             if (entry := self.log.entry(version)) is None:
-                return None
+                return
             if any(each.get("version") == number for each in self._transactions(entry)):
-                return CommitText.end_in(_user_metadata(entry))
-        return None
+                yield version, entry
+                return
 
     def has(self, batch: int) -> bool:
         """Return whether the table has a batch, as far as its log was read: each commit looks again.
@@ -200,9 +218,11 @@ class DeltaTarget:
             # What the log's clean-up has removed is older than the table's log retention, a month
             # unless set; tables are looked at far more often.
             entry = self.log.entry(version) or []
-            if _changes_data(entry) and not self._is_own(entry):
+            if entry and not self._is_own(entry):
                 operation = _commit_info(entry).get("operation", "another program")
-                return f"{operation} in version {version} has changed its rows"
+                if _changes_data(entry):
+                    return f"{operation} in version {version} has changed its rows"
+                self.written_by_others = f"{operation} in version {version}"
         self.witnessed = Witnessed(latest or 0, self.version())
         return ""
 
@@ -313,7 +333,7 @@ class DeltaTarget:
             Schema.from_arrow(schema).to_json(),
             name=name,
             description=description,
-            configuration=without_inexact_bounds({}, schema),
+            configuration={**self.properties, **without_inexact_bounds({}, schema)},
             commit=self._commit_of(None),
             on_read=on_read,
         )
@@ -327,14 +347,20 @@ class DeltaTarget:
         is_bare = listed is not None and "invariants" not in listed
         if is_bare and not all(each.nullable for each in self.schema()):
             feature, marked = TableFeatures.Invariants, self._marked()
-            self._commit(lambda: self.table().alter.add_feature(feature, commit_properties=marked))
+            self._commit(
+                lambda: self.table().alter.add_feature(
+                    feature, commit_properties=marked, post_commithook_properties=_NO_HOOKS
+                )
+            )
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """Add columns, with NULL in all existing rows."""
         fields = list(Schema.from_arrow(pa.schema(columns)).fields)
 
         def add() -> None:
-            self.table().alter.add_columns(fields, commit_properties=self._marked())
+            self.table().alter.add_columns(
+                fields, commit_properties=self._marked(), post_commithook_properties=_NO_HOOKS
+            )
 
         self._commit(add)
         self._list_features()
@@ -342,10 +368,31 @@ class DeltaTarget:
 
     def _leave_out_bounds(self, schema: pa.Schema) -> None:
         """Let further files have no bounds of columns of which delta-rs writes inexact ones."""
-        if wanted := without_inexact_bounds(self._state.configuration, schema):
-            marked = self._marked()
+        self.set_properties(lambda known: without_inexact_bounds(known, schema))
+
+    def set_properties(self, wanted: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        """Set properties of the table.
+
+        Args:
+            wanted: returns what is to be set, by the properties that there are.
+        """
+        if not wanted(self._state.configuration):
+            return
+
+        def put() -> None:
+            if properties := wanted(self._state.configuration):  # others may have set them meanwhile
+                set_properties(self.log, properties, self._commit_of(None))
+
+        try:
+            self._put(put, None)
+        except NotHandled:
             self._commit(
-                lambda: self.table().alter.set_table_properties(wanted, commit_properties=marked)
+                lambda: self.table().alter.set_table_properties(
+                    dict(wanted(self._state.configuration)),
+                    raise_if_not_exists=False,
+                    commit_properties=self._marked(),
+                    post_commithook_properties=_NO_HOOKS,
+                )
             )
 
     def widen(self, schema: pa.Schema) -> None:
@@ -368,15 +415,46 @@ class DeltaTarget:
                     mode="overwrite",
                     schema_mode="overwrite",
                     commit_properties=self._marked(),
+                    post_commithook_properties=_NO_HOOKS,
                 )
 
         self._leave_out_bounds(schema)
         self._commit(rewrite)
         self._list_features()
 
-    def compact(self) -> None:
-        """Compact small files."""
-        self._commit(lambda: self.table().optimize.compact(commit_properties=self._marked()))
+    # maintenance
+
+    def to_rewrite(self) -> Chosen | None:
+        """Return the files that should become one; None if the table has no need of it.
+
+        Tables with features that this process does not handle are left to other programs.
+        """
+        with contextlib.suppress(NotHandled):
+            return files_to_rewrite(self._state)
+        return None
+
+    def rewritten(self, chosen: Chosen) -> Rewritten | IndexedFile:
+        """Write the rows of files into a new one; another thread may write the table meanwhile."""
+        return rewritten(self.log.place, chosen, self.schema())
+
+    def compact(self, new: Rewritten | IndexedFile) -> bool:
+        """Put a new file in place of those that it has the rows of; return false if it is given up.
+
+        Raises:
+            TableStopped: the table refuses writes for good, or others have changed it.
+            TargetUnavailable: it cannot be written now.
+        """
+        done = list[bool]()
+        with coded_errors(self.place), permanent_errors():
+            self._try_to_commit(lambda: done.append(self._compacted(new)), None, looks=True)
+        return done[-1]
+
+    def _compacted(self, new: Rewritten | IndexedFile) -> bool:
+        return isinstance(new, Rewritten) and compact(self.log, new, self._commit_of(None))
+
+    def version_of_end(self) -> int | None:
+        """Return the version with the batch of `number`; None if the log no longer has its entry."""
+        return next((version for version, _ in self._last_batch()), None)
 
     # a batch
 
@@ -388,11 +466,17 @@ class DeltaTarget:
         except NotHandled:
             marked = self._marked(batch)
             self._commit(
-                lambda: write_deltalake(self.table(), stored, mode="append", commit_properties=marked),
+                lambda: write_deltalake(
+                    self.table(),
+                    stored,
+                    mode="append",
+                    commit_properties=marked,
+                    post_commithook_properties=_NO_HOOKS,
+                ),
                 batch,
             )
 
-    def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
+    def replace(self, rows: pa.Table, batch: int | None, schema: pa.Schema) -> None:
         """Replace all rows, and the columns if they differ."""
         stored = in_table_schema(schema, rows)
 
@@ -403,6 +487,7 @@ class DeltaTarget:
                 mode="overwrite",
                 schema_mode="overwrite",
                 commit_properties=self._marked(batch),
+                post_commithook_properties=_NO_HOOKS,
             )
 
         self._leave_out_bounds(schema)
@@ -427,6 +512,7 @@ class DeltaTarget:
                 source_alias="s",
                 target_alias="t",
                 commit_properties=self._marked(),
+                post_commithook_properties=_NO_HOOKS,
             ).when_matched_delete().execute()
 
         self._commit(remove)
@@ -441,6 +527,7 @@ class DeltaTarget:
             source_alias="s",
             target_alias="t",
             commit_properties=self._marked(batch),
+            post_commithook_properties=_NO_HOOKS,
         )
         if merge.deletes_if:
             merger = merger.when_matched_delete(f"s.{merge.deletes_if}")
@@ -473,11 +560,6 @@ class DeltaTarget:
         """
         with coded_errors(self.place), permanent_errors():
             self._try_to_commit(put, batch, looks=False)
-            known = self._state.configuration
-            if self.version() % int(known.get("delta.checkpointInterval", _CHECKPOINT_INTERVAL)) == 0:
-                self.table().create_checkpoint()
-                if known.get("delta.enableExpiredLogCleanup", "true") == "true":
-                    self.table().cleanup_metadata()
 
     def _try_to_commit(self, write: Callable[[], object], batch: int | None, *, looks: bool) -> None:
         """Commit; try again if another writer, such as OPTIMIZE, has committed meanwhile.

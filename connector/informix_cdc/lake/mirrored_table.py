@@ -154,14 +154,11 @@ class Target(Protocol):
     def widen(self, schema: pa.Schema) -> None:
         """Widen column types, and add missing columns."""
 
-    def compact(self) -> None:
-        """Compact small files, unless other tools do that."""
-
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
 
-    def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
-        """Replace all rows, and the columns if they differ."""
+    def replace(self, rows: pa.Table, batch: int | None, schema: pa.Schema) -> None:
+        """Replace all rows, and the columns if they differ; `batch` is None if they are of none."""
 
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""

@@ -23,7 +23,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -38,12 +38,14 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MIRROR_TABLE_STOPPED
 from informix_capture_client.positions import show
 from informix_capture_client.shell_commands import command
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.lake.control_tables import LEFT, MIRRORED, STOPPED, BatchRecord, TableRecord
 from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.epochs import Beginning, MirrorEpoch, end_of
 from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
 from informix_cdc.lake.large_batches import collected
+from informix_cdc.lake.maintenance import Maintained, Maintenance
 from informix_cdc.lake.mirrored_table import (
     RELOAD,
     MirroredTable,
@@ -54,7 +56,7 @@ from informix_cdc.lake.mirrored_table import (
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
 from informix_cdc.lake.refused_writes import coded_errors, permanent_errors
 from informix_cdc.lake.sessions import is_available_now_one_batch, lift_result_limit
-from informix_cdc.lake.settings import MirrorSettings
+from informix_cdc.lake.settings import DELTA, MirrorSettings
 from informix_cdc.lake.table_changes import COMMIT, SNAPSHOT, TableChanges
 from informix_cdc.lake.target_tables import TargetTable
 from informix_cdc.monitoring import MirrorMetrics
@@ -84,6 +86,7 @@ class MirroredBatch:
         snapshots: snapshot states by table.
         verified: number of differences by table, for verifications that have ended in this batch.
         loading: tables that may not equal Informix yet: their rows are being read, or will be.
+        maintained: what maintenance has done since the start.
     """
 
     number: int
@@ -95,6 +98,7 @@ class MirroredBatch:
     snapshots: Mapping[str, SnapshotState]
     verified: Mapping[str, int] = field(default_factory=dict)
     loading: tuple[str, ...] = ()
+    maintained: Maintained = field(default_factory=Maintained)
 
 
 @dataclass(slots=True)
@@ -130,6 +134,7 @@ class Mirror:
         on_batch: called after each batch.
         spool: folder of the streams, for requests to the capture; None if it is on another host.
         estimates: approximate number of rows by owner.table.
+        clock: for pauses, and for maintenance.
     """
 
     def __init__(
@@ -139,6 +144,7 @@ class Mirror:
         on_batch: Callable[[MirroredBatch], None] = lambda _: None,
         spool: Path | None = None,
         estimates: Mapping[str, int] = MappingProxyType({}),
+        clock: Clock = MONOTONIC,
     ) -> None:
         self._estimates = estimates
         self._settings, self._lake, self._on_batch = settings, epoch.lake, on_batch
@@ -156,6 +162,18 @@ class Mirror:
         self._known |= {each.table: each for each in self._changed}
         self._looked_at = 0
         self._pool = ThreadPoolExecutor(settings.threads, "informix-cdc mirror")
+        self._lock, self._clock, self._closed = _locks[settings.into], clock, threading.Event()
+        self._began_at: datetime | None = None
+        self._maintenance: Maintenance | None = None
+        if settings.format == DELTA:
+            self._maintenance = Maintenance(
+                self._lake,
+                self._control,
+                settings,
+                self._lock,
+                lambda: self._began_at or datetime.now(UTC),
+                clock,
+            )
 
     def apply(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
         """Apply a batch to the targets.
@@ -168,15 +186,24 @@ class Mirror:
         Raises:
             TargetUnavailable: the lake cannot be read or written now.
         """
-        with _locks[self._settings.into], coded_errors(self._settings.into):
-            self._apply_all(rows, batch, end)
+        with coded_errors(self._settings.into):
+            shares = _shares(rows)
+            if self._maintenance is not None:
+                names = [self._settings.name_of(table) for table in shares]
+                if (seconds := self._maintenance.pause_before(names)) > 0:
+                    self._clock.wait(self._closed, seconds)
+            with self._lock:
+                self._began_at = datetime.now(UTC)
+                try:
+                    self._apply_all(shares, batch, end)
+                finally:
+                    self._began_at = None
 
-    def _apply_all(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
+    def _apply_all(self, shares: Mapping[str, _Share], batch: int, end: StreamOffset) -> None:
         begun = time.monotonic()
         number = number_of(self._epoch.number, batch)
         self._lake.begin_batch(number, end_of(end))
         self.request_comparison(end)
-        shares = _shares(rows)
         if shares:
             make_durable(self._settings.checkpoint)
         for table in shares:  # the first table that arrives gets the name
@@ -210,6 +237,7 @@ class Mirror:
                 snapshots,
                 verified,
                 tuple(sorted(self._loading)),
+                self._maintenance.done if self._maintenance else Maintained(),
             )
         )
 
@@ -370,8 +398,16 @@ class Mirror:
         """Yield table, time and number of differences of the last verification of each table."""
         return self._control.last_verified()
 
+    @property
+    def maintenance(self) -> Maintenance | None:
+        """What looks after the tables; it does so once it is started. None: tables of Iceberg."""
+        return self._maintenance
+
     def close(self) -> None:
         """Stop the threads."""
+        self._closed.set()
+        if self._maintenance is not None:
+            self._maintenance.close()
         self._pool.shutdown()
 
     # tables that are compared because an epoch has begun
@@ -745,6 +781,8 @@ class _Sink:
         if self._metrics is not None:
             for table, at, differences in self._mirror.last_verified():
                 self._metrics.verified(table, at, differences)
+        if self._mirror.maintenance is not None:
+            self._mirror.maintenance.start()
 
     @property
     def stopped(self) -> dict[str, str]:
@@ -763,6 +801,8 @@ class _Sink:
             self._metrics.batch(len(batch.stopped), changes, batch.seconds, batch.committed_at)
             for table, differences in batch.verified.items():
                 self._metrics.verified(table, datetime.now(UTC), differences)
+            if (maintenance := self._mirror.maintenance) is not None:
+                self._metrics.maintained(asdict(batch.maintained), maintenance.tombstones())
         self._on_batch(batch)
 
     def close_after(self, query: StreamingQuery, *, stops_at_end: bool) -> None:

@@ -18,7 +18,15 @@ import pyarrow as pa
 from informix_cdc.lake.delta_tables import DeltaTarget, in_table_schema
 from informix_cdc.lake.merges import Merge
 from informix_cdc.lake.mirrored_table import RELOAD, TableStopped
-from informix_cdc.merge_on_read import MergeOnReadTable, NotHandled, Part, TableLog
+from informix_cdc.merge_on_read import (
+    Chosen,
+    IndexedFile,
+    MergeOnReadTable,
+    NotHandled,
+    Part,
+    Rewritten,
+    TableLog,
+)
 
 # Features that delta-rs 1.6.6 enforces when it writes, with vectors or without.
 _MERGED_BY_DELTA_RS = frozenset(
@@ -78,6 +86,19 @@ class OnReadTarget(DeltaTarget):
                     f"Remove them from the table. {RELOAD}",
                 ) from None
             DeltaTarget.merge(self, pa.concat_tables(parts()), merge, batch)
+
+    def rewritten(self, chosen: Chosen) -> Rewritten | IndexedFile:
+        """Write the rows of files into a new one, and index them if the table has an index."""
+        if self._merging is None or self._merging[0] is not self.log:
+            return DeltaTarget.rewritten(self, chosen)
+        return self._merging[2].rewritten(chosen, self.schema())
+
+    def _compacted(self, new: Rewritten | IndexedFile) -> bool:
+        if isinstance(new, Rewritten):
+            return DeltaTarget._compacted(self, new)
+        if self._merging is None or self._merging[0] is not self.log:  # the table was made anew
+            return False
+        return self._merging[2].compact(new, self._commit_of(None))
 
     def _merged(
         self, parts: Callable[[], Iterable[Part]], key: Sequence[str], batch: int | None

@@ -126,6 +126,10 @@ class Lake:
             self._targets[name] = found
         return self._targets[name]
 
+    def targets(self) -> dict[str, Target]:
+        """Return the targets that the writer has opened, by name."""
+        return dict(self._targets)
+
     def _target(self, name: str) -> Target:
         settings = self._settings
         if settings.format == ICEBERG:
@@ -137,6 +141,7 @@ class Lake:
         made = OnReadTarget(place, self._application, options, self._merges)
         made.index_folder = settings.folder
         made.end_of_batch = self._text
+        made.properties = settings.properties_of(name)
         if settings.engine == SPARK:
             made.large_rows = 0
         return made

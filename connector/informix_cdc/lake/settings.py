@@ -5,14 +5,17 @@ Rule: the same names in Python and in a TOML file; all errors are reported at on
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
 import string
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
 from informix_capture_client.errors import BadOption
@@ -24,7 +27,14 @@ ADD, FAIL = "add", "fail"
 DELTA, ICEBERG = "delta", "iceberg"
 AUTO, EMBEDDED, SPARK = "auto", "embedded", "spark"
 ON_WRITE, ON_READ = "on-write", "on-read"
+ALL, OFF = "all", "off"
 _MOST_WRITERS = 8  # unless set: a MERGE on write may take gigabytes
+_DURATION = re.compile(r"(\d+)\s+(week|day|hour|minute|second|millisecond)s?")
+# Of Delta tables: for how long programs keep files that were removed, and entries of the log.
+KEPT_FOR, LOG_KEPT_FOR = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
+_SET_BY_US = "informix-cdc.retain"  # what the mirror has set them to
+_CONTROL_RETAINED = timedelta(hours=1)
+_LEAST_RETAINED = timedelta(minutes=1)
 _LARGE_TABLE_ROWS = 1_000_000  # from which `auto` merges on read
 _WORDS = {
     "keep": (CURRENT, HISTORY, CHANGES),
@@ -33,6 +43,7 @@ _WORDS = {
     "format": (DELTA, ICEBERG),
     "engine": (AUTO, EMBEDDED, SPARK),
     "merge": (AUTO, ON_WRITE, ON_READ),
+    "maintain": (AUTO, ALL, OFF),
 }
 _IN_A_NAME = {"owner", "table"}
 _MOST_THREADS = 64
@@ -77,6 +88,9 @@ class MirrorSettings:
             Spark with Delta Lake, auto only the large ones, if the session has Delta Lake.
         merge: how changes get into current Delta tables with hard deletes that are created: on-write
             rewrites files, on-read marks rows as deleted and appends; auto: on-read for large tables.
+        maintain: of Delta tables: auto compacts them and removes what no version of `retain` needs, but
+            no data files of tables that other programs write, too; all: also those; off: neither.
+        retain: for how long earlier versions of tables are kept, such as "7 days".
         parallelism: number of tables written at a time; 0: the number of processors, 2 to 8.
         metrics_port: port for Prometheus; 0: none.
         metrics_host: address on which that port is served.
@@ -92,6 +106,8 @@ class MirrorSettings:
     format: str = DELTA
     engine: str = AUTO
     merge: str = AUTO
+    maintain: str = AUTO
+    retain: str = "7 days"
     table_name: str = "{table}"
     parallelism: int = 0
     metrics_port: int = 0
@@ -122,6 +138,42 @@ class MirrorSettings:
         if problems:
             raise BadOption(" ".join(problems), "Correct them; nothing was written.")
         return replace(cls(**known), tables=tables)  # type: ignore[arg-type]
+
+    def retained(self, name: str = "") -> timedelta:
+        """Return for how long earlier versions of a target are kept; shorter for control tables."""
+        kept = duration(self.retain)
+        return min(kept, _CONTROL_RETAINED) if name.startswith(CONTROL) else kept
+
+    def properties_of(
+        self, name: str, known: Mapping[str, str] = MappingProxyType({})
+    ) -> dict[str, str]:
+        """Return the properties of a target to be set, so that other programs keep what is kept here.
+
+        A longer time is left as it is, unless an earlier `retain` has set it.
+
+        Args:
+            name: of the target.
+            known: the properties that it has.
+
+        Raises:
+            ValueError: a property is no duration.
+        """
+        if self.maintain == OFF:
+            return {}
+        retain, ours = self.retained(name), known.get(_SET_BY_US)
+        wanted = f"interval {round(retain.total_seconds())} seconds"
+        found = {
+            each: wanted
+            for each in (KEPT_FOR, LOG_KEPT_FOR)
+            if (there := known.get(each)) != wanted
+            if there in (None, ours) or duration(there) < retain
+        }
+        return found | ({_SET_BY_US: wanted} if ours != wanted else {})
+
+    @property
+    def is_in_store(self) -> bool:
+        """Whether the tables are in an object store."""
+        return is_url(self.into)
 
     @property
     def threads(self) -> int:
@@ -218,15 +270,10 @@ def _wrong(given: Mapping[str, object], where: str) -> list[str]:
     for name, words in _WORDS.items():
         if given.get(name) is not None and given[name] not in words:
             found.append(f"{where}: {name} must be {' or '.join(words)}, not {given[name]!r}.")
-    threads: object = given.get("parallelism", 1)
-    if not isinstance(threads, int) or not 0 <= threads <= _MOST_THREADS:
-        found.append(f"{where}: parallelism must be 0 to {_MOST_THREADS}, not {threads!r}.")
-    port: object = given.get("metrics_port", 0)
-    if not isinstance(port, int) or not 0 <= port < 1 << 16:
-        found.append(f"{where}: metrics_port must be 0 to 65535, not {port!r}.")
-    host: object = given.get("metrics_host", "127.0.0.1")
-    if not isinstance(host, str) or not host:
-        found.append(f"{where}: metrics_host must be an address, not {host!r}.")
+    for name, (usual, is_right, wanted) in _RULES.items():
+        value: object = given.get(name, usual)
+        if not is_right(value):
+            found.append(f"{where}: {name} must be {wanted}, not {value!r}.")
     template: object = given.get("table_name", "{table}")
     if not isinstance(template, str) or not _is_template(template):
         found.append(f"{where}: table_name must have {{table}}, and may have {{owner}}.")
@@ -243,6 +290,37 @@ def _is_template(text: str) -> bool:
     except ValueError:
         return False
     return "table" in found and found <= _IN_A_NAME
+
+
+def duration(text: str) -> timedelta:
+    """Return a duration as in a table property, such as `interval 1 week`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    plain = text.strip().lower().removeprefix("interval").strip()
+    parts = _DURATION.findall(plain)
+    if not parts or _DURATION.sub("", plain).strip():
+        raise ValueError(f"{text!r} is not a duration such as 'interval 7 days'")
+    return sum((timedelta(**{f"{unit}s": int(count)}) for count, unit in parts), timedelta())
+
+
+def _is_kept(given: object) -> bool:
+    with contextlib.suppress(ValueError):
+        return isinstance(given, str) and duration(given) >= _LEAST_RETAINED
+    return False
+
+
+def _is_between(most: int) -> Callable[[object], bool]:
+    return lambda given: isinstance(given, int) and 0 <= given <= most
+
+
+_RULES: Mapping[str, tuple[object, Callable[[object], bool], str]] = {
+    "parallelism": (1, _is_between(_MOST_THREADS), f"0 to {_MOST_THREADS}"),
+    "metrics_port": (0, _is_between((1 << 16) - 1), "0 to 65535"),
+    "metrics_host": ("-", lambda given: isinstance(given, str) and bool(given), "an address"),
+    "retain": ("1 day", _is_kept, "at least a minute, such as '7 days'"),
+}
 
 
 def is_url(place: str) -> bool:

@@ -285,16 +285,13 @@ class IcebergTarget:
             if each.name in found.names and type_in(ICEBERG, found.field(each.name).type) != wanted:
                 self._run(f"ALTER TABLE {self.name} ALTER COLUMN {quoted(each.name)} TYPE {wanted}")
 
-    def compact(self) -> None:
-        """Do nothing: use rewrite_data_files."""
-
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
         del batch  # it is in the session's settings, as for the other writes
         self.spark.frame(rows).writeTo(self.name).append()
         self._written()
 
-    def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
+    def replace(self, rows: pa.Table, batch: int | None, schema: pa.Schema) -> None:
         """Replace all rows, and the columns if they differ."""
         del batch
         if {each.name for each in self.schema()} != set(schema.names):

@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import parse, show
-from informix_cdc.lake.control_tables import MIRRORED, ControlTables
+from informix_cdc.lake.control_tables import MIRRORED, ControlTables, states_of
 from informix_cdc.lake.definitions import quoted
 from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.mirrored_table import Target
@@ -103,7 +103,7 @@ def as_of(
     identity = mirrors[-1].identity
     lake = Lake(settings, identity.application, spark)
     control = ControlTables(identity.id, lake.target)
-    ends = _states(control.batches())
+    ends = states_of(control.batches())
     place = _last_at(ends, at)
     last = ends[place]
     missing = _missing(control.records(), last)
@@ -139,23 +139,6 @@ def _last_at(ends: list[dict[str, Any]], at: int | str | datetime) -> int:
         f"no batch of the mirror ends at or before {at}.",
         f"The first one ends at {show(first)}." if first is not None else "It has no batch yet.",
     )
-
-
-def _states(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the ends of batches at which the tables were a state of Informix, in order.
-
-    Where an older checkpoint was put back, the first batches of the next epoch end before commits that
-    the tables already had.
-    """
-    reached: dict[str, tuple[int, int]] = {}  # epoch and commit, by stream
-    found = []
-    for row in rows:
-        epoch, commit = reached.get(row["stream"], (row["epoch"], 0))
-        if row["epoch"] > epoch and row["commit"] < commit:
-            continue
-        reached[row["stream"]] = (row["epoch"], max(row["commit"], commit))
-        found.append(row)
-    return found
 
 
 _Recorded = tuple[int, str]  # a version, and the id of the table

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -60,6 +60,25 @@ def bounds_of(rows: pa.Table, configuration: Mapping[str, str]) -> dict[str, Any
         "maxValues": most,
         "nullCount": nulls,
     }
+
+
+def joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the statistics of a file from those of its parts, as `bounds_of` returns them."""
+    found: dict[str, Any] = {
+        "numRecords": sum(each["numRecords"] for each in parts),
+        "minValues": {},
+        "maxValues": {},
+        "nullCount": {},
+    }
+    for each in parts:
+        for name, count in each["nullCount"].items():
+            found["nullCount"][name] = found["nullCount"].get(name, 0) + count
+    for name in {name for each in parts for name in each["minValues"]}:
+        filled = [each for each in parts if each["nullCount"].get(name) != each["numRecords"]]
+        if all(name in each["minValues"] for each in filled):  # a part may have values without bounds
+            found["minValues"][name] = min(each["minValues"][name] for each in filled)
+            found["maxValues"][name] = max(each["maxValues"][name] for each in filled)
+    return found
 
 
 def columns_with_bounds(names: list[str], configuration: Mapping[str, str]) -> list[str]:

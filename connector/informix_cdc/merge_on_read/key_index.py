@@ -8,7 +8,7 @@ memory, larger ones are mapped files; none is larger than a part, so that mergin
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -35,6 +35,7 @@ class KeyIndex:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._levels: list[np.ndarray] = []
+        self._unswept = 0  # rows that were added since a level was swept
 
     def add(self, hashes: Hashes, file: int, rows: np.ndarray) -> None:
         """Add rows of a file.
@@ -44,23 +45,40 @@ class KeyIndex:
             file: number of the file.
             rows: their places in it.
         """
+        self.keep(self.levels(hashes, file, rows))
+
+    def levels(self, hashes: Hashes, file: int, rows: np.ndarray) -> list[np.ndarray]:
+        """Return rows of a file as levels, for `keep`; the arguments are those of `add`.
+
+        Sorting takes time. The index is not looked at, so that another thread may use it meanwhile.
+        """
+        found = []
         for first in range(0, len(rows), _MOST_ROWS):
             part = slice(first, first + _MOST_ROWS)
             places = (np.uint64(file) << _ROW_BITS) | rows[part].astype(np.uint64)
-            self._keep(np.stack([hashes[0][part], hashes[1][part], places]))
+            found += self._level(np.stack([hashes[0][part], hashes[1][part], places]))
+        return found
 
-    def _keep(self, entries: np.ndarray) -> None:
+    def keep(self, levels: Iterable[np.ndarray]) -> None:
+        """Add levels."""
+        for each in levels:
+            self._levels.append(each)
+            self._unswept += each.shape[1]
+
+    def _level(self, entries: np.ndarray) -> list[np.ndarray]:
         entries = np.take(entries, np.argsort(entries[_HIGH], kind="stable"), axis=1)
         if (count := entries.shape[1]) > _MOST_ROWS_IN_MEMORY:
             with tempfile.TemporaryFile(dir=self._folder) as file:  # other tables have the same folder
                 entries.tofile(file)
                 file.flush()
                 entries = np.memmap(file, np.uint64, "r", shape=(3, count))
-        if count:
-            self._levels.append(entries)
+        return [entries] if count else []
 
     def merge_levels(self, is_live: Callable[[np.ndarray], np.ndarray]) -> None:
         """Merge levels of about the same size, without entries of files that are no longer there.
+
+        Large levels are not merged. One after the other is swept, each after as many rows were added
+        as it has: the cost follows what is added, and so does the number of entries without a file.
 
         Args:
             is_live: returns which of some file numbers the table has.
@@ -70,12 +88,22 @@ class KeyIndex:
             by_size.setdefault(each.shape[1].bit_length() // 3, []).append(each)
         for _, levels in sorted(by_size.items()):
             together = sum(each.shape[1] for each in levels)
-            if len(levels) < _MOST_OF_A_SIZE or together > _MOST_ROWS:
-                continue
-            merged = np.concatenate(levels, axis=1)
-            gone = {id(each) for each in levels}
-            self._levels = [each for each in self._levels if id(each) not in gone]
-            self._keep(merged[:, is_live(merged[_PLACE] >> _ROW_BITS)])
+            if len(levels) >= _MOST_OF_A_SIZE and together <= _MOST_ROWS:
+                self._replace(levels, is_live)
+        oldest = self._levels[0] if self._levels else None  # what is replaced goes to the end
+        if oldest is not None and self._unswept >= oldest.shape[1]:
+            self._unswept -= oldest.shape[1]
+            self._replace([oldest], is_live)
+
+    def _replace(
+        self, levels: Sequence[np.ndarray], is_live: Callable[[np.ndarray], np.ndarray]
+    ) -> None:
+        gone = {id(each) for each in levels}
+        self._levels = [each for each in self._levels if id(each) not in gone]
+        merged = np.concatenate(levels, axis=1) if len(levels) > 1 else levels[0]
+        live = is_live(merged[_PLACE] >> _ROW_BITS)
+        is_same = len(levels) == 1 and live.all()
+        self._levels += levels if is_same else self._level(merged[:, live])
 
     def find(self, hashes: Hashes) -> np.ndarray:
         """Return the places of all entries of keys; `rows_by_file` reads them."""

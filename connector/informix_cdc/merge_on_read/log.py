@@ -6,11 +6,14 @@ Source: Delta protocol, "Delta Log Entries", "Checkpoints" and "Action Reconcili
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from informix_cdc.merge_on_read.places import TablePlace
@@ -18,8 +21,10 @@ from informix_cdc.merge_on_read.vectors import id_of
 
 Action = Mapping[str, Any]
 
-_LOG = "_delta_log"
-_KINDS = ("add", "remove", "txn", "protocol", "metaData", "sidecar")
+LOG = "_delta_log"
+_KINDS = ("add", "txn", "protocol", "metaData", "sidecar")
+_REMOVED_AT = "deletionTimestamp"
+_MINUTE = 60_000  # milliseconds
 _AT_ONCE = 16  # entries that are read at the same time
 
 
@@ -32,6 +37,8 @@ class LoggedState:
         files: the entry of each data file, by path; a path has one live entry.
         numbers: the last transaction identifier of each application.
         protocol, metadata: as in the log.
+        removed: number of files and vectors that were removed in each minute since 1970, as far as the
+            log still lists them.
     """
 
     version: int = -1
@@ -39,6 +46,7 @@ class LoggedState:
     numbers: dict[str, int] = field(default_factory=dict)
     protocol: Action = field(default_factory=dict)
     metadata: Action = field(default_factory=dict)
+    removed: Counter[int] = field(default_factory=Counter)
 
     @property
     def configuration(self) -> Mapping[str, str]:
@@ -49,6 +57,7 @@ class LoggedState:
         """Apply one entry: removals first, because the order within an entry has no meaning."""
         actions = list(actions)
         for removed in _of(actions, "remove"):
+            self.removed[removed.get(_REMOVED_AT, 0) // _MINUTE] += 1
             known = self.files.get(removed["path"])
             vector = id_of(removed.get("deletionVector"))
             if known is not None and id_of(known.get("deletionVector")) == vector:
@@ -59,6 +68,16 @@ class LoggedState:
             self.numbers[each["appId"]] = int(each["version"])
         self.protocol = next(_of(actions, "protocol"), self.protocol)
         self.metadata = next(_of(actions, "metaData"), self.metadata)
+
+    def tombstones(self, since: float) -> int:
+        """Return how many files and vectors were removed since a time, in seconds since 1970.
+
+        A log checkpoint lists each of them until it is older than the table's retention.
+        """
+        first = int(since * 1000) // _MINUTE
+        for minute in [each for each in self.removed if each < first]:
+            del self.removed[minute]
+        return self.removed.total()
 
 
 def _of(actions: Iterable[Action], kind: str) -> Iterator[Action]:
@@ -104,12 +123,15 @@ class TableLog:
             FileNotFoundError: there is no table, or the log no longer has the version.
             OSError: the log cannot be read.
         """
-        names = self.place.listed(_LOG)
+        after = self._after(version)
+        names = self.place.listed(LOG, after)
+        if after and not _newest_checkpoint(names, version):  # it is torn, or the log was put back
+            names = self.place.listed(LOG)
         state, checkpoint = LoggedState(), _newest_checkpoint(names, version)
         if checkpoint:
-            state.apply(self._checkpoint_actions(checkpoint))
-            state.version = _version(checkpoint[0])
-        entries = sorted(_version(name) for name in names if _is_entry(name))
+            self._read_checkpoint(state, checkpoint)
+            state.version = version_of(checkpoint[0])
+        entries = sorted(version_of(name) for name in names if is_entry(name))
         last = entries[-1] if version is None and entries else version or 0
         later = [each for each in entries if state.version < each <= last]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -122,15 +144,30 @@ class TableLog:
             raise FileNotFoundError(f"the log of {self.place.name} does not have the version")
         return state
 
-    def _checkpoint_actions(self, names: Sequence[str]) -> Iterator[Action]:
+    def last_checkpoint(self) -> int:
+        """Return the version of the last log checkpoint, as the log names it; -1 if it names none."""
+        try:
+            return int(json.loads(self.place.read(f"{LOG}/_last_checkpoint") or b"{}")["version"])
+        except (KeyError, ValueError):
+            return -1
+
+    def _after(self, version: int | None) -> str:
+        """Return a name after which all files are that a version needs; those before are many."""
+        known = self.last_checkpoint()
+        return f"{known:020}" if known >= 0 and (version is None or known <= version) else ""
+
+    def _read_checkpoint(self, state: LoggedState, names: Sequence[str]) -> None:
         for name in names:
-            table = pq.read_table(f"{_LOG}/{name}", filesystem=self.place.files)
-            rows = table.select([kind for kind in _KINDS if kind in table.column_names])
-            for action in (_plain(row) for batch in rows.to_batches() for row in batch.to_pylist()):
-                if sidecar := action.get("sidecar"):
-                    yield from self._checkpoint_actions([f"_sidecars/{sidecar['path']}"])
-                else:
-                    yield action
+            with pq.ParquetFile(f"{LOG}/{name}", filesystem=self.place.files) as file:
+                wanted = [*_KINDS, f"remove.{_REMOVED_AT}"]
+                for batch in file.iter_batches(columns=wanted):
+                    for kind in (each for each in _KINDS if each in batch.schema.names):
+                        found = batch.column(kind).drop_null().to_pylist()
+                        state.apply({kind: _without_nulls(each)} for each in found)
+                        for each in found if kind == "sidecar" else ():
+                            self._read_checkpoint(state, [f"_sidecars/{each['path']}"])
+                    if "remove" in batch.schema.names:
+                        state.removed += _by_minute(batch.column("remove"))
 
     def entry(self, version: int) -> list[Action] | None:
         """Return the actions of a version; None if there is no such entry."""
@@ -149,20 +186,28 @@ class TableLog:
         return True
 
 
+def _by_minute(removals: pa.StructArray) -> Counter[int]:
+    times = removals.drop_null().field(_REMOVED_AT).fill_null(0).to_numpy()
+    minutes, counts = np.unique(times // _MINUTE, return_counts=True)
+    return Counter(dict(zip(minutes.tolist(), counts.tolist(), strict=True)))
+
+
 def _entry(version: int) -> str:
-    return f"{_LOG}/{version:020}.json"
+    return f"{LOG}/{version:020}.json"
 
 
-def _is_entry(name: str) -> bool:
+def is_entry(name: str) -> bool:
+    """Return whether a file of the log is the entry of a version."""
     return name.endswith(".json") and len(name) == 25 and name[:20].isdigit()
 
 
-def _version(name: str) -> int:
+def version_of(name: str) -> int:
+    """Return the version in the name of a file of the log."""
     return int(name.partition(".")[0])
 
 
-def _newest_checkpoint(names: Iterable[str], up_to: int | None) -> list[str]:
-    """Return the files of the newest complete checkpoint up to a version; none if there is none."""
+def checkpoints_in(names: Iterable[str]) -> list[tuple[int, list[str]]]:
+    """Return version and files of each complete log checkpoint among files of the log."""
     by_kind: dict[tuple[int, str], list[str]] = {}
     for name in names:
         parts = name.split(".")
@@ -170,20 +215,21 @@ def _newest_checkpoint(names: Iterable[str], up_to: int | None) -> list[str]:
             number, kind = int(parts[0]), ".".join(parts[2:-1])
             count = kind.rpartition(".")[2] if len(parts) == 5 else kind  # of parts: 1 of N
             by_kind.setdefault((number, count if len(parts) == 5 else name), []).append(name)
-    whole = [
+    return [
         (number, files)
         for (number, kind), files in by_kind.items()
-        if (not kind.isdigit() or len(files) == int(kind)) and (up_to is None or number <= up_to)
+        if not kind.isdigit() or len(files) == int(kind)
     ]
-    return max(whole, key=lambda each: each[0], default=(0, []))[1]
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an action as in JSON: maps of Parquet are lists of pairs, missing fields are NULL."""
-    return {name: _without_nulls(value) for name, value in row.items() if value is not None}
+def _newest_checkpoint(names: Iterable[str], up_to: int | None) -> list[str]:
+    """Return the files of the newest complete checkpoint up to a version; none if there is none."""
+    found = [each for each in checkpoints_in(names) if up_to is None or each[0] <= up_to]
+    return max(found, key=lambda each: each[0], default=(0, []))[1]
 
 
 def _without_nulls(value: object) -> Any:  # noqa: ANN401 - a value of JSON
+    """Return a value as in JSON: maps of Parquet are lists of pairs, missing fields are NULL."""
     if isinstance(value, dict):
         return {name: _without_nulls(each) for name, each in value.items() if each is not None}
     if isinstance(value, list):

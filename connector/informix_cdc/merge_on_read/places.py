@@ -6,7 +6,7 @@ Rule: errors of the store are OSErrors. A file that is read whole is bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,11 +16,15 @@ from typing import Any
 from uuid import uuid4
 
 import obstore
+import pyarrow as pa
 from deltalake.fs import DeltaStorageHandler
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError
 from obstore.store import LocalStore, from_url
 from pyarrow.fs import FileSystem, PyFileSystem
 
+_FOUND = pa.schema(
+    [("path", pa.string()), ("last_modified", pa.timestamp("us", "UTC")), ("size", pa.uint64())]
+)
 _MOST_BYTES = 1 << 30  # of a file that is read whole
 # What delta-rs takes among its storage options, and obstore elsewhere.
 _OF_CLIENTS = {"allow_http", "aws_allow_http", "azure_allow_http", "timeout", "connect_timeout"}
@@ -70,13 +74,28 @@ class TablePlace:
         """Whether it is a folder that is not there; it is made by the first write."""
         return self._folder is not None and not self._folder.exists()
 
-    def listed(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder."""
-        if self._is_nowhere:
-            return []
-        with _os_errors():
-            found = obstore.list_with_delimiter(self._store, folder)["objects"]
-        return [each["path"].rpartition("/")[2] for each in found]
+    def found(self, folder: str = "", after: str = "") -> pa.Table:
+        """Return path, last_modified and size of all files in a folder, and in those in it.
+
+        Args:
+            folder: empty: all files of the table.
+            after: the name after which names begin in alphabetical order.
+        """
+        parts = []
+        if not self._is_nowhere:
+            with _os_errors():
+                offset = f"{folder}/{after}" if after else None
+                stream = obstore.list(self._store, folder or None, offset=offset, return_arrow=True)
+                parts = [pa.table(batch) for batch in stream]
+        return pa.concat_tables(
+            [_FOUND.empty_table(), *(each.select(_FOUND.names).cast(_FOUND) for each in parts)]
+        )
+
+    def listed(self, folder: str, after: str = "") -> list[str]:
+        """Return the names of the files in a folder, those after a name."""
+        paths: list[str] = self.found(folder, after).column("path").to_pylist()
+        names = (path.removeprefix(f"{folder}/") for path in paths)
+        return [name for name in names if "/" not in name]
 
     def is_there(self, path: str) -> bool:
         """Return whether there is a file."""
@@ -117,6 +136,15 @@ class TablePlace:
         """Remove a file."""
         with _os_errors():
             obstore.delete(self._store, path)
+
+    def remove_all(self, paths: Sequence[str]) -> None:
+        """Remove files; those that are not there are left out."""
+        if self._folder is not None:
+            for path in paths:
+                (self._folder / path).unlink(missing_ok=True)
+        elif paths:
+            with _os_errors():
+                obstore.delete(self._store, list(paths))
 
     def puts_if_absent(self) -> bool:
         """Return whether the store refuses to write a file that is there: it is tried."""

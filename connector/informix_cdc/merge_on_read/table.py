@@ -10,12 +10,15 @@ Source: Delta protocol. docs/merge-on-read.md lists the readers that understand 
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import time
 import uuid
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -26,6 +29,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from informix_cdc.merge_on_read.bounds import bounds_of, loosened
+from informix_cdc.merge_on_read.compaction import Chosen, Rewritten, rebased, removal, rewritten
 from informix_cdc.merge_on_read.features import require_appendable, require_mergeable
 from informix_cdc.merge_on_read.key_hashes import Hashes, hashes_of
 from informix_cdc.merge_on_read.key_index import KeyIndex, distinct, rows_by_file
@@ -94,6 +98,50 @@ def append(log: TableLog, rows: pa.Table, commit: CommitOf) -> None:
     """
     require_appendable(log.state)
     _committed(log, commit, "WRITE", [rows], list)
+
+
+def set_properties(log: TableLog, properties: Mapping[str, str], commit: CommitOf) -> None:
+    """Set properties of a table whose log has been read.
+
+    Raises:
+        Conflict: another writer was first.
+        NotHandled: the table has a feature that this engine does not handle.
+    """
+    require_appendable(log.state)
+    metadata = {**log.state.metadata, "configuration": {**log.state.configuration, **properties}}
+    if not log.put([*commit.actions("SET TBLPROPERTIES"), {"metaData": metadata}]):
+        raise Conflict(f"another writer of {log.place.name} was first")
+
+
+def compact(log: TableLog, new: Rewritten, commit: CommitOf) -> bool:
+    """Put a new file in place of those whose rows it has; return false if rows have moved meanwhile.
+
+    Args:
+        log: of the table, as it is now.
+        new: the new file.
+        commit: what the entry says of itself.
+
+    Raises:
+        Conflict: another writer was first.
+    """
+    return _compacted(log, new, commit, partial(_rows_gone, log.place))
+
+
+def _compacted(
+    log: TableLog, new: Rewritten, commit: CommitOf, rows_gone: Callable[[Action], BitMap64]
+) -> bool:
+    actions = rebased(log, new, commit.engine, rows_gone)
+    if actions is None:
+        return False
+    about = commit.actions("OPTIMIZE", readVersion=log.state.version, isBlindAppend=False)
+    if not log.put([*about, *actions]):
+        raise Conflict(f"another writer of {log.place.name} was first")
+    return True
+
+
+def _rows_gone(place: TablePlace, known: Action) -> BitMap64:
+    vector = known.get("deletionVector")
+    return BitMap64() if vector is None else read_vector(place, vector)
 
 
 def _committed(
@@ -171,7 +219,8 @@ class MergeOnReadTable:
         self._seed = uuid.uuid4().int & 0xFFFFFFFFFFFFFFFF
         self._indexed: tuple[LoggedState | None, int] = None, -1  # and its version
         self._numbers: dict[str, int] = {}  # of indexed files
-        self._paths: list[str] = []
+        self._paths: dict[int, str] = {}
+        self._next = itertools.count()
         self._gone: dict[str, tuple[str, BitMap64]] = {}  # the vector of a file, and its id
 
     @property
@@ -202,13 +251,13 @@ class MergeOnReadTable:
         """Forget those of some files that the table no longer has."""
         for path in paths:
             if path not in self._state.files:
-                del self._numbers[path]
+                del self._paths[self._numbers.pop(path)]
                 self._gone.pop(path, None)
 
     def _number(self, path: str) -> int:
-        self._numbers[path] = len(self._paths)
-        self._paths.append(path)
-        return self._numbers[path]
+        number = next(self._next)
+        self._numbers[path], self._paths[number] = number, path
+        return number
 
     def _add(self, keys: pa.Table, number: int, first: int) -> None:
         (high, low), is_whole = hashes_of(keys, self._seed)
@@ -262,9 +311,8 @@ class MergeOnReadTable:
         return (high[last], low[last]), staying, (high[staying], low[staying])
 
     def _are_live(self, files: np.ndarray) -> np.ndarray:
-        live = np.zeros(len(self._paths), bool)
-        live[list(self._numbers.values())] = True
-        return live[files.astype(np.int64)]
+        found: np.ndarray = np.isin(files, np.array([*self._paths], np.uint64))
+        return found
 
     def _deletions(self, keys: Sequence[Hashes]) -> list[dict[str, Any]]:
         """Return the entries that mark the present rows of keys as deleted."""
@@ -273,15 +321,14 @@ class MergeOnReadTable:
         actions: list[dict[str, Any]] = []
         now = int(time.time() * 1000)
         for number, rows in rows_by_file(found):
-            path = self._paths[number]
-            if self._numbers.get(path) != number:
+            if (path := self._paths.get(number)) is None:
                 continue  # the table no longer has the file
             known = self._state.files[path]
-            before = self._rows_gone(path, known)
+            before = self._rows_gone(known)
             after = before | BitMap64(array("Q", rows.tobytes()))
             if len(after) == len(before):
                 continue
-            actions.append({"remove": _removal(known, now)})
+            actions.append({"remove": removal(known, now)})
             if len(after) < self._count(known):
                 touched.append((known, after))
         if touched:
@@ -303,22 +350,68 @@ class MergeOnReadTable:
                 count = file.metadata.num_rows
         return int(count)
 
-    def _rows_gone(self, path: str, known: Action) -> BitMap64:
+    def _rows_gone(self, known: Action) -> BitMap64:
         """Return the deleted rows of a file."""
-        descriptor = known.get("deletionVector")
-        kept = self._gone.get(path)
-        if kept is not None and kept[0] == id_of(descriptor):
+        kept = self._gone.get(known["path"])
+        if kept is not None and kept[0] == id_of(known.get("deletionVector")):
             return kept[1]
-        if descriptor is None:
-            return BitMap64()
-        return read_vector(self._log.place, descriptor)
+        return _rows_gone(self._log.place, known)
+
+    # compaction
+
+    def rewritten(self, chosen: Chosen, schema: pa.Schema) -> IndexedFile:
+        """Write the rows of some files into a new one, and index them; another thread may merge.
+
+        Args:
+            chosen: the files.
+            schema: columns of the table.
+        """
+        number, first, levels = next(self._next), 0, list[np.ndarray]()
+
+        def index(rows: pa.Table) -> None:
+            nonlocal first
+            (high, low), is_whole = hashes_of(rows.select(self._key), self._seed)
+            places = np.flatnonzero(is_whole)
+            levels.extend(self._index.levels((high[places], low[places]), number, places + first))
+            first += len(rows)
+
+        new = rewritten(self._log.place, chosen, schema, index)
+        return IndexedFile(new, number, levels)
+
+    def compact(self, new: IndexedFile, commit: CommitOf) -> bool:
+        """Put a new file in place of those whose rows it has; return false if rows have moved.
+
+        Args:
+            new: as `rewritten` returns it.
+            commit: what the entry says of itself.
+
+        Raises:
+            Conflict: another writer was first.
+        """
+        self.index()
+        if not _compacted(self._log, new.file, commit, self._rows_gone):
+            return False
+        path = new.path
+        if (added := self._state.files.get(path)) is not None:
+            self._numbers[path], self._paths[new.number] = new.number, path
+            self._index.keep(new.levels)
+            if new.file.rows_gone:
+                self._gone[path] = (id_of(added["deletionVector"]), new.file.rows_gone)
+        self._forget([each.path for each in new.file.inputs if each.path in self._numbers])
+        self._index.merge_levels(self._are_live)
+        self._indexed = self._state, self._state.version
+        return True
 
 
-def _removal(known: Action, now: int) -> dict[str, Any]:
-    """Return the entry that removes a file, with its vector as the log has it."""
-    kept = {
-        name: known[name]
-        for name in ("path", "partitionValues", "size", "tags", "deletionVector")
-        if name in known
-    }
-    return {**kept, "deletionTimestamp": now, "dataChange": True, "extendedFileMetadata": True}
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A new file with its number and levels in an index, which does not have them yet."""
+
+    file: Rewritten
+    number: int
+    levels: list[np.ndarray]
+
+    @property
+    def path(self) -> str:
+        """The path of the new file, as in the log."""
+        return self.file.path

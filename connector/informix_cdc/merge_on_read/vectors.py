@@ -77,6 +77,17 @@ def file_of(descriptor: Descriptor) -> str:
     return f"{prefix}/deletion_vector_{name}.bin".lstrip("/")
 
 
+def place_of(path: str) -> str:
+    """Return what a descriptor of storage type u has for the path of a file of vectors.
+
+    >>> place_of("ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin")
+    'ab^-aqEH.-t@S}K{vb[*k^'
+    """
+    folder, _, name = path.rpartition("/")
+    found = uuid.UUID(name.removeprefix("deletion_vector_").removesuffix(".bin"))
+    return folder + _z85(found.bytes)
+
+
 def rows_of(descriptor: Descriptor, content: bytes) -> BitMap64:
     """Return the rows in a vector.
 

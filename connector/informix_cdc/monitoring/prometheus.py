@@ -260,7 +260,25 @@ def _patiently() -> Retrying:
 STOPPED, CHANGES = "informix_cdc_mirror_stopped_tables", "informix_cdc_mirror_changes_total"
 SECONDS, COMMITTED = "informix_cdc_mirror_batch_seconds", "informix_cdc_mirror_commit_time_seconds"
 AGO, DIFFERENCES = "informix_cdc_verified_seconds_ago", "informix_cdc_differences"
+TOMBSTONES = "informix_cdc_mirror_tombstones"
+MAINTENANCE = {
+    "files": "informix_cdc_mirror_compacted_files_total",
+    "bytes": "informix_cdc_mirror_compacted_bytes_total",
+    "replaced": "informix_cdc_mirror_replaced_files_total",
+    "removed": "informix_cdc_mirror_removed_files_total",
+    "removed_bytes": "informix_cdc_mirror_removed_bytes_total",
+    "seconds": "informix_cdc_mirror_maintenance_seconds_total",
+}
 OF_MIRRORS = {
+    TOMBSTONES: "removed files and vectors in the log of a target; from 500,000 on, batches are spaced",
+    MAINTENANCE["files"]: "files that compaction has written",
+    MAINTENANCE["bytes"]: "bytes of files that compaction has written",
+    MAINTENANCE["replaced"]: "files that were replaced by compaction",
+    MAINTENANCE[
+        "removed"
+    ]: "files that no version of the time in `retain` needs, and that were removed",
+    MAINTENANCE["removed_bytes"]: "bytes of these files",
+    MAINTENANCE["seconds"]: "time that maintenance of the tables has worked",
     STOPPED: "tables that are no longer mirrored; _informix_cdc_tables has the reasons",
     CHANGES: "changes applied to tables",
     SECONDS: "duration in seconds of the latest micro-batch with changes",
@@ -293,8 +311,13 @@ class MirrorMetrics:
         self._labels = labels
         self._of_tables = {
             name: Gauge(name, OF_MIRRORS[name], [*names, "table"], registry=registry)
-            for name in (AGO, DIFFERENCES)
+            for name in (AGO, DIFFERENCES, TOMBSTONES)
         }
+        self._maintenance = {
+            name: Counter(each, OF_MIRRORS[each], names, registry=registry).labels(**labels)
+            for name, each in MAINTENANCE.items()
+        }
+        self._maintained: dict[str, float] = {}
         self._gauges[STOPPED].set(stopped)
         self._server, _ = serve(host, port, registry)
 
@@ -306,6 +329,19 @@ class MirrorMetrics:
             self._gauges[SECONDS].set(seconds)
         if committed_at is not None:
             self._gauges[COMMITTED].set(committed_at.timestamp())
+
+    def maintained(self, done: Mapping[str, float], tombstones: Mapping[str, int]) -> None:
+        """Record what maintenance has done since the start.
+
+        Args:
+            done: by the keys of MAINTENANCE.
+            tombstones: by target.
+        """
+        for name, value in done.items():
+            self._maintenance[name].inc(value - self._maintained.get(name, 0))
+        self._maintained = dict(done)
+        for target, count in tombstones.items():
+            self._of_tables[TOMBSTONES].labels(**self._labels, table=target).set(count)
 
     def verified(self, table: str, at: datetime, differences: int) -> None:
         """Record a finished verification of a table."""

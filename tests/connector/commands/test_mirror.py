@@ -22,7 +22,7 @@ from harness.spark.checkpoints import run_batches
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
-from informix_cdc.lake import MirroredBatch, MirrorSettings, stream_options
+from informix_cdc.lake import Maintained, MirroredBatch, MirrorSettings, stream_options
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.sessions import session_settings
 from informix_cdc.options import PASSWORD_VARIABLE
@@ -446,6 +446,28 @@ def test_a_batch_is_a_line_and_a_snapshot_that_was_done_before_is_no_news(
     assert lines[1] == "Stopped: informix.b: its columns"
     assert bars.shown == [[], *[[("informix.orders", 3, False)]] * 2]
     assert file.settings.keep == "history"
+
+
+def test_maintenance_is_a_line_a_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(command.time, "monotonic", lambda: now[0])
+    shown = command._Shown(Shows(), {})  # type: ignore[arg-type]
+    done = [
+        Maintained(3, 900, 30, 0, 0, 0.5),
+        Maintained(4, 900, 40, 7, 3 << 20, 0.75),
+        Maintained(4, 900, 40, 7, 3 << 20, 0.75),
+        Maintained(4, 900, 40, 8, 4 << 20, 0.85),
+    ]
+    for seconds, maintained in zip((10, 51, 60, 60), done, strict=True):
+        now[0] += seconds
+        shown.batch(MirroredBatch(1, {}, 1, None, 0.1, {}, {}, maintained=maintained))
+    lines = [line.partition(" ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
+        "maintenance: 40 files compacted into 4, 7 old files removed (3.0 MiB), 0.8 s",
+        "maintenance: 1 old file removed (1.0 MiB), 0.1 s",
+    ]
 
 
 PACKAGES = [

@@ -151,19 +151,3 @@ def test_a_driver_that_is_never_first_gives_up(place: Path, monkeypatch: pytest.
     monkeypatch.setattr(TableLog, "put", lambda *_: False)
     with pytest.raises(TargetUnavailable):
         WRITES["append"](made, 7)
-
-
-def test_the_log_gets_checkpoints(place: Path) -> None:
-    made = driver(place)
-    DeltaTable(str(place)).alter.set_table_properties({"delta.checkpointInterval": "5"})
-    for number in range(1, 12):
-        WRITES["append"](made, number)
-    found = sorted(int(path.name[:20]) for path in (place / "_delta_log").glob("*.checkpoint.parquet"))
-    assert found[-1] % 5 == 0
-    assert len(found) == 2
-    assert len(driver(place).rows()) == 12
-    for entry in (place / "_delta_log").glob("*.json"):
-        if int(entry.stem) < found[-1]:
-            entry.unlink()  # as clean-up does
-    assert driver(place).number() == 11
-    assert len(driver(place).rows()) == 12

@@ -41,6 +41,8 @@ def test_a_port_shows_stopped_tables_and_how_far_the_others_are() -> None:
         metrics.batch(0, 7, 0.25, at)
         metrics.batch(2, 0, 9.0, None)  # without changes
         metrics.verified("informix.orders", at - timedelta(days=8), 3)
+        metrics.maintained({"files": 1, "seconds": 0.5}, {"orders": 7})
+        metrics.maintained({"files": 3, "seconds": 1.5}, {"orders": 9})
         found = scraped(port)
         assert found.pop("informix_cdc_verified_seconds_ago") > 8 * 86400
         assert {name: found[name] for name in OF_MIRRORS if name in found} == {
@@ -49,6 +51,13 @@ def test_a_port_shows_stopped_tables_and_how_far_the_others_are() -> None:
             "informix_cdc_mirror_batch_seconds": 0.25,
             "informix_cdc_mirror_commit_time_seconds": at.timestamp(),
             "informix_cdc_differences": 3,
+            "informix_cdc_mirror_tombstones": 9,
+            "informix_cdc_mirror_compacted_files_total": 3,
+            "informix_cdc_mirror_compacted_bytes_total": 0,
+            "informix_cdc_mirror_replaced_files_total": 0,
+            "informix_cdc_mirror_removed_files_total": 0,
+            "informix_cdc_mirror_removed_bytes_total": 0,
+            "informix_cdc_mirror_maintenance_seconds_total": 1.5,
         }
     finally:
         metrics.close()
