@@ -46,7 +46,7 @@ from informix_cdc.merge_on_read import (
 MOST_TOMBSTONES = 1_000_000  # of a table: its log checkpoint has 60 MB
 WRITTEN_BY_OTHERS = "informix-cdc.writtenByOthers"
 _MOST_PAUSE_SECONDS = 60.0
-_SHARE = 0.1  # of the time
+_SHARE = 0.25  # of the time, at most
 _IDLE_SECONDS = 2.0
 _LEAST_REST_SECONDS = 0.1
 _AT_ONCE = 16  # tables that are compacted in a round

@@ -20,7 +20,7 @@ import pyarrow as pa
 from deltalake.fs import DeltaStorageHandler
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError
 from obstore.store import LocalStore, from_url
-from pyarrow.fs import FileSystem, PyFileSystem
+from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
 _FOUND = pa.schema(
     [("path", pa.string()), ("last_modified", pa.timestamp("us", "UTC")), ("size", pa.uint64())]
@@ -46,6 +46,8 @@ class TablePlace:
     @cached_property
     def files(self) -> FileSystem:
         """The files below the folder, for readers of Parquet."""
+        if self._folder is not None:
+            return SubTreeFileSystem(str(self._folder), LocalFileSystem())
         return PyFileSystem(DeltaStorageHandler(self.name, dict(self.options)))
 
     @cached_property
