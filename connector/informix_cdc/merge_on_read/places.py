@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -25,6 +25,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSys
 _FOUND = pa.schema(
     [("path", pa.string()), ("last_modified", pa.timestamp("us", "UTC")), ("size", pa.uint64())]
 )
+_REMOVED_AT_ONCE = 1000
 _MOST_BYTES = 1 << 30  # of a file that is read whole
 # What delta-rs takes among its storage options, and obstore elsewhere.
 _OF_CLIENTS = {"allow_http", "aws_allow_http", "azure_allow_http", "timeout", "connect_timeout"}
@@ -140,13 +141,16 @@ class TablePlace:
             obstore.delete(self._store, path)
 
     def remove_all(self, paths: Sequence[str]) -> None:
-        """Remove files; those that are not there are left out."""
-        if self._folder is not None:
-            for path in paths:
-                (self._folder / path).unlink(missing_ok=True)
-        elif paths:
-            with _os_errors():
-                obstore.delete(self._store, list(paths))
+        """Remove files, many at a time; those that are not there are left out."""
+        for first in range(0, len(paths), _REMOVED_AT_ONCE):
+            some = list(paths[first : first + _REMOVED_AT_ONCE])
+            try:
+                with _os_errors():
+                    obstore.delete(self._store, some)
+            except FileNotFoundError:  # some may be left
+                for path in some:
+                    with suppress(FileNotFoundError):
+                        self.remove(path)
 
     def puts_if_absent(self) -> bool:
         """Return whether the store refuses to write a file that is there: it is tried."""

@@ -240,3 +240,12 @@ def test_tombstones_are_counted_from_entries_and_checkpoints(tmp_path: Path) -> 
     assert one.log.state.tombstones(now - 3600) == 18
     assert TableLog(place).at().tombstones(now - 3600) == 18
     assert one.log.state.tombstones(now + 3600) == 0
+
+
+def test_files_are_removed_also_if_some_are_not_there(tmp_path: Path) -> None:
+    names = [f"{number}.parquet" for number in range(2500)]
+    for name in names[::2]:
+        (tmp_path / name).write_bytes(b"-")
+    TablePlace(str(tmp_path)).remove_all(names)
+    assert [*tmp_path.iterdir()] == []
+    TablePlace(str(tmp_path)).remove_all([])
