@@ -62,6 +62,7 @@ from informix_cdc.merge_on_read import (
     file_of,
     files_to_rewrite,
     id_of,
+    in_table_schema,
     rewritten,
     rows_of,
     set_properties,
@@ -651,17 +652,6 @@ def _changes_data(entry: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether an entry adds or removes rows; files that only move them have dataChange false."""
     files = (action.get("add") or action.get("remove") for action in entry)
     return any(file.get("dataChange", True) for file in files if file)
-
-
-def in_table_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:
-    """Return rows with the columns of a table, in its order; missing columns are NULL."""
-    columns = [
-        rows.column(each.name).cast(each.type)
-        if each.name in rows.column_names
-        else pa.nulls(len(rows), each.type)
-        for each in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def without_inexact_bounds(configuration: Mapping[str, str], schema: pa.Schema) -> dict[str, str]:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import pyarrow as pa
-
 from informix_cdc.lake.table_changes import AT, DELETED_AT, GONE, IS_STATE, TO, TO_TIME
 
 
@@ -77,28 +75,30 @@ def of_images(columns: Sequence[str], key: Sequence[str]) -> Merge:
     return Merge(key=key, inserts=columns, inserts_if=(GONE, False), updates=columns, deletes_if=GONE)
 
 
-def of_images_kept(images: pa.Table, key: Sequence[str], emptied_at: datetime | None) -> Merge:
+def of_images_kept(columns: Sequence[str], key: Sequence[str], emptied_at: datetime | None) -> Merge:
     """Return the MERGE that sets each key to its last image, with DELETED_AT set if it is deleted.
 
     Args:
-        images: as returned by `final_images`, with DELETED_AT.
+        columns: of images as returned by `final_images`, with DELETED_AT.
         key: columns that identify a row.
         emptied_at: when a TRUNCATE emptied the table before these changes.
     """
-    columns = [name for name in images.column_names if name not in (GONE, AT)]
+    columns = [name for name in columns if name not in (GONE, AT)]
     rest = {} if emptied_at is None else {DELETED_AT: emptied_at}
     return Merge(key=key, inserts=columns, inserts_if=(GONE, False), updates=columns, rest=rest)
 
 
-def of_states(states: pa.Table, key: Sequence[str], emptied: tuple[int, datetime] | None) -> Merge:
+def of_states(
+    columns: Sequence[str], key: Sequence[str], emptied: tuple[int, datetime] | None
+) -> Merge:
     """Return the MERGE that ends the open states of keys and adds new ones.
 
     Args:
-        states: as returned by `states`.
+        columns: of states as returned by `states`.
         key: columns that identify a row.
         emptied: commit and time of the first TRUNCATE among the changes.
     """
-    columns = [name for name in states.column_names if name != IS_STATE]
+    columns = [name for name in columns if name != IS_STATE]
     return Merge(
         key=key,
         inserts=columns,

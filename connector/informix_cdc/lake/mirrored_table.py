@@ -387,20 +387,30 @@ class MirroredTable:
 
     def _in_parts(self, changes: TableChanges) -> bool:
         """Return whether changes are too many for memory, and the target can take them in parts."""
-        if changes.nbytes <= LARGE_BYTES or self._form != CURRENT or changes.is_snapshot:
+        if changes.nbytes <= LARGE_BYTES or changes.is_snapshot:
             return False
         target = self.target
         return target.is_there() and target.merges_on_read and bool(changes.is_kind(*CHANGED).all())
 
+    def _merged_in_parts(
+        self,
+        changes: TableChanges,
+        rows_of: Callable[[TableChanges], pa.Table],
+        merge: Callable[[Sequence[str]], Merge],
+        batch: int,
+    ) -> None:
+        key = changes.definition.key
+        # Of one change: a merge wants the names of columns before it has the rows.
+        names = rows_of(changes.part(len(changes) - 1).in_memory()).column_names
+        self.target.merge_parts(
+            lambda: map(rows_of, parts_by_key(changes, key, self.folder)), merge(names), batch
+        )
+
     def _current(self, changes: TableChanges, batch: int) -> None:
         key, target = changes.definition.key, self.target
         if self._in_parts(changes):
-
-            def parts() -> Iterator[pa.Table]:
-                for part in parts_by_key(changes, key, self.folder):
-                    yield final_images(part, key, self._had)
-
-            return target.merge_parts(parts, of_images(changes.rows.schema.names, key), batch)
+            rows_of = partial(final_images, key=key, had=self._had)
+            return self._merged_in_parts(changes, rows_of, partial(of_images, key=key), batch)
         images = final_images(changes, key, self._had)
         if changes.last_truncate >= 0 or changes.replaces:
             rows = _there(images)
@@ -412,26 +422,37 @@ class MirroredTable:
         return None
 
     def _soft(self, changes: TableChanges, batch: int) -> None:
-        images = final_images(changes, changes.definition.key, self._had)
+        key, place = changes.definition.key, changes.last_truncate
+        emptied_at = None if place < 0 else changes.commit_at(place)[1]
+        merge = partial(of_images_kept, key=key, emptied_at=emptied_at)
+        if self._in_parts(changes):
+            return self._merged_in_parts(changes, self._soft_images, merge, batch)
+        images = self._soft_images(changes)
         if not self._appended(_there(images), changes, batch):
-            gone = pc.if_else(images.column(GONE), images.column(AT), pa.scalar(None, INSTANT))
-            images = images.append_column(DELETED_AT, gone)
-            place = changes.last_truncate
-            emptied_at = None if place < 0 else changes.commit_at(place)[1]
-            merge = of_images_kept(images, changes.definition.key, emptied_at)
-            self.target.merge(images, merge, batch)
+            self.target.merge(images, merge(images.column_names), batch)
+        return None
+
+    def _soft_images(self, changes: TableChanges) -> pa.Table:
+        images = final_images(changes, changes.definition.key, self._had)
+        gone = pc.if_else(images.column(GONE), images.column(AT), pa.scalar(None, INSTANT))
+        return images.append_column(DELETED_AT, gone)
 
     def _history(self, changes: TableChanges, batch: int) -> None:
+        key, place = changes.definition.key, changes.first_truncate
+        emptied = None if place < 0 else changes.commit_at(place)
+        merge = partial(of_states, key=key, emptied=emptied)
+        if self._in_parts(changes):
+            rows_of = partial(states, key=key, had=self._had)
+            return self._merged_in_parts(changes, rows_of, merge, batch)
         if not (self.target.is_empty() or self.target.has_snapshot_rows_only):
             changes = self._without_known_rows(changes)
-        found = states(changes, changes.definition.key, self._had)
-        if not len(found) and changes.first_truncate < 0:
-            return
+        found = states(changes, key, self._had)
+        if not len(found) and place < 0:
+            return None
         begun = found.filter(found.column(IS_STATE)).drop_columns(IS_STATE)
         if not self._appended(begun, changes, batch):
-            place = changes.first_truncate
-            emptied = None if place < 0 else changes.commit_at(place)
-            self.target.merge(found, of_states(found, changes.definition.key, emptied), batch)
+            self.target.merge(found, merge(found.column_names), batch)
+        return None
 
     def _without_known_rows(self, changes: TableChanges) -> TableChanges:
         """Return the changes without rows of a chunk that the target has since they changed."""

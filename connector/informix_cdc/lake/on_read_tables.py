@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from informix_cdc.lake.delta_tables import DeltaTarget, in_table_schema
+from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.merges import Merge
 from informix_cdc.lake.mirrored_table import RELOAD, TableStopped
+from informix_cdc.lake.table_changes import GONE, IS_STATE, TO, TO_TIME
 from informix_cdc.merge_on_read import (
     Chosen,
     IndexedFile,
@@ -25,6 +26,7 @@ from informix_cdc.merge_on_read import (
     NotHandled,
     Part,
     Rewritten,
+    RowAction,
     TableLog,
 )
 
@@ -58,9 +60,10 @@ class OnReadTarget(DeltaTarget):
 
     def remove(self, keys: pa.Table, matching: Merge) -> None:
         """Remove the rows that match, as `of_keys` returns it."""
-        if not self.merges_on_read or matching.matches_open or matching.matches_closed:
+        if not self.merges_on_read or matching.matches_closed:
             return DeltaTarget.remove(self, keys, matching)
-        self._merged(lambda: [(keys, np.ones(len(keys), bool))], matching.key, None)
+        actions = np.full(len(keys), RowAction.DELETE)
+        return self._merged(lambda: [(keys, actions)], matching, None)
 
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
@@ -68,17 +71,17 @@ class OnReadTarget(DeltaTarget):
 
     def merge_parts(self, parts: Callable[[], Iterator[pa.Table]], merge: Merge, batch: int) -> None:
         """Merge rows that come in parts; only some of them are in memory at a time."""
-        flag = merge.deletes_if
-        if not self.merges_on_read or flag is None:
+        if not self.merges_on_read or merge.rest:
             return DeltaTarget.merge(self, pa.concat_tables(parts()), merge, batch)
+        flag, on_true, on_false = _ACTIONS[_form_of(merge)]
 
-        def in_schema() -> Iterator[Part]:
+        def with_actions() -> Iterator[Part]:
             for rows in parts():
-                gone = np.asarray(rows.column(flag).to_numpy(), bool)
-                yield in_table_schema(self.schema(), rows), gone
+                is_so = np.asarray(rows.column(flag).to_numpy(), bool)
+                yield rows, np.where(is_so, on_true, on_false)
 
         try:
-            self._merged(in_schema, merge.key, batch)
+            self._merged(with_actions, merge, batch)
         except NotHandled as found:
             if others := [each for each in found.features if each not in _MERGED_BY_DELTA_RS]:
                 raise TableStopped(
@@ -100,11 +103,29 @@ class OnReadTarget(DeltaTarget):
             return False
         return self._merging[2].compact(new, self._commit_of(None))
 
-    def _merged(
-        self, parts: Callable[[], Iterable[Part]], key: Sequence[str], batch: int | None
-    ) -> None:
-        if self._merging is None or self._merging[:2] != (self.log, tuple(key)):
+    def _merged(self, parts: Callable[[], Iterable[Part]], merge: Merge, batch: int | None) -> None:
+        open_column = _OPEN if _OPEN in self.schema().names else ""
+        known = self.log, tuple(merge.key)
+        if self._merging is None or self._merging[:2] != known:
             folder = self.index_folder or Path(tempfile.gettempdir())
-            self._merging = self.log, tuple(key), MergeOnReadTable(self.log, key, folder)
-        merging = self._merging[2]
-        self._put(lambda: merging.merge(parts(), self._commit_of(batch)), batch)
+            sets = (TO, TO_TIME) if open_column else ()
+            table = MergeOnReadTable(self.log, merge.key, folder, open_column, sets)
+            self._merging = *known, table
+        merging, schema = self._merging[2], self.schema()
+        self._put(lambda: merging.merge(parts(), self._commit_of(batch), schema), batch)
+
+
+_OPEN = TO  # NULL in the present states of a history
+_CURRENT, _SOFT, _HISTORY = range(3)
+# A flag of the rows to be merged, and what is done with a row if it is set, and if it is not.
+_ACTIONS = {
+    _CURRENT: (GONE, RowAction.DELETE, RowAction.PUT),
+    _SOFT: (GONE, RowAction.PUT_IF_THERE, RowAction.PUT),
+    _HISTORY: (IS_STATE, RowAction.ADD, RowAction.SET),
+}
+
+
+def _form_of(merge: Merge) -> int:
+    if merge.deletes_if:
+        return _CURRENT
+    return _HISTORY if merge.matches_open else _SOFT

@@ -199,9 +199,8 @@ class MirrorSettings:
 
     def may_merge_on_read(self, table: str) -> bool:
         """Return whether a table is kept in a form that can be merged on read."""
-        special = self.of_table(table)
-        is_current = (special.keep, special.deletes) == (CURRENT, HARD)
-        return is_current and self.format == DELTA and self.engine != SPARK
+        is_changed = self.of_table(table).keep != CHANGES
+        return is_changed and self.format == DELTA and self.engine != SPARK
 
     def merges_on_read(self, table: str, rows: int) -> bool:
         """Return whether the target of a table is created to be merged on read.

@@ -27,13 +27,15 @@ from informix_cdc.merge_on_read.features import ENABLED, NotHandled
 from informix_cdc.merge_on_read.key_hashes import hashes_of
 from informix_cdc.merge_on_read.log import Action, LoggedState, TableLog
 from informix_cdc.merge_on_read.places import TablePlace
-from informix_cdc.merge_on_read.reading import files_at
+from informix_cdc.merge_on_read.reading import files_at, in_table_schema
 from informix_cdc.merge_on_read.table import (
+    GROUP_ROWS,
     CommitOf,
     Conflict,
     IndexedFile,
     MergeOnReadTable,
     Part,
+    RowAction,
     append,
     compact,
     set_properties,
@@ -44,6 +46,7 @@ __all__ = [
     "COLUMNS_WITH_BOUNDS",
     "ENABLED",
     "EXACT_DIGITS",
+    "GROUP_ROWS",
     "Action",
     "Chosen",
     "Cleaned",
@@ -56,6 +59,7 @@ __all__ = [
     "NotHandled",
     "Part",
     "Rewritten",
+    "RowAction",
     "TableLog",
     "TablePlace",
     "append",
@@ -68,6 +72,7 @@ __all__ = [
     "files_to_rewrite",
     "hashes_of",
     "id_of",
+    "in_table_schema",
     "remove_unused_files",
     "rewritten",
     "rows_of",

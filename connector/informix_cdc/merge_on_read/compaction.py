@@ -28,7 +28,7 @@ from informix_cdc.merge_on_read.bounds import bounds_of, joined, loosened
 from informix_cdc.merge_on_read.features import ENABLED, require_appendable
 from informix_cdc.merge_on_read.log import Action, LoggedState, TableLog
 from informix_cdc.merge_on_read.places import TablePlace
-from informix_cdc.merge_on_read.reading import read_vector
+from informix_cdc.merge_on_read.reading import in_table_schema, read_vector
 from informix_cdc.merge_on_read.vectors import id_of, packed
 
 MOST_BYTES = 128 << 20  # of a new file
@@ -137,6 +137,7 @@ def rewritten(
     chosen: Chosen,
     schema: pa.Schema,
     on_rows: Callable[[pa.Table], object] = lambda _: None,
+    group_rows: int | None = None,
 ) -> Rewritten:
     """Write the rows of some files into a new one.
 
@@ -145,6 +146,7 @@ def rewritten(
         chosen: the files.
         schema: columns of the table; a file that lacks one has NULL in it.
         on_rows: is called with the rows as they are written.
+        group_rows: rows of a row group; None: as many as are written at a time.
     """
     path = f"part-{uuid.uuid4()}-c000.zstd.parquet"
     inputs, stats, first = list[_Input](), list[dict[str, Any]](), 0
@@ -152,7 +154,7 @@ def rewritten(
     with pq.ParquetWriter(sink, schema, compression="zstd", compression_level=1) as writer:
 
         def write(rows: pa.Table) -> None:
-            writer.write_table(rows)
+            writer.write_table(rows, group_rows)
             stats.append(bounds_of(rows, chosen.configuration))
             on_rows(rows)
 
@@ -196,14 +198,8 @@ def _rows_left(
             low, high = np.searchsorted(deleted, (first, first + len(batch)))
             is_left[deleted[low:high] - first] = False
             first += len(batch)
-            rows = pa.Table.from_batches([batch])  # delta-rs writes views, which cannot be filtered
-            columns = [
-                rows.column(each.name).cast(each.type)
-                if each.name in rows.column_names
-                else pa.nulls(len(rows), each.type)
-                for each in schema
-            ]
-            yield pa.Table.from_arrays(columns, schema=schema).filter(pa.array(is_left))
+            rows = in_table_schema(schema, pa.Table.from_batches([batch]))
+            yield rows.filter(pa.array(is_left))
 
 
 def rebased(

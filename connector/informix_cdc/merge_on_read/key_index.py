@@ -105,11 +105,14 @@ class KeyIndex:
         is_same = len(levels) == 1 and live.all()
         self._levels += levels if is_same else self._level(merged[:, live])
 
-    def find(self, hashes: Hashes) -> np.ndarray:
-        """Return the places of all entries of keys; `rows_by_file` reads them."""
+    def find(self, hashes: Hashes) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of all entries of keys, in order, and for each the index of its key.
+
+        `rows_by_file` reads the places.
+        """
         order = np.argsort(hashes[0])  # searched in order, each page of a level is read once
         high, low = (each[order] for each in hashes)
-        found = [np.array([], np.uint64)]
+        found, of = [np.array([], np.uint64)], [np.array([], np.int64)]
         for level in self._levels:
             first = np.searchsorted(level[_HIGH], high)
             end = np.searchsorted(level[_HIGH], high, side="right")
@@ -118,8 +121,12 @@ class KeyIndex:
             if len(keys):
                 # Entries with one first half follow each other.
                 at = first[keys] + np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
-                found.append(level[_PLACE][at[level[_LOW][at] == low[keys]]])
-        return np.concatenate(found)
+                is_same = level[_LOW][at] == low[keys]
+                found.append(level[_PLACE][at[is_same]])
+                of.append(order[keys[is_same]])
+        places, keys = np.concatenate(found), np.concatenate(of)
+        order = np.argsort(places)
+        return places[order], keys[order]
 
 
 def distinct(hashes: Hashes) -> np.ndarray:
@@ -131,10 +138,9 @@ def distinct(hashes: Hashes) -> np.ndarray:
     return np.sort(order[is_last])
 
 
-def rows_by_file(places: np.ndarray) -> Iterable[tuple[int, np.ndarray]]:
-    """Yield the number of each file with its rows, in order; the places are sorted."""
-    places.sort()
+def rows_by_file(places: np.ndarray) -> Iterable[tuple[int, np.ndarray, slice]]:
+    """Yield the number of each file, its rows, and where they are in `places`, which is sorted."""
     files = places >> _ROW_BITS
     bounds = [0, *(np.flatnonzero(files[1:] != files[:-1]) + 1).tolist(), len(places)]
     for first, end in pairwise(bounds if len(places) else []):
-        yield int(files[first]), places[first:end] & _ROW
+        yield int(files[first]), places[first:end] & _ROW, slice(first, end)

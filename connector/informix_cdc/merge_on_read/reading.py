@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import unquote
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from informix_cdc.merge_on_read.log import TableLog
@@ -40,3 +44,35 @@ def read_vector(place: TablePlace, descriptor: Descriptor) -> BitMap64:
             file.seek(first)
             content = bytes(file.read(int(descriptor["sizeInBytes"]) + _FRAME_BYTES))
     return rows_of(descriptor, content)
+
+
+def in_table_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:
+    """Return rows with the columns of a table, in its order and types; missing columns are NULL."""
+    columns = [
+        rows.column(each.name).cast(each.type)
+        if each.name in rows.column_names
+        else pa.nulls(len(rows), each.type)
+        for each in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def rows_at(place: TablePlace, path: str, places: np.ndarray, schema: pa.Schema) -> pa.Table:
+    """Return some rows of a data file; only the row groups that have them are read.
+
+    Args:
+        place: of the table.
+        path: of the file, as in the log.
+        places: of the rows, sorted.
+        schema: of the table.
+    """
+    found, first = [schema.empty_table()], 0
+    with pq.ParquetFile(unquote(path), filesystem=place.files) as file:
+        for number in range(file.metadata.num_row_groups):
+            end = first + file.metadata.row_group(number).num_rows
+            low, high = np.searchsorted(places, (first, end))
+            if low < high:
+                group = in_table_schema(schema, file.read_row_group(number))
+                found.append(group.take(pa.array(places[low:high] - first)))
+            first = end
+    return pa.concat_tables(found)

@@ -9,6 +9,7 @@ Source: Delta protocol. docs/merge-on-read.md lists the readers that understand 
 
 from __future__ import annotations
 
+import enum
 import io
 import itertools
 import json
@@ -25,6 +26,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
@@ -35,10 +37,11 @@ from informix_cdc.merge_on_read.key_hashes import Hashes, hashes_of
 from informix_cdc.merge_on_read.key_index import KeyIndex, distinct, rows_by_file
 from informix_cdc.merge_on_read.log import Action, LoggedState, TableLog
 from informix_cdc.merge_on_read.places import TablePlace
-from informix_cdc.merge_on_read.reading import read_vector
+from informix_cdc.merge_on_read.reading import in_table_schema, read_vector, rows_at
 from informix_cdc.merge_on_read.vectors import id_of, packed
 
 _FILES = ThreadPoolExecutor(32, "informix-cdc files")  # its threads mostly wait for a store
+GROUP_ROWS = 1 << 14  # of a row group, in tables whose rows are read one by one
 _ROWS_AT_ONCE = 1 << 20  # of key columns that are indexed
 _MOST_BYTES = 256 << 20  # of rows in a new file, before compression
 _KEPT = ("path", "partitionValues", "size", "modificationTime", "stats", "tags", "deletionVector")
@@ -48,7 +51,31 @@ class Conflict(OSError):
     """Another writer was first, and nothing was written: refresh the log, and try again."""
 
 
-Part = tuple[pa.Table, np.ndarray]  # rows, and for each whether its key is deleted
+class RowAction(enum.IntEnum):
+    """What is done with a row of a merge.
+
+    PUT: it replaces the row of its key, if there is one.
+    PUT_IF_THERE: it replaces the row of its key; without one, nothing is done.
+    DELETE: the row of its key goes; of this one only the key is read.
+    SET: some of its columns are set in the row of its key, if there is one.
+    ADD: it is added; the row of its key is not looked for.
+    """
+
+    PUT = 0
+    PUT_IF_THERE = 1
+    DELETE = 2
+    SET = 3
+    ADD = 4
+
+
+Part = tuple[pa.Table, np.ndarray]  # rows, and an RowAction for each
+
+
+class Staying(NamedTuple):
+    """Rows of a new file that are to be found by their keys."""
+
+    hashes: Hashes
+    places: np.ndarray
 
 
 class CommitOf(NamedTuple):
@@ -150,6 +177,7 @@ def _committed(
     operation: str,
     parts: Iterable[pa.Table],
     deletions: Callable[[], list[dict[str, Any]]],
+    group_rows: int | None = None,
 ) -> list[dict[str, Any]]:
     """Put an entry with new rows, if anything changes, and return its actions.
 
@@ -163,7 +191,9 @@ def _committed(
     try:
         for rows in parts:
             stored += [each for done in writing for each in done.result()]  # one waits at most
-            writing = [_FILES.submit(_written, log.place, rows, log.state)] if len(rows) else []
+            writing = (
+                [_FILES.submit(_written, log.place, rows, log.state, group_rows)] if len(rows) else []
+            )
         actions = deletions()
     finally:
         running: list[Future[Any]] = [is_there, *writing]
@@ -180,7 +210,9 @@ def _committed(
     return actions
 
 
-def _written(place: TablePlace, rows: pa.Table, state: LoggedState) -> list[dict[str, Any]]:
+def _written(
+    place: TablePlace, rows: pa.Table, state: LoggedState, group_rows: int | None
+) -> list[dict[str, Any]]:
     """Write rows into new data files, and return their entries."""
     found = []
     count = -(-rows.nbytes // _MOST_BYTES) if len(rows) else 0
@@ -188,7 +220,7 @@ def _written(place: TablePlace, rows: pa.Table, state: LoggedState) -> list[dict
     for first in range(0, len(rows), step):
         part, path = rows.slice(first, step), f"part-{uuid.uuid4()}-c000.zstd.parquet"
         sink = io.BytesIO()
-        pq.write_table(part, sink, compression="zstd", compression_level=1)
+        pq.write_table(part, sink, group_rows, compression="zstd", compression_level=1)
         size = sink.tell()
         place.put(path, sink.getvalue())
         found.append(
@@ -211,10 +243,21 @@ class MergeOnReadTable:
         log: of the table.
         key: the columns that identify a row.
         folder: for the index, on a local disk.
+        open_column: a column that is NULL in the rows that are to be found; empty: all rows are.
+        sets: the columns that `RowAction.SET` sets.
     """
 
-    def __init__(self, log: TableLog, key: Sequence[str], folder: Path) -> None:
+    def __init__(
+        self,
+        log: TableLog,
+        key: Sequence[str],
+        folder: Path,
+        open_column: str = "",
+        sets: Sequence[str] = (),
+    ) -> None:
         self._log, self._key = log, list(key)
+        self._open_column, self._sets = open_column, sets
+        self._group_rows = GROUP_ROWS if sets else None  # rows are read again
         self._index = KeyIndex(folder)
         self._seed = uuid.uuid4().int & 0xFFFFFFFFFFFFFFFF
         self._indexed: tuple[LoggedState | None, int] = None, -1  # and its version
@@ -240,9 +283,10 @@ class MergeOnReadTable:
         for path in self._state.files.keys() - self._numbers.keys():
             with pq.ParquetFile(unquote(path), filesystem=self._log.place.files) as file:
                 first, number = 0, self._number(path)
-                for batch in file.iter_batches(_ROWS_AT_ONCE, columns=self._key):
-                    keys = pa.Table.from_batches([batch]).select(self._key)
-                    self._add(keys, number, first)
+                wanted = [*self._key, *([self._open_column] if self._open_column else [])]
+                for batch in file.iter_batches(_ROWS_AT_ONCE, columns=wanted):
+                    found = self._to_be_found(pa.Table.from_batches([batch]))
+                    self._index.add(found.hashes, number, found.places + first)
                     first += len(batch)
         self._forget([*self._numbers])
         self._indexed = self._state, self._state.version
@@ -259,56 +303,98 @@ class MergeOnReadTable:
         self._numbers[path], self._paths[number] = number, path
         return number
 
-    def _add(self, keys: pa.Table, number: int, first: int) -> None:
-        (high, low), is_whole = hashes_of(keys, self._seed)
-        rows = np.flatnonzero(is_whole)
-        self._index.add((high[rows], low[rows]), number, rows + first)
+    def _to_be_found(self, rows: pa.Table) -> Staying:
+        """Return which of some rows are indexed."""
+        (high, low), is_found = hashes_of(rows.select(self._key), self._seed)
+        if self._open_column and self._open_column in rows.column_names:
+            is_found &= np.asarray(pc.is_null(rows.column(self._open_column)).to_numpy())
+        places = np.flatnonzero(is_found)
+        return Staying((high[places], low[places]), places)
 
     # a merge
 
-    def merge(self, parts: Iterable[Part], commit: CommitOf) -> None:
-        """Set the row of each key, or delete it, in one commit; none if nothing changes.
+    def merge(self, parts: Iterable[Part], commit: CommitOf, schema: pa.Schema) -> None:
+        """Merge rows in one commit; none if nothing changes.
 
         Args:
-            parts: rows of all columns of the table, or of those of the key if all are gone; and for
-                each row whether its key is deleted. Each part has other keys. Of equal keys in a part
-                the last one counts. Two parts are in memory at a time.
+            parts: rows, and what is done with each; columns that they lack are NULL. Each part has other
+                keys. Of equal keys in a part the last one counts, and all that are added. Two parts are
+                in memory at a time.
             commit: what the entry says of itself.
+            schema: columns of the table.
 
         Raises:
             Conflict: another writer was first.
             NotHandled: the table has a feature that this engine does not handle.
         """
         self.index()
-        keys, staying = list[Hashes](), list[Hashes]()
+        keys, staying = list[Hashes](), list[tuple[Staying, int]]()
 
         def kept() -> Iterator[pa.Table]:
-            for rows, gone in parts:
-                of_part, places, of_staying = self._keys_of(rows, gone)
+            for rows, actions in parts:
+                of_part, found = self._applied(rows, actions, schema)
                 keys.append(of_part)
-                staying.append(of_staying)
-                yield rows.take(pa.array(places))
+                staying.append((self._to_be_found(found), len(found)))
+                yield found
 
-        actions = _committed(self._log, commit, "MERGE", kept(), lambda: self._deletions(keys))
+        actions = _committed(
+            self._log, commit, "MERGE", kept(), lambda: self._deletions(keys), self._group_rows
+        )
         self._forget(each["remove"]["path"] for each in actions if "remove" in each)
-        high, low = (np.concatenate(each) for each in zip(*staying, strict=True))
+        places = np.concatenate([each.places + start for each, start in _starts(staying)])
+        high, low = (
+            np.concatenate(each) for each in zip(*(each.hashes for each, _ in staying), strict=True)
+        )
         added, first = [each["add"] for each in actions if "add" in each], 0
         for each in added:
             if each["path"] not in self._numbers:
                 end = first + self._count(each)
-                hashes = high[first:end], low[first:end]
-                self._index.add(hashes, self._number(each["path"]), np.arange(end - first))
+                part = slice(*np.searchsorted(places, (first, end)))
+                number = self._number(each["path"])
+                self._index.add((high[part], low[part]), number, places[part] - first)
                 first = end
         self._index.merge_levels(self._are_live)
         self._indexed = self._state, self._state.version
 
-    def _keys_of(self, rows: pa.Table, gone: np.ndarray) -> tuple[Hashes, np.ndarray, Hashes]:
-        """Return the hashes of all keys, the places of the rows that stay, and their hashes."""
+    def _applied(
+        self, rows: pa.Table, actions: np.ndarray, schema: pa.Schema
+    ) -> tuple[Hashes, pa.Table]:
+        """Return the keys whose present rows go, and the rows that come."""
         (high, low), is_whole = hashes_of(rows.select(self._key), self._seed)
-        last = distinct((high, low))
-        last = last[is_whole[last]]
-        staying = last[~gone[last]]
-        return (high[last], low[last]), staying, (high[staying], low[staying])
+        looked_for = np.flatnonzero((actions != RowAction.ADD) & is_whole)
+        last = looked_for[distinct((high[looked_for], low[looked_for]))]
+        hashes, done = (high[last], low[last]), actions[last]
+        is_there, parts = np.zeros(len(last), bool), list[pa.Table]()
+        if np.isin(done, (RowAction.PUT_IF_THERE, RowAction.SET)).any():
+            for path, places, of in self._live(hashes):
+                is_there[of] = True
+                is_set = done[of] == RowAction.SET
+                if is_set.any():
+                    known = rows_at(self._log.place, path, places[is_set], schema)
+                    sources = rows.take(pa.array(last[of[is_set]]))
+                    for name in self._sets:
+                        column = sources.column(name).cast(schema.field(name).type)
+                        known = known.set_column(
+                            schema.get_field_index(name), schema.field(name), column
+                        )
+                    parts.append(known)
+        comes = last[(done == RowAction.PUT) | (is_there & (done == RowAction.PUT_IF_THERE))]
+        comes = np.concatenate([comes, np.flatnonzero(actions == RowAction.ADD)])
+        staying = rows.take(pa.array(np.sort(comes)))
+        if len(staying) or not parts:
+            parts.append(in_table_schema(schema, staying) if len(staying) else schema.empty_table())
+        return hashes, pa.concat_tables(parts)
+
+    def _live(self, hashes: Hashes) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+        """Yield the path of each file with rows of keys, these rows, and the indexes of their keys."""
+        found, keys = self._index.find(hashes)
+        for number, rows, part in rows_by_file(found):
+            if (path := self._paths.get(number)) is None:
+                continue  # the table no longer has the file
+            gone = self._rows_gone(self._state.files[path])
+            is_live = np.array([row not in gone for row in rows.tolist()], bool)
+            if is_live.any():
+                yield path, rows[is_live].astype(np.int64), keys[part][is_live]
 
     def _are_live(self, files: np.ndarray) -> np.ndarray:
         found: np.ndarray = np.isin(files, np.array([*self._paths], np.uint64))
@@ -316,11 +402,11 @@ class MergeOnReadTable:
 
     def _deletions(self, keys: Sequence[Hashes]) -> list[dict[str, Any]]:
         """Return the entries that mark the present rows of keys as deleted."""
-        found = np.concatenate([self._index.find(hashes) for hashes in keys])
+        found = np.sort(np.concatenate([self._index.find(hashes)[0] for hashes in keys]))
         touched: list[tuple[Action, BitMap64]] = []
         actions: list[dict[str, Any]] = []
         now = int(time.time() * 1000)
-        for number, rows in rows_by_file(found):
+        for number, rows, _ in rows_by_file(found):
             if (path := self._paths.get(number)) is None:
                 continue  # the table no longer has the file
             known = self._state.files[path]
@@ -370,12 +456,11 @@ class MergeOnReadTable:
 
         def index(rows: pa.Table) -> None:
             nonlocal first
-            (high, low), is_whole = hashes_of(rows.select(self._key), self._seed)
-            places = np.flatnonzero(is_whole)
-            levels.extend(self._index.levels((high[places], low[places]), number, places + first))
+            found = self._to_be_found(rows)
+            levels.extend(self._index.levels(found.hashes, number, found.places + first))
             first += len(rows)
 
-        new = rewritten(self._log.place, chosen, schema, index)
+        new = rewritten(self._log.place, chosen, schema, index, self._group_rows)
         return IndexedFile(new, number, levels)
 
     def compact(self, new: IndexedFile, commit: CommitOf) -> bool:
@@ -401,6 +486,14 @@ class MergeOnReadTable:
         self._index.merge_levels(self._are_live)
         self._indexed = self._state, self._state.version
         return True
+
+
+def _starts(staying: Iterable[tuple[Staying, int]]) -> Iterator[tuple[Staying, int]]:
+    """Yield what each part of new rows has to be found, and the number of rows before it."""
+    first = 0
+    for each, count in staying:
+        yield each, first
+        first += count
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,8 +94,11 @@ def test_all_rows_of_a_key_are_found_through_merges_of_levels(files: list[list[i
         index.add(hashes, number, np.arange(len(keys)))
         index.merge_levels(lambda of: ~np.isin(of, list(gone)))
     wanted = pa.table({"k": pa.array(range(0, 31, 7), pa.int64())})
-    places = index.find(hashes_of(wanted, 7)[0])
-    found = {(f, r) for f, rows in rows_by_file(places) for r in rows.tolist()}
+    places, of = index.find(hashes_of(wanted, 7)[0])
+    by_file = [(f, zip(rows.tolist(), of[at], strict=True)) for f, rows, at in rows_by_file(places)]
+    pairs = [(f, row, key) for f, rows in by_file for row, key in rows]
+    assert all(files[f][row] == 7 * key for f, row, key in pairs)
+    found = {(f, row) for f, row, _ in pairs}
     expected = {(f, r) for f, keys in enumerate(files) for r, k in enumerate(keys) if k % 7 == 0}
     assert {each for each in expected if each[0] not in gone} <= found <= expected
 
@@ -107,7 +110,7 @@ def test_large_levels_of_two_tables_in_one_folder_do_not_mix() -> None:
     one.add(hashes, 1, keys)
     other.add(hashes, 2, keys[::-1].copy())
     for index, number, rows in ((one, 1, [0, 1, 2]), (other, 2, [99_997, 99_998, 99_999])):
-        ((file, found),) = rows_by_file(index.find((hashes[0][:3], hashes[1][:3])))
+        ((file, found, _),) = rows_by_file(index.find((hashes[0][:3], hashes[1][:3]))[0])
         assert (file, found.tolist()) == (number, rows)
 
 

@@ -24,6 +24,7 @@ from informix_cdc.merge_on_read import (
     MergeOnReadTable,
     NotHandled,
     Part,
+    RowAction,
     TableLog,
     TablePlace,
     create_table,
@@ -73,7 +74,8 @@ class Opened:
             int,
         )
         for number in range(self.count):
-            yield rows.filter(pa.array(of == number)), gone[of == number]
+            actions = np.where(gone[of == number], RowAction.DELETE, RowAction.PUT)
+            yield rows.filter(pa.array(of == number)), actions
 
     def merge(self, rows: pa.Table, gone: np.ndarray, application: str, number: int) -> bool:
         if self.log.state.version < 0:
@@ -81,7 +83,9 @@ class Opened:
         while self.log.state.numbers.get(application, -1) < number:
             before = self.log.state.version
             try:
-                self.table.merge(self.parts(rows, gone), CommitOf("test", application, number, ""))
+                self.table.merge(
+                    self.parts(rows, gone), CommitOf("test", application, number, ""), SCHEMA
+                )
             except Conflict:
                 self.log.refresh()
             else:
