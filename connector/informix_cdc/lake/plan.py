@@ -435,7 +435,8 @@ def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterato
     if asked and asked.merge == ON_READ and not settings.may_merge_on_read(target.source):
         yield PlanProblem(
             target.source,
-            "merge is on-read, which is for Delta tables of current rows with hard deletes.",
+            "merge is on-read, which is for Delta tables of current rows with hard deletes, and for"
+            " Iceberg tables of current rows or a history.",
             "Remove merge from its settings.",
         )
     if is_reserved(target.name) or not _IS_A_FOLDER.fullmatch(target.name):

@@ -5,7 +5,7 @@ The batch number, and where the batch ends, are passed in Spark settings of a se
 nothing else gets them.
 
 Sources: Delta Lake, "Idempotent writes" (spark.databricks.delta.write.txnAppId); Iceberg 1.12,
-`SparkSQLProperties.SNAPSHOT_PROPERTY_PREFIX`; Iceberg, "MERGE INTO" and "Spark DDL".
+`SparkSQLProperties.SNAPSHOT_PROPERTY_PREFIX`; Iceberg, "MERGE INTO", "Spark DDL" and "Write properties".
 """
 
 from __future__ import annotations
@@ -32,6 +32,14 @@ _ICEBERG_PROPERTY = "spark.sql.iceberg.snapshot-property"
 _DELTA_NUMBER = "spark.databricks.delta.write"
 _DELTA_TEXT = "spark.databricks.delta.commitInfo.userMetadata"
 _MOVES_ROWS = "replace"  # the operation of a snapshot with the same rows in other files
+_MERGE_MODE, _IS_ON_READ = "write.merge.mode", "merge-on-read"
+# Every Iceberg for Spark 4 writes format version 3, whose deletion vectors replace files of positions.
+_ON_READ = {
+    "format-version": "3",
+    _MERGE_MODE: _IS_ON_READ,
+    "write.update.mode": _IS_ON_READ,
+    "write.delete.mode": _IS_ON_READ,
+}
 NO_SNAPSHOT = -1
 _views = itertools.count()
 
@@ -131,7 +139,7 @@ class IcebergTarget:
         return bool(self.spark.session.catalog.tableExists(self.name))
 
     def is_empty(self) -> bool:
-        """Return whether the table has no rows."""
+        """Return whether the table has no rows; rows that are marked as deleted count."""
         snapshot = self._loaded().currentSnapshot()
         return snapshot is None or int(snapshot.summary().getOrDefault("total-records", "0")) == 0
 
@@ -203,8 +211,8 @@ class IcebergTarget:
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether the table was created to be merged on read: Iceberg has properties of its own."""
-        return False
+        """Whether Spark's MERGE marks rows as deleted, by the table's properties."""
+        return str(self._loaded().properties().get(_MERGE_MODE)) == _IS_ON_READ
 
     def version_at(self, number: int, since: int, before: int | None) -> int | None:
         """Return the newest snapshot whose last batch has at most a number; None if it has expired."""
@@ -261,14 +269,16 @@ class IcebergTarget:
 
     def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
         """Create the table if it does not exist."""
-        del name, on_read
+        del name
         columns = ", ".join(
             f"{quoted(each.name)} {type_in(ICEBERG, each.type)}{'' if each.nullable else ' NOT NULL'}"
             for each in schema
         )
         comment = description.replace("\\", "\\\\").replace("'", "\\'")
+        listed = ", ".join(f"'{name}' = '{value}'" for name, value in _ON_READ.items())
         self._run(
             f"CREATE TABLE IF NOT EXISTS {self.name} ({columns}) USING iceberg COMMENT '{comment}'"
+            + (f" TBLPROPERTIES ({listed})" if on_read else "")
         )
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:

@@ -188,6 +188,10 @@ def test_the_plan_says_which_tables_are_merged_on_read(tmp_path: Path) -> None:
         assert found.stdout.count("(current; key id; merged on read)") == 2
         special = '[tables."informix.items"]\nkeep = "history"\nmerge = "on-read"\n'
         found = run_plain("mirror", written(tmp_path, port, tables=special), "--plan")
+        path = Path(written(tmp_path, port, head='format = "iceberg"\n' + head))
+        path.write_text(path.read_text().replace(f"{tmp_path}/lake", "lake.stores"))
+        iceberg = run_plain("mirror", str(path), "--plan")
+    assert iceberg.stdout.count("(current; key id; merged on read)") == 2
     assert found.exit_code == 1
     assert "informix.items: merge is on-read, which is for Delta tables of current rows" in found.stderr
     assert "merged on read" not in found.stdout
@@ -298,6 +302,7 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
         ["not 'all'", "Did you mean 'table'?", "option 'lobs' must be"],
     ),
     ("a catalog", {"head": 'format = "iceberg"\n'}, ["for Iceberg tables it must be catalog.schema"]),
+    ("a schema", {"head": 'catalog = "a.b.c"\n'}, ["catalog is 'a.b.c': it must be a schema"]),
     ("a name", {"head": 'table_name = "x_{tabel}"\n'}, ["table_name must have {table}"]),
     (
         "keys twice",
