@@ -96,7 +96,11 @@ class TableCatalog:
         there = found.get("Location", "")
         if _comparable(there) == _comparable(place) and found.get("Provider", "").lower() == _DELTA:
             return ""
-        what = f"a table of {found.get('Provider', '')} at {there}" if there else "no table with a location"
+        what = (
+            f"a table of {found.get('Provider', '')} at {there}"
+            if there
+            else "no table with a location"
+        )
         return (
             f"{entry} is {what}, but the target is a Delta table at {place}. Drop or rename {entry}, or"
             " set another name in the settings of the table."

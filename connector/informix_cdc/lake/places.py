@@ -85,7 +85,9 @@ class Lake:
         self._merges: SparkMerges | None = None
         if spark is not None and (needs_spark or (has_delta(spark) and settings.engine != EMBEDDED)):
             self._merges = SparkMerges(spark, application)
-        self._catalog = TableCatalog(spark, settings) if spark is not None and settings.catalog else None
+        self._catalog = (
+            TableCatalog(spark, settings) if spark is not None and settings.catalog else None
+        )
         if settings.engine == SPARK and spark is not None and not has_delta(spark):
             raise BadOption(
                 "engine is spark, but this Spark has no Delta Lake.",

@@ -5,7 +5,7 @@ The batch number, and where the batch ends, are passed in Spark settings of a se
 nothing else gets them.
 
 Sources: Delta Lake, "Idempotent writes" (spark.databricks.delta.write.txnAppId); Iceberg 1.12,
-`SparkSQLProperties.SNAPSHOT_PROPERTY_PREFIX`; Iceberg, "MERGE INTO", "Spark DDL" and "Write properties".
+`SparkSQLProperties.SNAPSHOT_PROPERTY_PREFIX`; Iceberg, "MERGE INTO", "Spark DDL", "Write properties".
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_a_catalog_is_one_name_or_two_as_in_spark_sql(catalog: object, is_right:
     if is_right:
         assert MirrorSettings.of(**given).catalog == catalog
     else:
-        with pytest.raises(BadOption, match="it must be a schema, such as stores or main.stores"):
+        with pytest.raises(BadOption, match=r"it must be a schema, such as stores or main\.stores"):
             MirrorSettings.of(**given)
 
 
@@ -126,7 +126,11 @@ def test_a_name_that_is_taken_is_refused_with_both_places(
 
 @pytest.mark.parametrize(
     ("into", "place"),
-    [("s3://b/lake", "s3a://b/lake"), ("/x/lake", "file:///x/lake"), ("file:///x/lake", "file:/x/lake")],
+    [
+        ("s3://b/lake", "s3a://b/lake"),
+        ("/x/lake", "file:///x/lake"),
+        ("file:///x/lake", "file:/x/lake"),
+    ],
 )
 def test_a_place_may_be_written_in_several_ways(into: str, place: str) -> None:
     spark: Any = Session(entries={"main.stores.`orders`": ("delta", f"{place}/orders")})
@@ -138,7 +142,7 @@ def test_a_start_needs_delta_lake_and_the_schema(tmp_path: Path) -> None:
     def required(spark: Any, **given: Any) -> None:
         require_catalog(spark, MirrorSettings.of(into="/lake", checkpoint="/c", **given), ["orders"])
 
-    with pytest.raises(BadOption, match="no Delta Lake.*spark.sql.extensions.*or remove catalog"):
+    with pytest.raises(BadOption, match=r"no Delta Lake.*spark\.sql\.extensions.*remove catalog"):
         required(Session(has_delta=False), catalog=SCHEMA)
     with pytest.raises(BadOption, match=r"Spark has no such schema.*CREATE SCHEMA main\.other"):
         required(Session(), catalog="main.other")

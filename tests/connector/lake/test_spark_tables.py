@@ -12,7 +12,10 @@ from informix_cdc.lake import MirrorSettings
 from informix_cdc.lake.spark_tables import IcebergTarget
 
 COLUMNS = pa.schema([pa.field("id", pa.int32(), nullable=False), ("a", pa.string())])
-CREATED = "CREATE TABLE IF NOT EXISTS lake.s.`t` (`id` INT NOT NULL, `a` STRING) USING iceberg COMMENT 'it\\'s'"
+CREATED = (
+    "CREATE TABLE IF NOT EXISTS lake.s.`t` (`id` INT NOT NULL, `a` STRING) USING iceberg"
+    " COMMENT 'it\\'s'"
+)
 ON_READ = (
     " TBLPROPERTIES ('format-version' = '3', 'write.merge.mode' = 'merge-on-read',"
     " 'write.update.mode' = 'merge-on-read', 'write.delete.mode' = 'merge-on-read')"
