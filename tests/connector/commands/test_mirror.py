@@ -122,6 +122,20 @@ def test_a_plan_names_everything_that_is_in_the_way_in_one_run(tmp_path: Path) -
     assert not (tmp_path / "lake").exists()
 
 
+def test_a_plan_names_targets_that_a_catalog_cannot_have(tmp_path: Path) -> None:
+    tables = '[tables."informix.items"]\nname = "line-items"\n'
+    names = ("informix.orders", "informix.items", 'informix."größe"')
+    with served(*((name, "id serial primary key") for name in names)) as port:
+        plain = run_plain("mirror", written(tmp_path, port, tables=tables), "--plan")
+        path = written(tmp_path, port, head='catalog = "main.stores"\n', tables=tables)
+        found = run_plain("mirror", path, "--plan")
+    assert "line-items" not in plain.stderr
+    shown = " ".join(found.stderr.split())
+    assert 'informix.items: its target "line-items" cannot be registered in main.stores.' in shown
+    assert "using the letters a to z, digits and _." in shown
+    assert shown.count("cannot be registered in") == 2
+
+
 def test_a_plan_looks_at_tables_without_the_spark_that_writes_them(tmp_path: Path) -> None:
     into, checkpoint = f"{tmp_path}/lake", f"{tmp_path}/checkpoint"
     settings = MirrorSettings.of(into=into, checkpoint=checkpoint, engine="spark")
