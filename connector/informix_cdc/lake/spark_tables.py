@@ -17,12 +17,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.definitions import ICEBERG, quoted, type_in
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
+from informix_cdc.lake.mirrored_table import changed_by_others
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +43,9 @@ _ON_READ = {
     "write.delete.mode": _IS_ON_READ,
 }
 NO_SNAPSHOT = -1
+# Another writer has committed since a write has read the table; also if it only moved rows.
+_CONFLICTS = tuple(f"org.apache.iceberg.exceptions.{e}" for e in ("ValidationEx", "CommitFailedEx"))
+_MOST_ATTEMPTS = 20
 _views = itertools.count()
 
 
@@ -108,6 +113,10 @@ def merge_statement(table: str, view: str, merge: Merge) -> str:
         else "",
     ]
     return "\n".join(filter(None, lines))
+
+
+def _is_conflict(error: BaseException) -> bool:
+    return any(name in str(error) for name in _CONFLICTS)
 
 
 def _literal(value: int | datetime) -> str:
@@ -300,13 +309,10 @@ class IcebergTarget:
 
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
-        del batch  # it is in the session's settings, as for the other writes
-        self.spark.frame(rows).writeTo(self.name).append()
-        self._written()
+        self._commit(lambda: self.spark.frame(rows).writeTo(self.name).append(), batch)
 
     def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
         """Replace all rows, and the columns if they differ."""
-        del batch
         if {each.name for each in self.schema()} != set(schema.names):
             found = self.schema()
             dropped = [quoted(name) for name in found.names if name not in schema.names]
@@ -315,9 +321,9 @@ class IcebergTarget:
             self.widen(schema)
         self.spark.frame(rows).createOrReplaceTempView(view := f"informix_cdc_rows_{next(_views)}")
         names = ", ".join(map(quoted, schema.names))
-        self._run(f"INSERT OVERWRITE {self.name} SELECT {names} FROM {view}")
+        statement = f"INSERT OVERWRITE {self.name} SELECT {names} FROM {view}"
+        self._commit(lambda: self._run(statement), batch)
         self.spark.session.catalog.dropTempView(view)
-        self._written()
 
     def merge_parts(self, parts: Callable[[], Iterator[pa.Table]], merge: Merge, batch: int) -> None:
         """Merge rows that come in parts: Spark takes one table."""
@@ -325,19 +331,38 @@ class IcebergTarget:
 
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
-        del batch
-        self.spark.merge(self.name, rows, merge)
-        self._written()
+        self._commit(lambda: self.spark.merge(self.name, rows, merge), batch)
 
     def remove(self, keys: pa.Table, matching: Merge) -> None:
         """Remove the rows that match, as `of_keys` returns it."""
         self.spark.frame(keys).createOrReplaceTempView(view := f"informix_cdc_rows_{next(_views)}")
         using = f"MERGE INTO {self.name} AS t USING {view} AS s"
-        self._run(f"{using} ON {matching.condition(quoted)} WHEN MATCHED THEN DELETE")
+        statement = f"{using} ON {matching.condition(quoted)} WHEN MATCHED THEN DELETE"
+        self._commit(lambda: self._run(statement))
         self.spark.session.catalog.dropTempView(view)
-        self._written()
 
-    def _written(self) -> None:
+    def _commit(self, write: Callable[[], object], batch: int | None = None) -> None:
+        """Write; try again if another writer, such as rewrite_data_files, has committed meanwhile.
+
+        The session's settings have the number of the batch. Another driver of this mirror may have
+        written it: the table is asked before each further attempt.
+
+        Raises:
+            TableStopped: others have changed the rows.
+        """
+        for attempt in Retrying(
+            retry=retry_if_exception(_is_conflict),
+            stop=stop_after_attempt(_MOST_ATTEMPTS),
+            wait=wait_random_exponential(0.05, 2),
+            reraise=True,
+        ):
+            with attempt:
+                if attempt.retry_state.attempt_number > 1:
+                    if batch is not None and self.has(batch):
+                        return
+                    if why := self.foreign_change():
+                        raise changed_by_others(self.name.rpartition(".")[2].strip("`"), why)
+                write()
         self.witnessed = Witnessed(self.number() or 0, self.version())
 
     def _current(self) -> DataFrame:

@@ -9,8 +9,14 @@ import pyarrow as pa
 import pytest
 
 from informix_cdc.lake import MirrorSettings
-from informix_cdc.lake.spark_tables import IcebergTarget
+from informix_cdc.lake.identity import Witnessed
+from informix_cdc.lake.merges import of_images
+from informix_cdc.lake.mirrored_table import TableStopped
+from informix_cdc.lake.spark_tables import NO_SNAPSHOT, IcebergTarget
+from informix_cdc.lake.table_changes import GONE
 
+MERGE = of_images(["id", "a", GONE], ["id"])
+CONFLICT = "org.apache.iceberg.exceptions.ValidationException: Cannot commit, missing data files: [x]"
 COLUMNS = pa.schema([pa.field("id", pa.int32(), nullable=False), ("a", pa.string())])
 CREATED = (
     "CREATE TABLE IF NOT EXISTS lake.s.`t` (`id` INT NOT NULL, `a` STRING) USING iceberg"
@@ -27,7 +33,10 @@ class Spark:
 
     def __init__(self, **properties: str) -> None:
         self.statements: list[str] = []
-        table = SimpleNamespace(refresh=lambda: None, properties=lambda: properties)
+        self.failures: list[Exception] = []
+        table = SimpleNamespace(
+            refresh=lambda: None, properties=lambda: properties, currentSnapshot=lambda: None
+        )
         iceberg = SimpleNamespace(spark=SimpleNamespace(Spark3Util=self))
         self._jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(iceberg=iceberg)))
         self._jsparkSession = "session"
@@ -36,9 +45,14 @@ class Spark:
     def sql(self, statement: str) -> None:
         self.statements.append(statement)
 
+    def merge(self, table: str, *_: object) -> None:
+        self.statements.append(f"MERGE INTO {table}")
+        if self.failures:
+            raise self.failures.pop()
+
     @property
     def target(self) -> IcebergTarget:
-        merges: Any = SimpleNamespace(session=self)
+        merges: Any = SimpleNamespace(session=self, merge=self.merge)
         return IcebergTarget("lake.s.`t`", "informix-cdc/t", merges)
 
 
@@ -80,3 +94,27 @@ def test_iceberg_tables_that_are_merged_at_all_may_be_merged_on_read(
     assert on_read(0, "on-read") is may
     assert not on_read(10**9, "on-write")
     assert [on_read(rows, "auto") for rows in (999_999, 1_000_000)] == [False, may]
+
+
+def test_a_merge_is_tried_again_if_files_were_rewritten_meanwhile() -> None:
+    spark, rows = Spark(), pa.table({"id": pa.array([1], pa.int32())})
+    spark.failures = [RuntimeError(CONFLICT), RuntimeError(CONFLICT)]
+    target = spark.target
+    target.merge(rows, MERGE, 7)
+    assert len(spark.statements) == 3
+    assert target.witnessed is not None
+    assert target.witnessed.version == NO_SNAPSHOT
+    spark.failures = [RuntimeError("no space left on device")]
+    with pytest.raises(RuntimeError, match="no space left"):
+        target.merge(rows, MERGE, 8)
+    assert len(spark.statements) == 4
+
+
+def test_rows_that_others_change_during_a_merge_stop_the_table() -> None:
+    spark, rows = Spark(), pa.table({"id": pa.array([1], pa.int32())})
+    spark.failures = [RuntimeError(CONFLICT)]
+    target = spark.target
+    target.witnessed = Witnessed(6, 12)
+    with pytest.raises(TableStopped, match="its target t is not as the mirror left it: it is older"):
+        target.merge(rows, MERGE, 7)
+    assert len(spark.statements) == 1
