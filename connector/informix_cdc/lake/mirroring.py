@@ -39,6 +39,7 @@ from informix_capture_client.log_events import MIRROR_TABLE_STOPPED
 from informix_capture_client.positions import show
 from informix_capture_client.shell_commands import command
 from informix_cdc.clock import MONOTONIC, Clock
+from informix_cdc.lake.catalogs import require_catalog
 from informix_cdc.lake.control_tables import LEFT, MIRRORED, STOPPED, BatchRecord, TableRecord
 from informix_cdc.lake.durable import make_durable
 from informix_cdc.lake.epochs import Beginning, MirrorEpoch, end_of
@@ -159,6 +160,8 @@ class Mirror:
         self._requested: dict[str, tuple[str, str]] = {}  # stream and request, by table
         self._rising: dict[str, str] = {}  # the stream whose commits follow those of a table
         self._changed = [self._stopped_as_changed(t, why) for t, why in epoch.changed.items()]
+        self._known |= {each.table: each for each in self._changed}
+        self._changed += self._not_registered()
         self._known |= {each.table: each for each in self._changed}
         self._looked_at = 0
         self._pool = ThreadPoolExecutor(settings.threads, "informix-cdc mirror")
@@ -339,6 +342,17 @@ class Mirror:
     def _stopped_as_changed(self, table: str, why: str) -> TableRecord:
         known = self._known[table]
         return self._stopped(known, changed_by_others(known.target, why))
+
+    def _not_registered(self) -> list[TableRecord]:
+        """Register the targets that are there; return, stopped, the tables whose names are taken."""
+        found = []
+        for known in self._known.values():
+            try:
+                if known.status == MIRRORED:
+                    self._lake.register(known.target)
+            except TableStopped as stop:
+                found.append(self._stopped(known, stop))
+        return found
 
     def _tables_that_left(self, end: StreamOffset) -> list[TableRecord]:
         """Return the tables that have left the stream since the previous batch."""
@@ -539,6 +553,7 @@ class Mirror:
             failpoint("mirror.before_table")
             with permanent_errors():
                 work.mirrored.apply(work.compared, batch)
+            self._lake.register(work.record.target)
             failpoint("mirror.after_table")
         except (TableStopped, UnsupportedColumn) as stop:
             return replace(work, record=self._stopped(work.record, stop))
@@ -700,10 +715,11 @@ def start_mirror(
 
     Raises:
         BadOption: the plan has problems, the folder or the checkpoint belongs to another mirror, a port
-            is in use, or spark.driver.maxResultSize is too low.
+            is in use, spark.driver.maxResultSize is too low, or the catalog cannot have the tables.
         DataLoss: the checkpoint and the lake do not belong together, and onDataLoss is not resync.
     """
     plan.require_sound()
+    require_catalog(spark, plan.settings, [each.name for each in plan.targets])
     lift_result_limit(spark, SourceOptions.parse(dict(plan.options)).max_partition_bytes)
     sink = _Sink(spark, plan, on_batch)
     on_start(sink.stopped)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from informix_capture_client.errors import BadOption
+from informix_cdc.lake.catalogs import TableCatalog, has_delta
 from informix_cdc.lake.commit_text import CommitText
 from informix_cdc.lake.definitions import quoted
 from informix_cdc.lake.durable import make_durable
@@ -52,15 +53,16 @@ def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
 
 def puts_if_absent(settings: MirrorSettings) -> bool:
     """Return whether the store of a mirror refuses to write a file that is there; it is tried."""
-    place = TablePlace(settings.into, settings.storage_options)
-    return not is_url(settings.into) or place.puts_if_absent()
+    if not is_url(settings.into):  # a folder, or a schema whose catalog sees to it
+        return True
+    return TablePlace(settings.into, settings.storage_options).puts_if_absent()
 
 
 class Lake:
     """Creates targets.
 
     Args:
-        settings: `into`, `format`, `engine` and `storage_options`.
+        settings: `into`, `format`, `engine`, `catalog` and `storage_options`.
         application: the identifier under which batches are numbered.
         spark: the session; without one, only this process writes Delta tables.
         witnessed: what the tables have, for the mirror that writes them; readers give none.
@@ -79,13 +81,14 @@ class Lake:
         self._settings, self._application, self._witnessed = settings, application, witnessed
         self._text = CommitText()
         self._targets: dict[str, Target] = {}
-        extensions = "" if spark is None else spark.conf.get("spark.sql.extensions", "")
-        has_delta = "io.delta" in (extensions or "")
         needs_spark = settings.format == ICEBERG or settings.engine == SPARK
         self._merges: SparkMerges | None = None
-        if spark is not None and (needs_spark or (has_delta and settings.engine != EMBEDDED)):
+        if spark is not None and (needs_spark or (has_delta(spark) and settings.engine != EMBEDDED)):
             self._merges = SparkMerges(spark, application)
-        if settings.engine == SPARK and spark is not None and not has_delta:
+        self._catalog = (
+            TableCatalog(spark, settings) if spark is not None and settings.catalog else None
+        )
+        if settings.engine == SPARK and spark is not None and not has_delta(spark):
             raise BadOption(
                 "engine is spark, but this Spark has no Delta Lake.",
                 "Start Spark with Delta Lake's jars and spark.sql.extensions, or remove engine.",
@@ -95,6 +98,15 @@ class Lake:
     def can_open(settings: MirrorSettings, spark: SparkSession | None) -> bool:
         """Return whether tables can be looked at: those of Iceberg need a session with the catalog."""
         return settings.format != ICEBERG or spark is not None
+
+    def register(self, name: str) -> None:
+        """Register a target in the catalog of the settings, if it exists and there is one.
+
+        Raises:
+            TableStopped: the catalog has another table of that name.
+        """
+        if self._catalog is not None and self.target(name).is_there():
+            self._catalog.register(name)
 
     def begin_batch(self, batch: int, end: BatchEnd) -> None:
         """Set number and end of the batch of all further writes."""

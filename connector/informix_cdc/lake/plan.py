@@ -59,6 +59,7 @@ from informix_checkpoints.offsets import read_checkpoint
 from informix_checkpoints.shared_captures import PublishedCapture
 
 _IS_A_FOLDER = re.compile(r"[\w$-][\w$. -]*")
+_IN_A_CATALOG = re.compile(r"\w+", re.ASCII)  # as Spark's own catalog requires it
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +436,8 @@ def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterato
     if asked and asked.merge == ON_READ and not settings.may_merge_on_read(target.source):
         yield PlanProblem(
             target.source,
-            "merge is on-read, which is for Delta tables of current rows with hard deletes.",
+            "merge is on-read, which is for tables of current rows or a history, and for Delta tables"
+            " not with engine spark.",
             "Remove merge from its settings.",
         )
     if is_reserved(target.name) or not _IS_A_FOLDER.fullmatch(target.name):
@@ -443,6 +445,12 @@ def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterato
             target.source,
             f"its target would be named {json.dumps(target.name)}.",
             "Set name in its settings, using letters, digits, spaces and the characters _ - $ and .",
+        )
+    elif settings.catalog and not _IN_A_CATALOG.fullmatch(target.name):
+        yield PlanProblem(
+            target.source,
+            f"its target {json.dumps(target.name)} cannot be registered in {settings.catalog}.",
+            "Set name in its settings, using the letters a to z, digits and _.",
         )
     taken = {field.name for field in ADDED[form_of(str(special.keep), str(special.deletes))]}
     for column in target.columns:

@@ -48,21 +48,22 @@ def session_settings(
     """Return the settings with which Spark is started.
 
     Args:
-        settings: of the mirror: Iceberg tables, and engine spark, need packages.
+        settings: of the mirror: Iceberg tables, engine spark, and catalog need packages.
         given: the user's settings, which take precedence; if they name jars, no packages are added.
         version: of PySpark; the installed one, unless given.
 
     Raises:
         BadOption: there is no package for this PySpark.
     """
-    needs = settings.format == ICEBERG or settings.engine == SPARK
+    needs = settings.format == ICEBERG or settings.engine == SPARK or bool(settings.catalog)
     chosen = dict(_SETTINGS)
     version = version or metadata.version("pyspark")
     if needs and not given.keys() & {"spark.jars", "spark.jars.packages"}:
         short = ".".join(version.split(".")[:2])
         if (package := _PACKAGES.get((settings.format, short))) is None:
             there = [spark for table_format, spark in _PACKAGES if table_format == settings.format]
-            other = f", or set engine to {EMBEDDED}" if settings.format == DELTA else ""
+            other = f", or set engine to {EMBEDDED}" if settings.engine == SPARK else ""
+            other = ", or remove catalog" if settings.catalog else other
             raise BadOption(
                 f"there is no {settings.format} package for PySpark {version}.",
                 f"Install PySpark {there[-1]}{other}; or set spark.jars in [spark].",

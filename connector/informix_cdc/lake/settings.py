@@ -86,7 +86,7 @@ class MirrorSettings:
         format: delta or iceberg.
         engine: for Delta tables: embedded writes them in the driver's process, spark runs each MERGE in
             Spark with Delta Lake, auto only the large ones, if the session has Delta Lake.
-        merge: how changes get into current Delta tables with hard deletes that are created: on-write
+        merge: how changes get into tables that are created, of current rows or of a history: on-write
             rewrites files, on-read marks rows as deleted and appends; auto: on-read for large tables.
         maintain: of Delta tables: auto compacts them and removes what no version of `retain` needs, but
             no data files of tables that other programs write, too; all: also those; off: neither.
@@ -94,6 +94,7 @@ class MirrorSettings:
         parallelism: number of tables written at a time; 0: the number of processors, 2 to 8.
         metrics_port: port for Prometheus; 0: none.
         metrics_host: address on which that port is served.
+        catalog: schema of a Spark catalog in which Delta tables are registered; empty: none.
         storage_options: of the object store, as in delta-rs.
         tables: settings of single tables, by owner.table.
     """
@@ -112,6 +113,7 @@ class MirrorSettings:
     parallelism: int = 0
     metrics_port: int = 0
     metrics_host: str = "127.0.0.1"
+    catalog: str = ""
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     tables: Mapping[str, TableSettings] = field(default_factory=dict)
 
@@ -130,6 +132,7 @@ class MirrorSettings:
                 problems.append(f"{name} is missing.")
         if isinstance(known.get("into"), str):
             problems += _wrong_place(str(known["into"]), str(known.get("format", DELTA)))
+        problems += _wrong_catalog(known.get("catalog", ""), str(known.get("format", DELTA)))
         problems += _overlapping(str(known.get("into", "")), str(known.get("checkpoint", "")))
         if not isinstance(of_tables, Mapping):
             problems.append("tables must have a table for each owner.table.")
@@ -199,8 +202,9 @@ class MirrorSettings:
 
     def may_merge_on_read(self, table: str) -> bool:
         """Return whether a table is kept in a form that can be merged on read."""
-        is_changed = self.of_table(table).keep != CHANGES
-        return is_changed and self.format == DELTA and self.engine != SPARK
+        return self.of_table(table).keep != CHANGES and (
+            self.format == ICEBERG or self.engine != SPARK  # of Iceberg, Spark's MERGE does it
+        )
 
     def merges_on_read(self, table: str, rows: int) -> bool:
         """Return whether the target of a table is created to be merged on read.
@@ -327,6 +331,8 @@ def is_url(place: str) -> bool:
     return "://" in place and not place.startswith("file://")
 
 
+_NAME = r"(?:\w+|`(?:[^`\x00-\x1f\x7f]|``)+`)"  # as Spark SQL reads it
+_SCHEMA = re.compile(rf"{_NAME}(?:\.{_NAME})?", re.ASCII)
 # delta-rs 1.6.6 decodes paths twice, and takes brackets for an address of IPv6.
 _NOT_OPENED = re.compile(r"%[0-9A-Fa-f]{2}|[\[\]\\]")
 
@@ -339,8 +345,7 @@ def _wrong_place(into: str, format_: str) -> list[str]:
     if format_ == DELTA and not is_folder:
         return [
             f"into is {into!r}: for Delta tables it must be a folder or URL, such as"
-            " /lake/stores; register the tables in a catalog with CREATE TABLE ... USING delta"
-            " LOCATION ...",
+            " /lake/stores; set catalog to register the tables in a schema of a catalog.",
         ]
     if format_ == DELTA and (found := _NOT_OPENED.search(into)):
         return [
@@ -348,6 +353,18 @@ def _wrong_place(into: str, format_: str) -> list[str]:
         ]
     if format_ == ICEBERG and (is_folder or len(into.split(".")) < 2):
         return [f"into is {into!r}: for Iceberg tables it must be catalog.schema, such as lake.stores."]
+    return []
+
+
+def _wrong_catalog(catalog: object, format_: str) -> list[str]:
+    """Return the problem of `catalog`, if there is one."""
+    if not isinstance(catalog, str) or (catalog and not _SCHEMA.fullmatch(catalog)):
+        return [
+            f"catalog is {catalog!r}: it must be a schema, such as stores or main.stores, with names"
+            " quoted as in Spark SQL.",
+        ]
+    if catalog and format_ == ICEBERG:
+        return [f"catalog is {catalog!r}: for Iceberg tables, into is the schema; remove catalog."]
     return []
 
 

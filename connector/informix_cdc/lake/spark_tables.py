@@ -5,7 +5,7 @@ The batch number, and where the batch ends, are passed in Spark settings of a se
 nothing else gets them.
 
 Sources: Delta Lake, "Idempotent writes" (spark.databricks.delta.write.txnAppId); Iceberg 1.12,
-`SparkSQLProperties.SNAPSHOT_PROPERTY_PREFIX`; Iceberg, "MERGE INTO" and "Spark DDL".
+`SparkSQLProperties.SNAPSHOT_PROPERTY_PREFIX`; Iceberg, "MERGE INTO", "Spark DDL", "Write properties".
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from informix_cdc.lake.commit_text import CommitText, has_batch
 from informix_cdc.lake.definitions import ICEBERG, quoted, type_in
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
+from informix_cdc.lake.mirrored_table import changed_by_others
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +34,18 @@ _ICEBERG_PROPERTY = "spark.sql.iceberg.snapshot-property"
 _DELTA_NUMBER = "spark.databricks.delta.write"
 _DELTA_TEXT = "spark.databricks.delta.commitInfo.userMetadata"
 _MOVES_ROWS = "replace"  # the operation of a snapshot with the same rows in other files
+_MERGE_MODE, _IS_ON_READ = "write.merge.mode", "merge-on-read"
+# Every Iceberg for Spark 4 writes format version 3, whose deletion vectors replace files of positions.
+_ON_READ = {
+    "format-version": "3",
+    _MERGE_MODE: _IS_ON_READ,
+    "write.update.mode": _IS_ON_READ,
+    "write.delete.mode": _IS_ON_READ,
+}
 NO_SNAPSHOT = -1
+# Another writer has committed since a write has read the table; also if it only moved rows.
+_CONFLICTS = tuple(f"org.apache.iceberg.exceptions.{e}" for e in ("ValidationEx", "CommitFailedEx"))
+_MOST_ATTEMPTS = 20
 _views = itertools.count()
 
 
@@ -102,6 +115,10 @@ def merge_statement(table: str, view: str, merge: Merge) -> str:
     return "\n".join(filter(None, lines))
 
 
+def _is_conflict(error: BaseException) -> bool:
+    return any(name in str(error) for name in _CONFLICTS)
+
+
 def _literal(value: int | datetime) -> str:
     if isinstance(value, int):
         return f"{value}L"
@@ -131,7 +148,7 @@ class IcebergTarget:
         return bool(self.spark.session.catalog.tableExists(self.name))
 
     def is_empty(self) -> bool:
-        """Return whether the table has no rows."""
+        """Return whether the table has no rows; rows that are marked as deleted count."""
         snapshot = self._loaded().currentSnapshot()
         return snapshot is None or int(snapshot.summary().getOrDefault("total-records", "0")) == 0
 
@@ -203,8 +220,8 @@ class IcebergTarget:
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether the table was created to be merged on read: Iceberg has properties of its own."""
-        return False
+        """Whether Spark's MERGE marks rows as deleted, by the table's properties."""
+        return str(self._loaded().properties().get(_MERGE_MODE)) == _IS_ON_READ
 
     def version_at(self, number: int, since: int, before: int | None) -> int | None:
         """Return the newest snapshot whose last batch has at most a number; None if it has expired."""
@@ -261,14 +278,16 @@ class IcebergTarget:
 
     def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
         """Create the table if it does not exist."""
-        del name, on_read
+        del name
         columns = ", ".join(
             f"{quoted(each.name)} {type_in(ICEBERG, each.type)}{'' if each.nullable else ' NOT NULL'}"
             for each in schema
         )
         comment = description.replace("\\", "\\\\").replace("'", "\\'")
+        listed = ", ".join(f"'{name}' = '{value}'" for name, value in _ON_READ.items())
         self._run(
             f"CREATE TABLE IF NOT EXISTS {self.name} ({columns}) USING iceberg COMMENT '{comment}'"
+            + (f" TBLPROPERTIES ({listed})" if on_read else "")
         )
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
@@ -287,13 +306,10 @@ class IcebergTarget:
 
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
-        del batch  # it is in the session's settings, as for the other writes
-        self.spark.frame(rows).writeTo(self.name).append()
-        self._written()
+        self._commit(lambda: self.spark.frame(rows).writeTo(self.name).append(), batch)
 
     def replace(self, rows: pa.Table, batch: int | None, schema: pa.Schema) -> None:
         """Replace all rows, and the columns if they differ."""
-        del batch
         if {each.name for each in self.schema()} != set(schema.names):
             found = self.schema()
             dropped = [quoted(name) for name in found.names if name not in schema.names]
@@ -302,9 +318,9 @@ class IcebergTarget:
             self.widen(schema)
         self.spark.frame(rows).createOrReplaceTempView(view := f"informix_cdc_rows_{next(_views)}")
         names = ", ".join(map(quoted, schema.names))
-        self._run(f"INSERT OVERWRITE {self.name} SELECT {names} FROM {view}")
+        statement = f"INSERT OVERWRITE {self.name} SELECT {names} FROM {view}"
+        self._commit(lambda: self._run(statement), batch)
         self.spark.session.catalog.dropTempView(view)
-        self._written()
 
     def merge_parts(self, parts: Callable[[], Iterator[pa.Table]], merge: Merge, batch: int) -> None:
         """Merge rows that come in parts: Spark takes one table."""
@@ -312,19 +328,38 @@ class IcebergTarget:
 
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
         """Merge rows."""
-        del batch
-        self.spark.merge(self.name, rows, merge)
-        self._written()
+        self._commit(lambda: self.spark.merge(self.name, rows, merge), batch)
 
     def remove(self, keys: pa.Table, matching: Merge) -> None:
         """Remove the rows that match, as `of_keys` returns it."""
         self.spark.frame(keys).createOrReplaceTempView(view := f"informix_cdc_rows_{next(_views)}")
         using = f"MERGE INTO {self.name} AS t USING {view} AS s"
-        self._run(f"{using} ON {matching.condition(quoted)} WHEN MATCHED THEN DELETE")
+        statement = f"{using} ON {matching.condition(quoted)} WHEN MATCHED THEN DELETE"
+        self._commit(lambda: self._run(statement))
         self.spark.session.catalog.dropTempView(view)
-        self._written()
 
-    def _written(self) -> None:
+    def _commit(self, write: Callable[[], object], batch: int | None = None) -> None:
+        """Write; try again if another writer, such as rewrite_data_files, has committed meanwhile.
+
+        The session's settings have the number of the batch. Another driver of this mirror may have
+        written it: the table is asked before each further attempt.
+
+        Raises:
+            TableStopped: others have changed the rows.
+        """
+        for attempt in Retrying(
+            retry=retry_if_exception(_is_conflict),
+            stop=stop_after_attempt(_MOST_ATTEMPTS),
+            wait=wait_random_exponential(0.05, 2),
+            reraise=True,
+        ):
+            with attempt:
+                if attempt.retry_state.attempt_number > 1:
+                    if batch is not None and self.has(batch):
+                        return
+                    if why := self.foreign_change():
+                        raise changed_by_others(self.name.rpartition(".")[2].strip("`"), why)
+                write()
         self.witnessed = Witnessed(self.number() or 0, self.version())
 
     def _current(self) -> DataFrame:

@@ -317,9 +317,9 @@ class MergeOnReadTable:
         """Merge rows in one commit; none if nothing changes.
 
         Args:
-            parts: rows, and what is done with each; columns that they lack are NULL. Each part has other
-                keys. Of equal keys in a part the last one counts, and all that are added. Two parts are
-                in memory at a time.
+            parts: rows, and what is done with each; columns that they lack are NULL. Each part has
+                other keys. Of equal keys in a part the last one counts, and all that are added. Two
+                parts are in memory at a time.
             commit: what the entry says of itself.
             schema: columns of the table.
 

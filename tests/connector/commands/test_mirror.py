@@ -122,6 +122,20 @@ def test_a_plan_names_everything_that_is_in_the_way_in_one_run(tmp_path: Path) -
     assert not (tmp_path / "lake").exists()
 
 
+def test_a_plan_names_targets_that_a_catalog_cannot_have(tmp_path: Path) -> None:
+    tables = '[tables."informix.items"]\nname = "line-items"\n'
+    names = ("informix.orders", "informix.items", 'informix."größe"')
+    with served(*((name, "id serial primary key") for name in names)) as port:
+        plain = run_plain("mirror", written(tmp_path, port, tables=tables), "--plan")
+        path = written(tmp_path, port, head='catalog = "main.stores"\n', tables=tables)
+        found = run_plain("mirror", path, "--plan")
+    assert "line-items" not in plain.stderr
+    shown = " ".join(found.stderr.split())
+    assert 'informix.items: its target "line-items" cannot be registered in main.stores.' in shown
+    assert "using the letters a to z, digits and _." in shown
+    assert shown.count("cannot be registered in") == 2
+
+
 def test_a_plan_looks_at_tables_without_the_spark_that_writes_them(tmp_path: Path) -> None:
     into, checkpoint = f"{tmp_path}/lake", f"{tmp_path}/checkpoint"
     settings = MirrorSettings.of(into=into, checkpoint=checkpoint, engine="spark")
@@ -188,6 +202,10 @@ def test_the_plan_says_which_tables_are_merged_on_read(tmp_path: Path) -> None:
         assert found.stdout.count("(current; key id; merged on read)") == 2
         special = '[tables."informix.items"]\nkeep = "history"\nmerge = "on-read"\n'
         found = run_plain("mirror", written(tmp_path, port, tables=special), "--plan")
+        path = Path(written(tmp_path, port, head='format = "iceberg"\n' + head))
+        path.write_text(path.read_text().replace(f"{tmp_path}/lake", "lake.stores"))
+        iceberg = run_plain("mirror", str(path), "--plan")
+    assert iceberg.stdout.count("(current; key id; merged on read)") == 2
     assert found.exit_code == 1
     assert "informix.items: merge is on-read, which is for Delta tables of current rows" in found.stderr
     assert "merged on read" not in found.stdout
@@ -298,6 +316,7 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
         ["not 'all'", "Did you mean 'table'?", "option 'lobs' must be"],
     ),
     ("a catalog", {"head": 'format = "iceberg"\n'}, ["for Iceberg tables it must be catalog.schema"]),
+    ("a schema", {"head": 'catalog = "a.b.c"\n'}, ["catalog is 'a.b.c': it must be a schema"]),
     ("a name", {"head": 'table_name = "x_{tabel}"\n'}, ["table_name must have {table}"]),
     (
         "keys twice",

@@ -20,10 +20,10 @@ Columns = dict[str, pa.DataType]
 
 
 class Mirrored:
-    """A mirror that is given its batches by hand."""
+    """A mirror that is given its batches by hand; with a session, for its catalog."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, spark: Any = None, **settings: Any) -> None:
+        self.folder, self.spark = folder, spark
         self.settings = MirrorSettings.of(
             **{"into": f"{folder}/lake", "checkpoint": f"{folder}/checkpoint", **settings}
         )
@@ -32,7 +32,7 @@ class Mirrored:
         self.restart()
 
     def restart(self) -> None:
-        epoch = Beginning(self.settings, "ol_stores", "stores").begin(may_begin_epoch=False)
+        epoch = Beginning(self.settings, "ol_stores", "stores", self.spark).begin(may_begin_epoch=False)
         self.mirror = Mirror(self.settings, epoch, self.batches.append)
 
     def batch(self, *rows: dict[str, Any], tables: tuple[str, ...] = (ORDERS,)) -> None:

@@ -29,6 +29,7 @@ PROGRAM = Path(__file__).with_name("stream_program.py")
 REAL_TIME_PROGRAM = Path(__file__).with_name("real_time_program.py")
 DELTA_PROGRAM = Path(__file__).with_name("delta_program.py")
 MIRROR_PROGRAM = Path(__file__).with_name("mirror_program.py")
+CATALOG_PROGRAM = Path(__file__).with_name("catalog_program.py")
 CONSOLE = Console(stderr=True)
 _MOST_LATE_STARTS = 3  # of a Python process of Spark's, which has 10 s
 _SOURCES = os.pathsep.join((str(ROOT / "tests"), str(ROOT / "examples")))
@@ -187,7 +188,7 @@ def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
     if which.delta:
         merge_into_delta(python, knows_now=knows_now)
     for table_format, coordinates in which.mirrored:
-        last_lines_of(python, MIRROR_PROGRAM, table_format, coordinates)
+        mirror_into(python, table_format, coordinates)
     assert facts["reader"] == "JVM", facts
     rows, delta = str(facts["rows"]), which.delta or "-"
     mirrored = ", ".join(coordinates.rpartition(":")[2] for _, coordinates in which.mirrored)
@@ -203,6 +204,17 @@ def merge_into_delta(python: Path, *, knows_now: bool) -> None:
     # each batch once: the first and the last of a snapshot's run are empty
     assert f"|       MERGE|    {7 if knows_now else 5}|" in printed, printed
     CONSOLE.print("Delta over a snapshot and an ALTER:", last_lines_of(python, DELTA_PROGRAM)[-1])
+
+
+def mirror_into(python: Path, table_format: str, coordinates: str) -> None:
+    """Run mirrors by Spark's MERGE: into Iceberg in both ways, and into Delta also with a catalog."""
+    if table_format == "iceberg":
+        for merge in ("on-write", "on-read"):
+            last_lines_of(python, MIRROR_PROGRAM, table_format, coordinates, merge)
+        return
+    last_lines_of(python, MIRROR_PROGRAM, table_format, coordinates)
+    for catalog in ("in-memory", "hive"):
+        last_lines_of(python, CATALOG_PROGRAM, coordinates, catalog)
 
 
 def main(names: list[str]) -> int:

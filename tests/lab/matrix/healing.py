@@ -74,7 +74,9 @@ class Healing:
             for table in self.tampered:
                 self._command("resync", f"informix.{table.name}")
         self.require_equal()
-        self._alter(self.tampered[0])
+        self.alter(self.tampered[0], "ADD (added INTEGER DEFAULT 7)")
+        live = self.live(self.tampered[0], self._rows(self.tampered[0]).to_pylist())
+        assert {row["added"] for row in live.values()} == {7}
         with self._writing():
             assert self._differences() == {}
 
@@ -170,15 +172,15 @@ class Healing:
         session.session.createDataFrame(rows).createOrReplaceTempView("tampered")
         session.session.sql(f"INSERT OVERWRITE {self.name_of(table.name)} SELECT * FROM tampered")
 
-    def _alter(self, table: LedgerTable) -> None:
-        statement = f"ALTER TABLE informix.{table.name} ADD (added INTEGER DEFAULT 7)"
+    def alter(self, table: LedgerTable, what: str) -> None:
+        """Alter a table while the mirror runs."""
+        statement = f"ALTER TABLE informix.{table.name} {what}"
         with self._writing():
             self._command("alter", statement, "--yes", *self._connection())
         writer = InProcessConnection(self.made.server, LOGIN, DATABASE)
         count = writer.rows(f"SELECT count(*) FROM informix.{table.name}")
         live = self.live(table, self._rows(table).to_pylist())
         assert str(len(live)) == count[0][0].strip()
-        assert {row["added"] for row in live.values()} == {7}
 
     def _connection(self) -> list[str]:
         return [

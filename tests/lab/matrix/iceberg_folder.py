@@ -13,7 +13,8 @@ from harness.lake.put_back import DeltaFolder
 class IcebergFolder(DeltaFolder):
     """A schema of a Hadoop catalog, and the folder in which it has its tables."""
 
-    maintenance = ("optimize",)  # snapshots that expire are tried apart: they may stop a table
+    # Snapshots that expire are tried separately: they may stop a table.
+    maintenance = ("optimize", "rewrite_deletes")
 
     def __init__(self, place: Path, spark: SparkSession, schema: str) -> None:
         super().__init__(place)
@@ -32,6 +33,12 @@ class IcebergFolder(DeltaFolder):
         table = self._name(name)
         options = "options => map('rewrite-all', 'true')"
         self.spark.sql(f"CALL lake.system.rewrite_data_files(table => '{table}', {options})")
+
+    def rewrite_deletes(self, name: str) -> None:
+        """Rewrite the files that mark rows as deleted."""
+        options = "options => map('rewrite-all', 'true')"
+        table = self._name(name)
+        self.spark.sql(f"CALL lake.system.rewrite_position_delete_files(table => '{table}', {options})")
 
     def restore(self, name: str) -> None:
         """Roll back to an earlier snapshot."""

@@ -3,7 +3,8 @@
 Tables of random columns, changed at random with key changes, deletes, truncates and rollbacks, are
 compared with the writer's own account: whatever the targets keep, and as of each batch. Then they are
 tampered with while the mirror runs, and mended; and whatever is around a mirror is put back. Arguments:
-delta or iceberg, and the jars as Maven coordinates or as paths. The last line it prints is JSON.
+delta or iceberg, the jars as Maven coordinates or as paths, and for Iceberg the setting merge. The last
+line it prints is JSON.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -44,16 +47,19 @@ EXTENSIONS = {
     },
 }
 TABLES, ROUNDS = 4, 2
+ON_READ = "on-read"
 PUT_BACK_SEEDS, PUT_BACK_ROUNDS = range(4), 5
 
 
-def session(table_format: str, jars: str, folder: Path) -> SparkSession:
+def session(
+    table_format: str, jars: str, folder: Path, more: Mapping[str, str] = MappingProxyType({})
+) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.shuffle.partitions", "1")
     builder = builder.config("spark.sql.session.timeZone", "UTC")
     builder = builder.config("spark.sql.catalog.lake.warehouse", str(folder / "warehouse"))
     builder = builder.config("spark.jars" if "/" in jars else "spark.jars.packages", jars)
-    for name, value in EXTENSIONS[table_format].items():
+    for name, value in {**EXTENSIONS[table_format], **more}.items():
         builder = builder.config(name, value)
     made = builder.getOrCreate()
     made.sparkContext.setLogLevel("ERROR")
@@ -61,18 +67,23 @@ def session(table_format: str, jars: str, folder: Path) -> SparkSession:
 
 
 class Program:
-    """The mirrors of one format."""
+    """The mirrors of one format.
 
-    def __init__(self, spark: SparkSession, table_format: str, folder: Path) -> None:
-        self.spark, self.format, self.folder = spark, table_format, folder
+    Args:
+        given: further settings of them.
+    """
+
+    def __init__(
+        self, spark: SparkSession, table_format: str, folder: Path, given: dict[str, str]
+    ) -> None:
+        self.spark, self.format, self.folder, self.given = spark, table_format, folder, given
         self.batches: list[lake.MirroredBatch] = []
 
     def settings(self, keep: str) -> dict[str, Any]:
         """Return the settings of the mirror."""
         checkpoint = str(self.folder / keep / "checkpoint")
-        engine = {"engine": "spark"} if self.format == "delta" else {}
-        into = self.into(keep)
-        return {"into": into, "format": self.format, "checkpoint": checkpoint, **engine, **KEEPS[keep]}
+        given = {"format": self.format, **self.given, **KEEPS[keep]}
+        return {"into": self.into(keep), "checkpoint": checkpoint, **given}
 
     def start(self, keep: str, port: int, trigger: dict[str, Any] | None = None) -> StreamingQuery:
         """Start a mirror."""
@@ -106,6 +117,11 @@ class Program:
             return self.spark.sql(f"SELECT * FROM {table}.snapshots").count()
         return self.spark.sql(f"DESCRIBE HISTORY {table}").count()
 
+    def has_marked_rows(self, keep: str, name: str) -> bool:
+        """Return whether rows of an Iceberg table were marked as deleted, in a vector of version 3."""
+        files = self.spark.sql(f"SELECT file_format FROM {self.name(keep, name)}.all_delete_files")
+        return {row["file_format"] for row in files.collect()} == {"PUFFIN"}
+
     def forget_last_commit(self, keep: str) -> None:
         """Let Spark run the last batch with changes again, as if it had died before that was done."""
         last = max(batch.number for batch in self.batches if batch.changes)
@@ -128,6 +144,8 @@ class Program:
                 made.truncate(made.tables[0])
                 made.change(15)
                 self.run(keep, listening.port)
+            if self.given.get("merge") == ON_READ and keep != "changes":
+                assert all(self.has_marked_rows(keep, table.name) for table in made.tables[1:])
             versions = {table.name: self.versions(keep, table.name) for table in made.tables}
             self.forget_last_commit(keep)
             self.run(keep, listening.port)
@@ -228,14 +246,16 @@ class RestoredBySpark(DeltaFolder):
         return f"delta.`{self.place / name}`"
 
 
-def put_back(spark: SparkSession, table_format: str, folder: Path, seed: int) -> None:
+def put_back(
+    spark: SparkSession, table_format: str, folder: Path, seed: int, given: dict[str, str]
+) -> None:
     """Put back, cut off and change what is around a mirror, at random."""
-    settings: dict[str, Any] = {"engine": "spark"}
+    settings: dict[str, Any] = {**given}
     tables: DeltaFolder = RestoredBySpark(folder / "lake", spark)
     if table_format == "iceberg":
         schema = f"lake.put_back_{seed}"
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        settings = {"format": "iceberg", "into": schema}
+        settings |= {"format": "iceberg", "into": schema}
         warehouse = Path(spark.conf.get("spark.sql.catalog.lake.warehouse") or "")
         tables = IcebergFolder(warehouse / schema.partition(".")[2], spark, schema)
     folder.mkdir()
@@ -243,18 +263,19 @@ def put_back(spark: SparkSession, table_format: str, folder: Path, seed: int) ->
         play(PutBack(folder, made, listening.port, settings, spark, tables), seed, PUT_BACK_ROUNDS)
 
 
-def main(table_format: str, jars: str) -> None:
+def main(table_format: str, jars: str, merge: str = "auto") -> None:
+    given = {"engine": "spark"} if table_format == "delta" else {"merge": merge}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         spark = session(table_format, jars, Path(folder))
         for seed, keep in enumerate(KEEPS):
             if table_format == "iceberg":
                 spark.sql(f"CREATE SCHEMA IF NOT EXISTS lake.{keep}")
-            Program(spark, table_format, Path(folder)).mirror(keep, seed)
+            Program(spark, table_format, Path(folder), given).mirror(keep, seed)
         for seed in PUT_BACK_SEEDS:
-            put_back(spark, table_format, Path(folder) / f"put_back_{seed}", seed)
-        sys.stdout.write(json.dumps({"format": table_format, "keeps": list(KEEPS)}) + "\n")
+            put_back(spark, table_format, Path(folder) / f"put_back_{seed}", seed, given)
+        sys.stdout.write(json.dumps({"format": table_format, "keeps": list(KEEPS), **given}) + "\n")
         spark.stop()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])
