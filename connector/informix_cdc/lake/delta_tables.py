@@ -41,10 +41,12 @@ from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
 from informix_cdc.lake.mirrored_table import changed_by_others
 from informix_cdc.lake.refused_writes import coded_errors, permanent_errors, refusal_in
+from informix_cdc.lake.table_changes import TO
 from informix_cdc.merge_on_read import (
     COLUMNS_WITH_BOUNDS,
     ENABLED,
     EXACT_DIGITS,
+    GROUP_ROWS,
     Chosen,
     CommitOf,
     Conflict,
@@ -139,6 +141,12 @@ class DeltaTarget:
     def merges_on_read(self) -> bool:
         """Whether the table was created to be merged on read."""
         return self._state.configuration.get(ENABLED) == "true"
+
+    @property
+    def _group_rows(self) -> int | None:
+        """The number of rows of a row group; small if merges read single rows, as those of a history."""
+        is_read = TO in self.schema().names and self.merges_on_read
+        return GROUP_ROWS if is_read else None
 
     def table(self) -> DeltaTable:
         """Return the table for delta-rs, in the state last read or written."""
@@ -436,7 +444,7 @@ class DeltaTarget:
 
     def rewritten(self, chosen: Chosen) -> Rewritten | IndexedFile:
         """Write the rows of files into a new one; another thread may write the table meanwhile."""
-        return rewritten(self.log.place, chosen, self.schema())
+        return rewritten(self.log.place, chosen, self.schema(), group_rows=self._group_rows)
 
     def compact(self, new: Rewritten | IndexedFile) -> bool:
         """Put a new file in place of those that it has the rows of; return false if it is given up.
@@ -463,7 +471,8 @@ class DeltaTarget:
         """Append rows."""
         stored = in_table_schema(self.schema(), rows)
         try:
-            self._put(lambda: append(self.log, stored, self._commit_of(batch)), batch)
+            groups = self._group_rows
+            self._put(lambda: append(self.log, stored, self._commit_of(batch), groups), batch)
         except NotHandled:
             marked = self._marked(batch)
             self._commit(

@@ -111,20 +111,21 @@ class CommitOf(NamedTuple):
         return found
 
 
-def append(log: TableLog, rows: pa.Table, commit: CommitOf) -> None:
+def append(log: TableLog, rows: pa.Table, commit: CommitOf, group_rows: int | None = None) -> None:
     """Append rows to a table whose log has been read.
 
     Args:
         log: of the table.
         rows: with the columns of the table.
         commit: what the entry says of itself.
+        group_rows: rows of a row group; None: all that are in a file, up to a million.
 
     Raises:
         Conflict: another writer was first.
         NotHandled: the table has a feature that this engine does not handle.
     """
     require_appendable(log.state)
-    _committed(log, commit, "WRITE", [rows], list)
+    _committed(log, commit, "WRITE", [rows], list, group_rows)
 
 
 def set_properties(log: TableLog, properties: Mapping[str, str], commit: CommitOf) -> None:

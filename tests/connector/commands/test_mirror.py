@@ -200,14 +200,14 @@ def test_the_plan_says_which_tables_are_merged_on_read(tmp_path: Path) -> None:
         head = 'merge = "on-read"\n'
         found = run_plain("mirror", written(tmp_path, port, head=head), "--plan")
         assert found.stdout.count("(current; key id; merged on read)") == 2
-        special = '[tables."informix.items"]\nkeep = "history"\nmerge = "on-read"\n'
+        special = '[tables."informix.items"]\nkeep = "changes"\nmerge = "on-read"\n'
         found = run_plain("mirror", written(tmp_path, port, tables=special), "--plan")
         path = Path(written(tmp_path, port, head='format = "iceberg"\n' + head))
         path.write_text(path.read_text().replace(f"{tmp_path}/lake", "lake.stores"))
         iceberg = run_plain("mirror", str(path), "--plan")
     assert iceberg.stdout.count("(current; key id; merged on read)") == 2
     assert found.exit_code == 1
-    assert "informix.items: merge is on-read, which is for Delta tables of current rows" in found.stderr
+    assert "informix.items: merge is on-read, which is for tables of current rows or" in found.stderr
     assert "merged on read" not in found.stdout
 
 
@@ -244,8 +244,10 @@ def test_large_tables_are_merged_on_read_unless_the_settings_say_otherwise() -> 
     assert [on_read(rows) for rows in (0, 999_999, 1_000_000)] == [False, False, True]
     assert on_read(0, merge="on-read")
     assert not on_read(10**9, merge="on-write")
-    for other in ({"keep": "history"}, {"deletes": "soft"}, {"engine": "spark"}):
+    for other in ({"keep": "changes"}, {"engine": "spark"}):
         assert not on_read(10**9, merge="on-read", **other)
+    for other in ({"keep": "history"}, {"deletes": "soft"}):
+        assert on_read(10**6, **other)
 
 
 def test_tables_of_an_object_store_are_written_eight_at_a_time_unless_set() -> None:

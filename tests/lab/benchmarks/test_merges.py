@@ -14,15 +14,26 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
 from harness.lake.batches_by_hand import Mirrored
 from harness.lake.object_stores import object_store
 from harness.lake.rows_of_batches import Change, batch_row
-from informix_cdc.lake.merges import of_images
+from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_states
 from informix_cdc.lake.on_read_tables import OnReadTarget
-from informix_cdc.lake.table_changes import AT, GONE
+from informix_cdc.lake.table_changes import (
+    ADDED,
+    AT,
+    DELETED_AT,
+    FROM,
+    FROM_TIME,
+    GONE,
+    IS_STATE,
+    TO,
+    TO_TIME,
+)
 from lab.benchmarks.measuring import Report
 
 STEP, CHANGES, BATCHES = 1_000_000, 50, 20
@@ -111,6 +122,74 @@ def test_a_batch_of_changes_into_a_large_table(
 ) -> None:
     seconds, written, on_read = merged(tmp_path / "read", FORMS[form], count, report, on_read=True)
     beside, rewritten, on_write = merged(tmp_path / "write", FORMS[form], count, report, on_read=False)
+    assert on_read == on_write
+    report.add(
+        "mirror",
+        f"{CHANGES} random changes into {count:,} rows, {form}: merged on read",
+        f"{seconds * 1000:.1f} ms, {written / 1024:.0f} KiB written",
+        f"{beside / seconds:.0f} times as fast as delta-rs's MERGE ({beside * 1000:.0f} ms,"
+        f" {rewritten / (1 << 20):.1f} MiB)",
+    )
+
+
+def changed(place: Path, form: str, count: int, *, on_read: bool) -> tuple[float, float, int]:
+    """Return the median of seconds and of bytes written of a batch, and the number of rows.
+
+    Args:
+        place: of the table.
+        form: history or soft.
+        count: of rows.
+        on_read: how it is merged.
+    """
+    target, at = OnReadTarget(str(place), "informix-cdc/bench"), datetime.now(UTC)
+    schema = pa.schema([*NARROW, *ADDED[form]])
+    target.create(schema, "t", "", on_read=on_read)
+    for first in range(0, count, STEP):
+        found = rows(NARROW, np.arange(first, min(first + STEP, count)), "text")
+        if form == "history":
+            found = found.append_column(FROM, pa.array(np.zeros(len(found), np.int64)))
+        target.append(found, first)
+    draw, seconds, written = random.Random(1), list[float](), list[int]()
+    for batch in range(count, count + BATCHES):
+        new = rows(NARROW, np.array(sorted(draw.sample(range(count), CHANGES))), "new")
+        new, merge = (states_of if form == "history" else images_of)(new, batch, at)
+        before, begun = size(place), time.perf_counter()
+        target.merge(new, merge, batch)
+        seconds.append(time.perf_counter() - begun)
+        written.append(size(place) - before)
+    usual, bytes_written = (float(np.median(each[1:])) for each in (seconds, written))
+    there = pa.table(DeltaTable(str(place)).scan(columns=["id"])).num_rows
+    return usual, bytes_written, there
+
+
+def states_of(new: pa.Table, commit: int, at: datetime) -> tuple[pa.Table, Merge]:
+    """Return the ends of the states of some rows, and the new states."""
+    none, now = pa.array([None] * CHANGES, pa.int64()), pa.array([commit] * CHANGES)
+    ends = new.append_column(FROM, none).append_column(TO, now)
+    begins = new.append_column(FROM, now).append_column(TO, none)
+    found = pa.concat_tables([ends, begins])
+    for name in (FROM_TIME, TO_TIME):
+        found = found.append_column(name, pa.array([at] * len(found), pa.timestamp("us", "UTC")))
+    found = found.append_column(IS_STATE, pa.array(np.arange(2 * CHANGES) >= CHANGES))
+    return found, of_states(found.column_names, ["id"], None)
+
+
+def images_of(new: pa.Table, _: int, at: datetime) -> tuple[pa.Table, Merge]:
+    """Return rows, a tenth of them deleted."""
+    gone, times = np.arange(CHANGES) % 10 == 0, pa.array([at] * CHANGES, pa.timestamp("us", "UTC"))
+    found = new.append_column(GONE, pa.array(gone)).append_column(AT, times)
+    deleted = pc.if_else(pa.array(gone), times, pa.scalar(None, times.type))
+    found = found.append_column(DELETED_AT, deleted)
+    return found, of_images_kept(found.column_names, ["id"], None)
+
+
+@pytest.mark.parametrize("count", [100_000, 1_000_000, 5_000_000])
+@pytest.mark.parametrize("form", ["history", "soft"])
+def test_a_batch_of_changes_of_which_the_old_rows_stay(
+    form: str, count: int, report: Report, tmp_path: Path
+) -> None:
+    seconds, written, on_read = changed(tmp_path / "read", form, count, on_read=True)
+    beside, rewritten, on_write = changed(tmp_path / "write", form, count, on_read=False)
     assert on_read == on_write
     report.add(
         "mirror",
