@@ -144,7 +144,7 @@ class DeltaTarget:
 
     @property
     def _group_rows(self) -> int | None:
-        """The number of rows of a row group; small if merges read single rows, as those of a history."""
+        """The number of rows of a row group; small in a history, of which merges read single rows."""
         is_read = TO in self.schema().names and self.merges_on_read
         return GROUP_ROWS if is_read else None
 

@@ -122,3 +122,17 @@ def test_which_tables_can_be_merged_on_read() -> None:
     assert found(deletes="soft")
     assert not found(keep="changes")
     assert not found(engine="spark")
+
+
+def test_a_row_that_came_and_went_in_one_batch_is_not_there(tmp_path: Path) -> None:
+    made = Mirrored(tmp_path, merge="on-read", deletes="soft")
+    made.orders(("insert", 1, {"id": 1, "note": "a"}))
+    made.orders(
+        ("insert", 210, {"id": 2, "note": "b"}),
+        ("delete", 220, {"id": 2, "note": "b"}),
+        ("delete", 220, {"id": 1, "note": "a"}),
+    )
+    assert [(row["id"], row["_deleted_at"] is None) for row in made.rows()] == [(1, False)]
+    made.orders(("insert", 310, {"id": 1, "note": "c"}))
+    assert [(row["id"], row["_deleted_at"] is None) for row in made.rows()] == [(1, True)]
+    made.mirror.close()

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from informix_cdc.merge_on_read import key_index
 from informix_cdc.merge_on_read.key_hashes import hashes_of
 from informix_cdc.merge_on_read.key_index import KeyIndex, distinct, rows_by_file
 
@@ -119,3 +120,17 @@ def test_the_last_row_of_a_key_counts() -> None:
     assert distinct(hashes).tolist() == [2, 3, 4]
     nothing, _ = hashes_of(pa.table({"k": pa.array([], pa.int32())}), 7)
     assert distinct(nothing).tolist() == []
+
+
+def test_an_index_is_as_large_as_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files come and go; entries of those that went go too, also from levels too large to be merged."""
+    monkeypatch.setattr(key_index, "_MOST_ROWS", 1000)
+    index, keys = KeyIndex(Path(tempfile.gettempdir())), np.arange(700)
+    for number in range(60):
+        hashes, _ = hashes_of(pa.table({"k": keys}), 7)
+        index.add(hashes, number, keys)
+        live = {number, number - 1}
+        index.merge_levels(lambda of, live=live: np.isin(of, list(live)))  # type: ignore[misc]
+    assert sum(each.shape[1] for each in index._levels) < 6 * 700
+    found = {file for file, _, _ in rows_by_file(index.find((hashes[0][:5], hashes[1][:5]))[0])}
+    assert found >= {58, 59}
