@@ -64,6 +64,7 @@ from informix_cdc.terminal import (
 )
 
 _POLL_SECONDS = 1
+_MANY_FILES = 20
 _MAINTENANCE_SECONDS = 60  # between lines about it
 _UNIT = "(microsecond|millisecond|second|minute|hour|day|week)s?"
 _INTERVAL = re.compile(rf"((interval\s+)?\d+\s+{_UNIT}(\s+\d+\s+{_UNIT})*)?")  # as Spark reads it
@@ -127,9 +128,22 @@ def print_plan(path: Path) -> bool:
     _say_left_out(plan)
     if plan.doubt:
         say(f"\nIn doubt: {printable(plan.doubt)}.\n  onDataLoss decides at the start.")
+    if plan.settings.format == "delta":
+        say(_retained_text(plan.settings))
     tables = counted(len(plan.targets), "table")
     say(f"\n{tables}, {counted(len(plan.problems), 'problem')}. Nothing was written.")
     return not plan.problems
+
+
+def _retained_text(settings: MirrorSettings) -> str:
+    """Return for how long versions are kept, and how often a table can change that much."""
+    if settings.maintain == "off":
+        return "\nNo maintenance: old versions and small files stay until you remove them."
+    seconds = settings.spacing(_MANY_FILES)
+    return (
+        f"\nVersions of {settings.retain} are kept. A table that changes all that time, in"
+        f" {_MANY_FILES} files with each commit, gets a commit every {seconds:.3g} s at most."
+    )
 
 
 def _with_packages(plan: MirrorPlan, spark: Mapping[str, str]) -> MirrorPlan:

@@ -33,7 +33,7 @@ from informix_cdc.lake.control_tables import BATCHES, ControlTables
 from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.refused_writes import shown_of
-from informix_cdc.lake.settings import ALL, KEPT_FOR, OFF, MirrorSettings, duration
+from informix_cdc.lake.settings import ALL, KEPT_FOR, MOST_TOMBSTONES, OFF, MirrorSettings, duration
 from informix_cdc.merge_on_read import (
     Chosen,
     Cleaned,
@@ -43,7 +43,6 @@ from informix_cdc.merge_on_read import (
     remove_unused_files,
 )
 
-MOST_TOMBSTONES = 1_000_000  # of a table: its log checkpoint has 60 MB
 WRITTEN_BY_OTHERS = "informix-cdc.writtenByOthers"
 _MOST_PAUSE_SECONDS = 60.0
 _SHARE = 0.25  # of the time, at most
@@ -173,8 +172,7 @@ class Maintenance:
             known = self._of(name)
             share = 2 * known.tombstones / MOST_TOMBSTONES - 1
             if share > 0 and known.written_at is not None:
-                kept = self._settings.retained(name).total_seconds()
-                spacing = min(share, 1) * known.removals_a_commit * kept / MOST_TOMBSTONES
+                spacing = min(share, 1) * self._settings.spacing(known.removals_a_commit, name)
                 pause = max(pause, known.written_at + min(spacing, _MOST_PAUSE_SECONDS) - now)
         for name in names:
             self._of(name).written_at = now + pause

@@ -33,6 +33,7 @@ _DURATION = re.compile(r"(\d+)\s+(week|day|hour|minute|second|millisecond)s?")
 # Of Delta tables: for how long programs keep files that were removed, and entries of the log.
 KEPT_FOR, LOG_KEPT_FOR = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
 _SET_BY_US = "informix-cdc.retain"  # what the mirror has set them to
+MOST_TOMBSTONES = 1_000_000  # removed files that a log lists: its checkpoint has 60 MB
 _CONTROL_RETAINED = timedelta(hours=1)
 _LEAST_RETAINED = timedelta(minutes=1)
 _LARGE_TABLE_ROWS = 1_000_000  # from which `auto` merges on read
@@ -146,6 +147,10 @@ class MirrorSettings:
         """Return for how long earlier versions of a target are kept; shorter for control tables."""
         kept = duration(self.retain)
         return min(kept, _CONTROL_RETAINED) if name.startswith(CONTROL) else kept
+
+    def spacing(self, files: float, name: str = "") -> float:
+        """Return the seconds between commits that each remove some files, at the bound of a target."""
+        return files * self.retained(name).total_seconds() / MOST_TOMBSTONES
 
     def properties_of(
         self, name: str, known: Mapping[str, str] = MappingProxyType({})

@@ -167,9 +167,13 @@ def test_a_plan_looks_at_folders_and_at_what_the_mirror_was(tmp_path: Path) -> N
             path.write_text(changed)
             found = run_plain("mirror", str(path), "--plan")
             assert re.search(why, " ".join(found.stderr.split())), (why, found.stderr)
-        path.write_text(text)
-        assert run_plain("mirror", str(path), "--plan").exit_code == 0
-        assert sorted(tmp_path.rglob("*")) == there
+        path.write_text('retain = "1 day"\n' + text)
+        found = run_plain("mirror", str(path), "--plan")
+        assert (found.exit_code, sorted(tmp_path.rglob("*"))) == (0, there)
+        assert "Versions of 1 day are kept." in found.stderr
+        assert "gets a commit every 1.73 s at most" in found.stderr
+        path.write_text('maintain = "off"\n' + text)
+        assert "No maintenance:" in run_plain("mirror", str(path), "--plan").stderr
 
 
 @pytest.mark.parametrize(

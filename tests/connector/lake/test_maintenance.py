@@ -22,9 +22,10 @@ from informix_cdc.lake import MirrorSettings, maintenance, settings
 from informix_cdc.lake.control_tables import BATCHES, ControlTables, states_of
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.identity import number_of
-from informix_cdc.lake.maintenance import MOST_TOMBSTONES, WRITTEN_BY_OTHERS, Maintained, Maintenance
+from informix_cdc.lake.maintenance import WRITTEN_BY_OTHERS, Maintained, Maintenance
 from informix_cdc.lake.mirroring import Mirror
 from informix_cdc.lake.places import Lake
+from informix_cdc.lake.settings import MOST_TOMBSTONES
 from informix_cdc.lake.tables_as_of import _version, _versions
 from informix_cdc.merge_on_read import TableLog, TablePlace, compaction
 
