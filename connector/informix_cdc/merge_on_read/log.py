@@ -162,7 +162,7 @@ class TableLog:
                 wanted = [*_KINDS, f"remove.{_REMOVED_AT}"]
                 for batch in file.iter_batches(columns=wanted):
                     for kind in (each for each in _KINDS if each in batch.schema.names):
-                        found = batch.column(kind).drop_null().to_pylist()
+                        found = batch.column(kind).drop_null().to_pylist(maps_as_pydicts="strict")
                         state.apply({kind: _without_nulls(each)} for each in found)
                         for each in found if kind == "sidecar" else ():
                             self._read_checkpoint(state, [f"_sidecars/{each['path']}"])
@@ -229,11 +229,9 @@ def _newest_checkpoint(names: Iterable[str], up_to: int | None) -> list[str]:
 
 
 def _without_nulls(value: object) -> Any:  # noqa: ANN401 - a value of JSON
-    """Return a value as in JSON: maps of Parquet are lists of pairs, missing fields are NULL."""
+    """Return a value as in JSON, where missing fields are left out."""
     if isinstance(value, dict):
         return {name: _without_nulls(each) for name, each in value.items() if each is not None}
     if isinstance(value, list):
-        if all(isinstance(each, tuple) and len(each) == 2 for each in value):
-            return dict(value)
         return [_without_nulls(each) for each in value]
     return value

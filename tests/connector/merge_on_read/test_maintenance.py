@@ -29,6 +29,7 @@ from informix_cdc.merge_on_read import (
     files_to_rewrite,
     remove_unused_files,
     rewritten,
+    set_properties,
 )
 
 OURS = CommitOf("test", APPLICATION, None, "")
@@ -249,3 +250,20 @@ def test_files_are_removed_also_if_some_are_not_there(tmp_path: Path) -> None:
     TablePlace(str(tmp_path)).remove_all(names)
     assert [*tmp_path.iterdir()] == []
     TablePlace(str(tmp_path)).remove_all([])
+
+
+def test_properties_are_set_also_in_a_table_that_was_read_from_a_checkpoint(tmp_path: Path) -> None:
+    """What is empty in a checkpoint is empty in the same way in the entry."""
+    place = created(tmp_path / "t")
+    opened(place, tmp_path / "a").merge(rows_of({(1, "x"): 1}), np.zeros(1, bool), APPLICATION, 1)
+    before = DeltaTable(place.name).metadata()
+    checkpointed(place)
+    for entry in (tmp_path / "t" / "_delta_log").glob("*.json"):
+        entry.unlink()
+    log = TableLog(place)
+    log.refresh()
+    set_properties(log, {"a.b": "c"}, OURS)
+    after = DeltaTable(place.name).metadata()
+    assert after.configuration == {**before.configuration, "a.b": "c"}
+    assert (after.partition_columns, after.id, after.name) == ([], before.id, before.name)
+    assert read(place) == {(1, "x"): 1}
