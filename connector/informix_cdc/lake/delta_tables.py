@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
     DeltaTable,
@@ -82,6 +83,7 @@ _ENGINE = f"informix-cdc {__version__}"
 _MOST_ATTEMPTS = 20
 # delta-rs would remove entries of the log that versions of the time that is kept need.
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_MOST_TORN = 2  # checkpoints of a log that were written since the last batch
 _MOST_ENTRIES = 1000  # of the log that are read to find where a batch ended
 
 
@@ -314,6 +316,7 @@ class DeltaTarget:
         late = sorted(path for path in log.glob("*.json") if int(path.stem) > since)
         removed = {_key(each) for entry in map(_actions, late) for each in _of(entry, "remove")}
         # Clean-up removes the first ones behind a checkpoint of the log.
+        _remove_torn_checkpoints(log)
         checkpoints = [int(path.name.split(".")[0]) for path in log.glob("*.checkpoint*.parquet")]
         first = max([since, *checkpoints]) + 1 if late and int(late[0].stem) > since + 1 else since + 1
         late = [path for path in late if int(path.stem) >= first]
@@ -647,6 +650,22 @@ def _is_whole(folder: Path, added: Mapping[str, Any]) -> bool:
         except (FileNotFoundError, DamagedVector):
             return False
     return path.exists() and path.stat().st_size == added["size"]
+
+
+def _remove_torn_checkpoints(log: Path) -> None:
+    """Remove checkpoints that are read instead of entries; those are still there."""
+    for path in sorted(log.glob("*.checkpoint*.parquet"))[-_MOST_TORN:]:
+        if not _is_readable(path):
+            path.unlink()
+            (log / "_last_checkpoint").unlink(missing_ok=True)
+
+
+def _is_readable(path: Path) -> bool:
+    try:
+        with pq.ParquetFile(path) as file:
+            return bool(file.metadata.num_rows)
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _commit_info(entry: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -275,6 +275,7 @@ class Maintenance:
         return True
 
     def _checkpoint(self, name: str, target: DeltaTarget) -> int:
+        self._lake.make_durable()  # a torn commit can be removed, but not from a checkpoint
         table = DeltaTable(target.place, storage_options=dict(target.storage_options))
         table.create_checkpoint()
         self._of(name).checkpoint = table.version()
@@ -288,11 +289,11 @@ class Maintenance:
         known.clean_at = self._clock() + kept.total_seconds() / _CLEANINGS
         now, properties = datetime.now(UTC), target.log.state.configuration
         before, found = now - kept, [Cleaned()]
-        self._lake.make_durable()  # entries that say that files are no longer needed
         if self._settings.maintain == ALL or WRITTEN_BY_OTHERS not in properties:
             written = min(before, self._begun())
             checkpoint = partial(self._checkpoint, name, target)
             found.append(remove_unused_files(target.log.place, written, checkpoint))
+        self._lake.make_durable()  # the checkpoint that stands for entries that are removed
         end = target.version_of_end()
         if properties.get(_CLEAN_UP, "true") == "true" and end is not None:
             found.append(clean_log(target.log.place, before, now, end))

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
+from harness.lake.batches_by_hand import Mirrored
 from harness.lake.ledger import ledger
 from harness.lake.put_back import DEATHS, PutBack, dying
 from harness.runs.examples import PROFILE
-from informix_cdc.lake import durable, mirroring, places
+from informix_cdc.lake import durable, maintenance, mirroring, places
 from informix_cdc.lake.delta_tables import DeltaTarget
+from informix_cdc.merge_on_read import compaction
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +94,8 @@ def on_a(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_tables_are_exact_after_power_failures(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(compaction, "_MOST_OF_A_TIER", 2)
+    monkeypatch.setattr(maintenance, "_CHECKPOINT_COMMITS", 3)
     with ledger(seed, 4) as (made, listening):
         made.change(30)
         mirror, disk = PutBack(tmp_path, made, listening.port), Disk(tmp_path, seed)
@@ -147,3 +151,42 @@ def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path) -> None:
     durable.make_durable("s3://bucket/lake")
     with pytest.raises(FileNotFoundError):
         durable.make_durable(str(tmp_path / "gone"))
+
+
+def test_a_torn_checkpoint_of_a_log_is_removed(tmp_path: Path) -> None:
+    """Its entries are still there."""
+    made = Mirrored(tmp_path)
+    made.orders(("insert", 1, {"id": 1, "note": "a"}))
+    made.table().create_checkpoint()
+    made.mirror.close()
+    (checkpoint,) = (tmp_path / "lake" / "orders" / "_delta_log").glob("*.checkpoint.parquet")
+    checkpoint.write_bytes(b"")
+    made.restart()
+    made.orders(("insert", 2, {"id": 2, "note": "b"}))
+    assert [row["id"] for row in made.rows()] == [1, 2]
+    made.mirror.close()
+
+
+def test_what_a_checkpoint_of_a_log_has_is_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A torn commit can be removed, but not from a checkpoint."""
+    monkeypatch.setattr(compaction, "_MOST_OF_A_TIER", 2)
+    monkeypatch.setattr(maintenance, "_CHECKPOINT_COMMITS", 3)
+    made, log = Mirrored(tmp_path), tmp_path / "lake" / "orders" / "_delta_log"
+    synced, checked = set[Path](), list[bool]()
+
+    class Checked(DeltaTable):
+        def create_checkpoint(self) -> None:
+            if Path(self.table_uri.removeprefix("file://")).name == "orders":
+                checked.append({*log.glob("*.json")} <= synced)
+            super().create_checkpoint()
+
+    monkeypatch.setattr(maintenance, "DeltaTable", Checked)
+    for number in range(4):
+        made.orders(("insert", number + 1, {"id": number, "note": "a"}))
+    monkeypatch.setattr(places, "make_durable", lambda _: synced.update(log.glob("*.json")))
+    assert made.mirror.maintenance is not None
+    made.mirror.maintenance.work()
+    assert checked == [True]
+    made.mirror.close()

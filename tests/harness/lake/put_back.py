@@ -30,8 +30,8 @@ from informix_checkpoints.requests import REPAIR, RESYNC, VERIFY, Request, Reque
 
 KEEPS: tuple[dict[str, Any], ...] = (
     {"keep": "current", "merge": "on-read"},
-    {"keep": "current", "deletes": "soft"},
-    {"keep": "history"},
+    {"keep": "current", "deletes": "soft", "merge": "on-read"},
+    {"keep": "history", "merge": "on-read"},
     {"keep": "changes"},
 )
 QUICKLY = {"snapshotParallelism": "8", "snapshotChunkRows": "7"}

@@ -160,6 +160,8 @@ def soak(folder: Path, minutes: float) -> None:
                 "removed": maintenance.done.removed,
             }
             say(json.dumps(facts))
+            soaked.made.batches.clear()
+            soaked.ends = soaked.ends[-2000:]
             seconds, peak = [], Peak()
     peak.end()
     wanted, found = soaked.readable()
@@ -167,39 +169,41 @@ def soak(folder: Path, minutes: float) -> None:
     soaked.made.mirror.close()
 
 
-def commits_beforehand(folder: Path, count: int) -> None:
-    """Print what a table costs with so many commits, each of which removed a file."""
-    made = Mirrored(folder, merge="on-read", retain="7 days")
-    made.orders(*(("insert", 1, {"id": number, "note": "a"}) for number in range(1000)))
-    _grow(Path(made.settings.into) / "orders", count)
-    facts: dict[str, Any] = {"commits": count}
+class Timed(dict[str, Any]):
+    """Figures, and how long steps took."""
 
-    def timed(name: str, step: Callable[[], object]) -> None:
+    def __call__(self, name: str, step: Callable[[], object]) -> None:
         begun = time.monotonic()
         step()
-        facts[name] = round(time.monotonic() - begun, 2)
+        self[name] = round(time.monotonic() - begun, 2)
 
-    place, peak = TablePlace(f"{made.settings.into}/orders"), Peak()
+
+def commits_beforehand(folder: Path, count: int) -> None:
+    """Print what a table costs with so many commits, each of which removed a file."""
+    made, timed = Mirrored(folder, merge="on-read", retain="7 days"), Timed(commits=count)
+    made.orders(*(("insert", 1, {"id": number, "note": "a"}) for number in range(1000)))
+    _grow(Path(made.settings.into) / "orders", count)
     _start_again(made)
     made.orders(("insert", 10**8, {"id": -2, "note": "a"}))  # the checkpoint hears of the commits
+    place, peak = TablePlace(f"{made.settings.into}/orders"), Peak()
     timed("start_s", lambda: _start_again(made))
     timed("first_maintenance_s", lambda: _work(made))
     log = Path(place.name) / "_delta_log"
-    facts["checkpoint_mib"] = max(path.stat().st_size for path in log.glob("*.parquet")) >> 20
+    timed["checkpoint_mib"] = max(path.stat().st_size for path in log.glob("*.parquet")) >> 20
     timed("open_s", lambda: TableLog(place).at())
     timed("delta_rs_open_s", lambda: DeltaTable(place.name))
     timed("batch_s", lambda: made.orders(("insert", 10**9, {"id": -1, "note": "a"})))
     assert made.mirror.maintenance is not None
-    facts["tombstones"] = made.mirror.maintenance.tombstones()["orders"]
-    facts["pause_s"] = round(made.mirror.maintenance.pause_before(["orders"]), 1)
+    timed["tombstones"] = made.mirror.maintenance.tombstones()["orders"]
+    timed["pause_s"] = round(made.mirror.maintenance.pause_before(["orders"]), 1)
     _age(Path(place.name), 8 * 86400)
     _start_again(made)
     timed("cleaning_s", lambda: _work(made))
     peak.end()
-    facts |= {"own_mib": peak.own, "mapped_mib": peak.mapped}
-    facts["removed"] = made.mirror.maintenance.done.removed
-    facts["files_after"] = sum(path.is_file() for path in Path(place.name).rglob("*"))
-    say(json.dumps(facts))
+    timed |= {"own_mib": peak.own, "mapped_mib": peak.mapped}
+    timed["removed"] = made.mirror.maintenance.done.removed
+    timed["files_after"] = sum(path.is_file() for path in Path(place.name).rglob("*"))
+    say(json.dumps(timed))
     made.mirror.close()
 
 
