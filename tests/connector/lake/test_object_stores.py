@@ -16,10 +16,12 @@ from harness.lake.batches_by_hand import COLUMNS, ORDERS, Mirrored
 from harness.lake.object_stores import ObjectStore, object_store
 from harness.lake.rows_of_batches import Change, batch_row
 from informix_capture_client.errors import TargetUnavailable
+from informix_cdc.lake import maintenance
+from informix_cdc.lake import settings as lake_settings
 from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.places import puts_if_absent
 from informix_cdc.lake.settings import MirrorSettings
-from informix_cdc.merge_on_read import TableLog, TablePlace
+from informix_cdc.merge_on_read import TableLog, TablePlace, compaction
 
 pytestmark = pytest.mark.slow
 
@@ -177,4 +179,32 @@ def test_a_store_that_is_gone_ends_the_query(tmp_path: Path) -> None:
         changed(made, ORDERS)
     with pytest.raises(TargetUnavailable, match="onnection refused"):
         changed(made, ORDERS)
+    made.mirror.close()
+
+
+def test_tables_in_a_store_are_maintained(
+    store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are compacted, and those that no version of the time that is kept needs are removed."""
+    monkeypatch.setattr(lake_settings, "_LEAST_RETAINED", lake_settings.duration("1 second"))
+    monkeypatch.setattr(compaction, "_MOST_OF_A_TIER", 3)
+    monkeypatch.setattr(maintenance, "_CHECKPOINT_COMMITS", 5)
+    made = mirrored(store, tmp_path, retain="1 second")
+    found = made.mirror.maintenance
+    assert found is not None
+    count = 0
+    while not (count >= 10 and found.done.removed > 5):
+        count += 1
+        made.orders(("update_postimage", 100 * count + 110, {"id": count % 7, "note": f"{count}"}))
+        found.work()
+    for known in found._known.values():
+        known.clean_at = 0.0
+    found.work()
+    notes = {row["id"]: row["note"] for row in made.rows()}
+    assert notes == {n % 7: str(n) for n in range(count - 6, count + 1)}
+    assert found.done.replaced > found.done.files > 1
+    made.mirror.close()
+    made.restart()
+    made.orders(("delete", 100 * made.number + 210, {"id": 0, "note": notes[0]}))
+    assert len(made.rows()) == 6
     made.mirror.close()
