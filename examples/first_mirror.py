@@ -13,5 +13,6 @@ query = lake.mirror(
     source={"host": "127.0.0.1", "server": "informix", "database": "stores", "table": "informix.*"},
     into="/tmp/lake/stores",  # a Delta table for each Informix table, created, loaded and kept equal
     checkpoint="/tmp/lake/checkpoints/stores",
+    retain="1 hour",
 )
 query.awaitTermination()
