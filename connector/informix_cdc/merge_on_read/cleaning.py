@@ -18,13 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from informix_cdc.merge_on_read.log import LOG, checkpoints_in, is_entry, version_of
+from informix_cdc.merge_on_read.log import LOG, checkpoints_in
 from informix_cdc.merge_on_read.places import TablePlace
 from informix_cdc.merge_on_read.vectors import place_of
 
 _CHECKPOINTS = 10  # that are kept of the time that is kept; others are made while a table changes
 # Of a table's own files; names with _ or . in front, and all in folders of such names, are others'.
 _OWN_FILE = r"^([^_.][^/]*/)*([^_./][^/]*\.parquet|deletion_vector_[0-9a-f-]+\.bin)$"
+
+_NUMBERED = r"^[0-9]{20}\."  # entries of a log, checkpoints and checksums
 
 
 class Cleaned(NamedTuple):
@@ -98,26 +100,30 @@ def clean_log(place: TablePlace, before: datetime, now: datetime, keeps: int) ->
         OSError: the log cannot be read or written now.
     """
     found = place.found(LOG)
-    paths = [path.removeprefix(f"{LOG}/") for path in found.column("path").to_pylist()]
-    written = dict(zip(paths, found.column("last_modified").to_pylist(), strict=True))
+    names = pc.utf8_slice_codeunits(found.column("path"), len(LOG) + 1)
+    found = found.filter(pc.match_substring_regex(names, _NUMBERED))
+    names = pc.utf8_slice_codeunits(found.column("path"), len(LOG) + 1)
+    versions = pc.utf8_slice_codeunits(names, 0, 20).cast(pa.int64())
+    is_checkpoint = pc.match_substring(names, ".checkpoint.")
+    written = dict(
+        zip(
+            names.filter(is_checkpoint).to_pylist(),
+            found.column("last_modified").filter(is_checkpoint).to_pylist(),
+            strict=True,
+        )
+    )
     checkpoints = {
         version: max(written[name] for name in files)
-        for version, files in sorted(checkpoints_in(name for name in paths if "/" not in name))
+        for version, files in sorted(checkpoints_in(written))
     }
     old = (version for version, at in checkpoints.items() if at < before and version <= keeps)
     first = max(old, default=None)
     if first is None:
         return Cleaned()
     kept = {first, *list(checkpoints)[-2:], *_one_each(checkpoints, (now - before) / _CHECKPOINTS)}
-    removed = [
-        f"{LOG}/{name}"
-        for name in paths
-        if name[:20].isdigit() and name[20:21] == "."
-        if version_of(name) < first
-        or (not is_entry(name) and ".checkpoint" in name and version_of(name) not in kept)
-    ]
-    is_removed = pc.is_in(found.column("path"), value_set=pa.array(removed, pa.string()))
-    return _removed(place, found.filter(is_removed))
+    is_kept = pc.is_in(versions, value_set=pa.array(sorted(kept), pa.int64()))
+    is_between = pc.and_(is_checkpoint, pc.invert(is_kept))
+    return _removed(place, found.filter(pc.or_(pc.less(versions, first), is_between)))
 
 
 def _one_each(checkpoints: Mapping[int, datetime], seconds: timedelta) -> Iterator[int]:
@@ -130,5 +136,6 @@ def _one_each(checkpoints: Mapping[int, datetime], seconds: timedelta) -> Iterat
 
 
 def _removed(place: TablePlace, files: pa.Table) -> Cleaned:
-    place.remove_all(files.column("path").to_pylist())
+    for batch in files.to_batches():
+        place.remove_all(batch.column("path").to_pylist())
     return Cleaned(len(files), pc.sum(files.column("size")).as_py() or 0)

@@ -130,8 +130,8 @@ class TableLog:
         state, checkpoint = LoggedState(), _newest_checkpoint(names, version)
         if checkpoint:
             self._read_checkpoint(state, checkpoint)
-            state.version = version_of(checkpoint[0])
-        entries = sorted(version_of(name) for name in names if is_entry(name))
+            state.version = _version(checkpoint[0])
+        entries = sorted(_version(name) for name in names if _is_entry(name))
         last = entries[-1] if version is None and entries else version or 0
         later = [each for each in entries if state.version < each <= last]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -196,13 +196,11 @@ def _entry(version: int) -> str:
     return f"{LOG}/{version:020}.json"
 
 
-def is_entry(name: str) -> bool:
-    """Return whether a file of the log is the entry of a version."""
+def _is_entry(name: str) -> bool:
     return name.endswith(".json") and len(name) == 25 and name[:20].isdigit()
 
 
-def version_of(name: str) -> int:
-    """Return the version in the name of a file of the log."""
+def _version(name: str) -> int:
     return int(name.partition(".")[0])
 
 
