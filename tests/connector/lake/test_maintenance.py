@@ -135,7 +135,7 @@ class Run:
 @pytest.mark.parametrize("seed", rest_in_all(range(8)))
 def test_what_is_promised_can_be_read_and_the_rest_goes(seed: int, tmp_path: Path) -> None:
     run = Run(tmp_path, seed)
-    run.batches(60, seconds=2)
+    run.batches(40, seconds=1.2)
     lately = sum(at >= time.time() - 1.2 for at, _, _ in run.ends)
     run.clean()
     kept_since = time.time() - 1
@@ -152,7 +152,7 @@ def test_what_is_promised_can_be_read_and_the_rest_goes(seed: int, tmp_path: Pat
         assert len([*folder.glob("*.*")]) <= 2 * live + 4 * lately + 4
         assert len([*(folder / "_delta_log").glob("*.json")]) <= 2 * lately + 40
     assert run.total.files < run.total.replaced
-    assert run.total.removed > 50
+    assert run.total.removed > 10
     run.made.mirror.close()
 
 

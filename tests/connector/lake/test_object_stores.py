@@ -182,6 +182,7 @@ def test_a_store_that_is_gone_ends_the_query(tmp_path: Path) -> None:
     made.mirror.close()
 
 
+@pytest.mark.only_in_all
 def test_tables_in_a_store_are_maintained(
     store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,7 +99,7 @@ class MirrorRun:
         self.on_trim()
         made.commit(self.start)  # as Spark: when the next batch is planned
         mirror.apply(rows_of(made, self.start, end), self.number, StreamOffset.from_json(end))
-        if mirror.maintenance is not None:
+        if mirror.maintenance is not None and self.number % 4 == 1:
             mirror.maintenance.work()
         commit(self._checkpoint, self.number)
         self.start = end
