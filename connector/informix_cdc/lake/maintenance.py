@@ -1,7 +1,7 @@
 """Look after the tables of a mirror: compaction, checkpoints of their logs, removal of old files.
 
 Rule: one thread does it while batches are written. It chooses and commits between two batches, which
-takes milliseconds, and works meanwhile; then it rests nine times as long as it has worked. What is done
+takes milliseconds, and works meanwhile; then it rests three times as long as it worked. What is done
 follows what has changed, and every version of the last `retain` can be read.
 
     compaction      files of about the same size, and large files with many deleted rows

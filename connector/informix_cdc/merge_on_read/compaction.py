@@ -59,7 +59,7 @@ class Rewritten:
         since: version of the table that the rows are of.
         added: the entry of the file.
         inputs: the others.
-        rows_gone: rows of the new file that went before its commit; set by `commit_rewritten`.
+        rows_gone: rows of the new file that went before its commit; set by `rebased`.
     """
 
     since: int

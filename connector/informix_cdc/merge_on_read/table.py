@@ -462,7 +462,7 @@ class MergeOnReadTable:
             first += len(rows)
 
         new = rewritten(self._log.place, chosen, schema, index, self._group_rows)
-        return IndexedFile(new, number, levels)
+        return IndexedFile(new, self._seed, number, levels)
 
     def compact(self, new: IndexedFile, commit: CommitOf) -> bool:
         """Put a new file in place of those whose rows it has; return false if rows have moved.
@@ -474,6 +474,8 @@ class MergeOnReadTable:
         Raises:
             Conflict: another writer was first.
         """
+        if new.seed != self._seed:  # it was indexed for another key
+            return False
         self.index()
         if not _compacted(self._log, new.file, commit, self._rows_gone):
             return False
@@ -499,9 +501,10 @@ def _starts(staying: Iterable[tuple[Staying, int]]) -> Iterator[tuple[Staying, i
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A new file with its number and levels in an index, which does not have them yet."""
+    """A new file with its number and levels in the index of a seed, which does not have them yet."""
 
     file: Rewritten
+    seed: int
     number: int
     levels: list[np.ndarray]
 

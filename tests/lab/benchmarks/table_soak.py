@@ -184,7 +184,7 @@ def commits_beforehand(folder: Path, count: int) -> None:
     made.orders(*(("insert", 1, {"id": number, "note": "a"}) for number in range(1000)))
     _grow(Path(made.settings.into) / "orders", count)
     _start_again(made)
-    made.orders(("insert", 10**8, {"id": -2, "note": "a"}))  # the checkpoint hears of the commits
+    made.orders(("insert", 10**8, {"id": -2, "note": "a"}))  # the checkpoint records the commits
     place, peak = TablePlace(f"{made.settings.into}/orders"), Peak()
     timed("start_s", lambda: _start_again(made))
     timed("first_maintenance_s", lambda: _work(made))
