@@ -87,9 +87,11 @@ class KeyIndex:
         for each in self._levels:
             by_size.setdefault(each.shape[1].bit_length() // 3, []).append(each)
         for _, levels in sorted(by_size.items()):
-            together = sum(each.shape[1] for each in levels)
-            if len(levels) >= _MOST_OF_A_SIZE and together <= _MOST_ROWS:
-                self._replace(levels, is_live)
+            levels.sort(key=lambda each: each.shape[1])
+            ends = np.cumsum([each.shape[1] for each in levels])
+            fitting = int(np.searchsorted(ends, _MOST_ROWS, "right"))
+            if len(levels) >= _MOST_OF_A_SIZE and fitting > 1:
+                self._replace(levels[:fitting], is_live)
         oldest = self._levels[0] if self._levels else None  # what is replaced goes to the end
         if oldest is not None and self._unswept >= oldest.shape[1]:
             self._unswept -= oldest.shape[1]
@@ -115,12 +117,14 @@ class KeyIndex:
         found, of = [np.array([], np.uint64)], [np.array([], np.int64)]
         for level in self._levels:
             first = np.searchsorted(level[_HIGH], high)
-            end = np.searchsorted(level[_HIGH], high, side="right")
-            counts = end - first
-            keys = np.repeat(np.arange(len(high)), counts)
+            keys = np.flatnonzero(level[_HIGH].take(first, mode="clip") == high)  # most levels have few
             if len(keys):
                 # Entries with one first half follow each other.
-                at = first[keys] + np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+                first = first[keys]
+                counts = np.searchsorted(level[_HIGH], high[keys], side="right") - first
+                keys = np.repeat(keys, counts)
+                skipped = np.repeat(np.cumsum(counts) - counts, counts)
+                at = np.repeat(first, counts) + np.arange(len(keys)) - skipped
                 is_same = level[_LOW][at] == low[keys]
                 found.append(level[_PLACE][at[is_same]])
                 of.append(order[keys[is_same]])

@@ -134,3 +134,17 @@ def test_an_index_is_as_large_as_what_is_there(monkeypatch: pytest.MonkeyPatch) 
     assert sum(each.shape[1] for each in index._levels) < 6 * 700
     found = {file for file, _, _ in rows_by_file(index.find((hashes[0][:5], hashes[1][:5]))[0])}
     assert found >= {58, 59}
+
+
+@pytest.mark.parametrize("rows", [1000, 250, 190, 60])
+def test_a_key_is_searched_in_few_levels(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels are merged as far as a part takes them, also if all of a size do not fit."""
+    monkeypatch.setattr(key_index, "_MOST_ROWS", 1000)
+    index = KeyIndex(Path(tempfile.gettempdir()))
+    for number in range(20_000 // rows):
+        hashes, _ = hashes_of(pa.table({"k": np.arange(rows) + number * rows}), 7)
+        index.add(hashes, number, np.arange(rows))
+        index.merge_levels(lambda of: np.ones(len(of), bool))
+    # Parts are at least half full, and no size has as many levels as are merged.
+    assert len(index._levels) <= 2 * 20_000 / 1000 + 3 * 8
+    assert sum(each.shape[1] for each in index._levels) == 20_000 // rows * rows
