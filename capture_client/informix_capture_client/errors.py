@@ -16,6 +16,7 @@ characters in text from a server are escaped.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -210,3 +211,22 @@ class TargetUnavailable(InformixCdcError):
     """The tables of a mirror cannot be read or written now. The next start repeats the batch."""
 
     code = "IFXCDC-0008"
+
+
+_IN_A_TEXT = re.compile(r"(IFXCDC-\d{4}): (.+)")
+_STATE = re.compile(r"( SQLSTATE: \w{5})+\s*$")  # appended by Spark to messages of other systems
+_KINDS: dict[str, type[InformixCdcError]] = {
+    kind.code: kind for kind in InformixCdcError.__subclasses__()
+}
+
+
+def error_in(text: str) -> InformixCdcError | None:
+    r"""Return the error of this project that another system, such as Spark, reports in a text, if any.
+
+    >>> error_in("[STREAM_FAILED] Query terminated: x.DataLoss: IFXCDC-0006: it is lost.\n at a.B")
+    DataLoss('it is lost.', '')
+    """
+    found = _IN_A_TEXT.search(text)
+    if found is None:
+        return None
+    return _KINDS.get(found[1], InformixCdcError)(_STATE.sub("", found[2]).rstrip())

@@ -7,7 +7,7 @@ word is quoted, so that the shell hands on what is meant and runs none of it.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from informix_capture_client.printable import printable
 from informix_capture_client.sql_names import TableName, quoted
@@ -63,6 +63,16 @@ def command_granting_capture(user: str) -> str:
 def shell_words(words: Iterable[str], encoding: str = "utf-8") -> list[str]:
     """Return each word as a shell reads it back, in characters that an encoding has."""
     return [shell_word(word, encoding) for word in words]
+
+
+def with_tables(arguments: Sequence[str], *tables: str) -> list[str]:
+    """Return arguments of a command with tables behind its FILE.toml, if any, and before its flags.
+
+    >>> with_tables(["shop.toml", "--user", "x"], "informix.orders")
+    ['shop.toml', 'informix.orders', '--user', 'x']
+    """
+    files = [each for each in arguments[:1] if each.endswith(".toml")]
+    return [*files, *tables, *arguments[len(files) :]]
 
 
 def table_argument(name: TableName) -> str:

@@ -11,9 +11,8 @@ from ruamel.yaml import YAML
 
 from docker_files.docker_folder import DOCKER
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS
-from informix_cdc.commands.capture import read_settings
 from informix_cdc.commands.cli import main as command_line
-from informix_cdc.commands.mirror import read_file
+from informix_cdc.commands.configuration import read_capture_file, read_mirror_file
 from informix_cdc.options import option_readers
 
 MANIFEST = DOCKER / "kubernetes/capture.yaml"
@@ -67,7 +66,7 @@ def test_its_settings_are_those_of_a_capture_and_fit_its_volumes(tmp_path: Path)
     file, password = tmp_path / name, tmp_path / "password"
     password.write_text("secret")
     file.write_text(text.replace(f"{MOUNTS['password']}/password", str(password)))
-    settings = read_settings(file)
+    settings = read_capture_file(file)
     source = settings.source
     assert source.password_file == str(password)
     program, command, path = CONTAINER["command"]
@@ -133,7 +132,7 @@ def test_the_settings_of_the_mirror_fit_its_pod(tmp_path: Path) -> None:
     text = FILES["stores.toml"]
     assert f'passwordFile = "{mounts["password"]}/password"' in text
     file.write_text(text.replace(f"{mounts['password']}/password", str(password)))
-    settings = read_file(file)
+    settings = read_mirror_file(file)
     source, pod = settings.source, f"{MIRROR['StatefulSet']['metadata']['name']}-0"
     assert source["flightHost"] == f"{pod}.{MIRROR['Service']['metadata']['name']}"
     # the root of a volume is open to fsGroup, so a spool there would be refused

@@ -22,25 +22,12 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from informix_capture_client.errors import BadOption
 from informix_cdc.capture import CaptureState
+from informix_cdc.commands.configuration import read_capture_file
 from informix_cdc.daemon import CaptureProcess, CaptureSettings
 from informix_cdc.monitoring import log_to_standard_error
-from informix_cdc.terminal import read_source_file, say
+from informix_cdc.terminal import say
 from informix_checkpoints.readers import ReaderState
-
-
-def read_settings(path: Path) -> CaptureSettings:
-    """Read the settings of a capture.
-
-    Raises:
-        BadOption: the file cannot be read, contains a password, or a setting is not valid.
-    """
-    given, source = read_source_file(path)
-    try:
-        return CaptureSettings.of(given, source)
-    except BadOption as reason:
-        raise BadOption(f"{path}: {reason.message}", reason.remedy) from None
 
 
 def run_capture(path: Path, continues: str = "") -> None:
@@ -53,7 +40,7 @@ def run_capture(path: Path, continues: str = "") -> None:
     Raises:
         InformixCdcError: the capture cannot start or continue.
     """
-    settings = read_settings(path)
+    settings = read_capture_file(path)
     log_to_standard_error(settings.source.log_level)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -6,7 +6,9 @@ Rule: it starts quickly. Each command imports what it needs when it runs; only t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -17,13 +19,24 @@ from informix_cdc.options import CONNECTION, SourceOptions
 from informix_cdc.terminal import (
     PASSWORD_HINT,
     TABLES_STOPPED,
+    AfterFile,
     Commands,
     OneLineError,
     one_line_errors,
     parse_options,
-    source_options,
+    source_file_argument,
 )
+from informix_cdc.terminal import source_options as options_of_the_source
 from informix_cdc.version import __version__
+
+
+def _of_file(path: Path) -> dict[str, Any]:
+    from informix_cdc.commands.configuration import of_commands
+
+    return of_commands(path)
+
+
+source_options = partial(options_of_the_source, load=_of_file)
 
 _TABLES = ("database", "table", "tableExclude")
 _COLUMNS = ("columns", "mask", "maskKeyFile", "unsupportedColumns", "lobs", "simpleLobs")
@@ -132,7 +145,7 @@ def doctor(as_json: bool, **given: str | None) -> None:
     epilog=PASSWORD_HINT, short_help="Switch full row logging off so that tables can be altered."
 )
 @source_options(CONNECTION, _ALTERED_TABLES, _LARGE_OBJECTS, _LOG_READING, also=["restartBound"])
-@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+@click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")
 @click.option(
     "--checkpoint",
     "checkpoints",
@@ -173,6 +186,9 @@ def release(
     """
     from informix_cdc.commands import release as release_command
 
+    of_checkpoints = click.get_current_context().get_parameter_source("checkpoints")
+    if no_checkpoint and of_checkpoints is ParameterSource.DEFAULT_MAP:
+        checkpoints = ()  # a flag takes precedence over the file
     with one_line_errors():
         release_command.release(
             _options_of(tables, given),
@@ -186,7 +202,7 @@ def release(
 
 @main.command(epilog=PASSWORD_HINT, short_help="Alter a captured table while its query runs.")
 @source_options(CONNECTION, ["database", "snapshotKey"], also=["restartBound"])
-@click.argument("statement", metavar="STATEMENT")
+@click.argument("statement", cls=AfterFile, metavar="STATEMENT")
 @click.option(
     "--checkpoint",
     required=True,
@@ -232,7 +248,7 @@ def alter(
 
 @main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging on again after an ALTER.")
 @source_options(CONNECTION, _ALTERED_TABLES, _LARGE_OBJECTS, also=["restartBound"])
-@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+@click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")
 @click.option(
     "--receipt",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -256,9 +272,7 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     return parse_options({**given, **of_switches}, is_stream=False)
 
 
-@main.command(
-    epilog=PASSWORD_HINT, short_help="Show capture sessions, the log, and the lag of checkpoints."
-)
+@main.command(epilog=PASSWORD_HINT, short_help="Show a mirror's tables, sessions, the log, and lag.")
 @source_options(CONNECTION, _LARGE_OBJECTS, also=["tableExclude", "restartBound"])
 @click.option(
     "--checkpoint",
@@ -286,7 +300,10 @@ def status(
     row_logging: bool,
     **given: str | None,
 ) -> None:
-    """Show a server's capture sessions and log, and the lag and headroom of checkpoints.
+    """Show a mirror's tables, a server's capture sessions and log, and the lag of checkpoints.
+
+    With the FILE.toml of a mirror, running or not: each table with its state, rows, last change and
+    last verification. Exit code 3: a table has stopped; 1: the server cannot be asked.
 
     Lag is the amount of log between a checkpoint and the end of the log. Headroom is the amount that
     the server can still write before it overwrites the checkpoint's restart position. Both count the
@@ -297,11 +314,15 @@ def status(
     from informix_cdc.terminal import options_without_tables
 
     with one_line_errors():
-        options = options_without_tables(given)
-        if row_logging:
+        of_file = click.get_current_context().default_map or {}
+        mirror = of_file.get("mirror")
+        options = None if mirror and of_file.get("captureAt") else options_without_tables(given)
+        if row_logging and options is not None:
             print_row_logged(options, as_json=as_json)
-        else:
-            print_status(options, checkpoints, as_json=as_json, watch_seconds=watch)
+            return
+        raise SystemExit(
+            print_status(options, checkpoints, mirror, as_json=as_json, watch_seconds=watch)
+        )
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Estimate log growth, spool and waiting times.")
@@ -496,8 +517,8 @@ def verify(file: Path, tables: str, sample: float, repair: bool, timeout: float 
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Show the log position of a query's checkpoint.")
-@click.argument("checkpoint")
 @source_options(CONNECTION, _LARGE_OBJECTS, also=["tableExclude", "restartBound"])
+@click.argument("checkpoint", cls=AfterFile)
 @click.option(
     "--spool-path",
     default="",
@@ -513,7 +534,7 @@ def offsets(
 
     CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
     Positions are shown in the server's notation: number of the logical log and position in it. The
-    command connects to a server, and shows the headroom, only if flags or --profile name one.
+    command connects to a server, and shows the headroom, only if flags or FILE.toml name one.
     """
     from informix_cdc.commands.offsets import print_offsets
     from informix_cdc.terminal import options_without_tables
@@ -525,12 +546,13 @@ def offsets(
 
 def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
     """Return whether a flag names a server: environment variables alone must not connect."""
-    sources = (context.get_parameter_source(name) for name in (*given, "profile"))
-    return ParameterSource.COMMANDLINE in sources
+    sources = {context.get_parameter_source(name) for name in given}
+    return not sources.isdisjoint((ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP))
 
 
 @main.command(short_help="Read tables of a running query again.")
-@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+@source_file_argument(_of_file)
+@click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")
 @click.option(
     "--checkpoint", metavar="PLACE", required=True, help="checkpointLocation of the query or mirror."
 )

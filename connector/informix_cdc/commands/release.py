@@ -15,7 +15,7 @@ from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.errors import NEW_STREAM, BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.printable import shown_bytes
-from informix_capture_client.shell_commands import table_argument
+from informix_capture_client.shell_commands import table_argument, with_tables
 from informix_capture_client.sql_names import TableName
 from informix_cdc.commands.altering import only_released, receipt_of
 from informix_cdc.commands.row_logging import require_not_captured, switch_off
@@ -240,7 +240,8 @@ def _say_what_comes_next(
 ) -> None:
     alter, query = (_ALTER, _NEW_QUERY) if receipt is None else (_ALTER_IN_STREAM, _QUERY_IN_STREAM)
     place = str(receipt.absolute()) if receipt else ""
-    flags = [*arguments_for("acquire", options), *(("--receipt", place) if receipt else ())]
+    flags, of_receipt = arguments_for("acquire", options), ("--receipt", place) if receipt else ()
     say(alter.format(tables=", ".join(map(str, names))), to_stdout=True)
-    say_command("acquire", *map(table_argument, names), *flags, before="     ", to_stdout=True)
+    words = with_tables(flags, *map(table_argument, names))
+    say_command("acquire", *words, *of_receipt, before="     ", to_stdout=True)
     say(query.format(receipt=json.dumps(place)), to_stdout=True)

@@ -7,7 +7,7 @@ prints switch off only what they name.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 
 import click
@@ -15,7 +15,7 @@ import click
 from informix_capture_client.catalog import read_row_logged
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.session import OpenSession, read_open_sessions
-from informix_capture_client.shell_commands import table_argument
+from informix_capture_client.shell_commands import table_argument, with_tables
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport import Transport
 from informix_cdc.options import SourceOptions
@@ -52,19 +52,10 @@ def print_row_logged(options: SourceOptions, *, as_json: bool) -> None:
     if refused is not None:
         say(f"Which of them a session captures is not known. {refused}")
     say(_SWITCH_OFF)
-    flags = arguments_for("release", options)
+    flags = arguments_for("release", options, without=["database"])
     for database, of_database in groupby(tables, key=lambda name: name.database):
-        names = map(table_argument, of_database)
-        say_command("release", *names, *_in_database(flags, database), "--no-checkpoint")
-
-
-def _in_database(flags: Sequence[str], database: str) -> list[str]:
-    """Return flags with another database."""
-    pairs = zip(flags[::2], flags[1::2], strict=True)
-    return [word for pair in pairs if pair[0] != "--database" for word in pair] + [
-        "--database",
-        database,
-    ]
+        words = with_tables(flags, *map(table_argument, of_database))
+        say_command("release", *words, "--database", database, "--no-checkpoint")
 
 
 def _sessions(

@@ -1,4 +1,4 @@
-"""`informix-cdc status`: print capture sessions, the log, and the positions of checkpoints.
+"""`informix-cdc status`: print a mirror's tables, capture sessions, the log, and checkpoints.
 
 Rule: it changes nothing. The report is one value, printed as text or as JSON.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,18 +16,23 @@ from time import sleep
 import click
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from informix_capture_client.catalog import PlaceInLog, place_in_log
+from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.findings import Unanswered
-from informix_capture_client.positions import log_page, show
+from informix_capture_client.positions import log_page, page_after, show
 from informix_capture_client.printable import shown_bytes
 from informix_capture_client.session import OpenSession
+from informix_cdc.commands.configuration import MirrorFile
+from informix_cdc.lake import LOADING, MIRRORED, STOPPED, StateOfMirror, state_of_mirror
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
 from informix_cdc.terminal import (
+    TABLES_STOPPED,
     answers,
+    counted,
     distance_text,
     headroom_text,
     place_as_json,
@@ -34,58 +40,105 @@ from informix_cdc.terminal import (
     snapshots_of,
 )
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
+from informix_checkpoints.running_streams import RunningStream
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointStatus:
-    """One source of a checkpoint: its restart position, and where that is in the log."""
+    """One source of a checkpoint: its restart position, and where that is in the log.
+
+    `is_ahead`: changes were delivered that are behind the end of the log.
+    """
 
     place: str
     progress: SourceProgress
     restart: int
     in_log: PlaceInLog
+    is_ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The report about a server."""
+    """The report about a server, and about a mirror of it.
 
-    log: ServerLog
+    Attributes:
+        log: of the server; or why it cannot be asked, if there is a mirror.
+        checkpoints: given ones.
+        mirror: state of a mirror.
+        is_running: whether it runs.
+    """
+
+    log: ServerLog | str
     checkpoints: tuple[CheckpointStatus, ...]
+    mirror: StateOfMirror | None = None
+    is_running: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """3 if a table of the mirror has stopped, 1 if the server cannot be asked."""
+        if self.mirror is not None and any(each.state == STOPPED for each in self.mirror.tables):
+            return TABLES_STOPPED
+        return int(isinstance(self.log, str))
 
 
 def print_status(
-    options: SourceOptions, places: Sequence[str], *, as_json: bool, watch_seconds: float | None
-) -> None:
-    """Print the report once, or every `watch_seconds` until interrupted.
+    options: SourceOptions | None,
+    places: Sequence[str],
+    mirror: MirrorFile | None,
+    *,
+    as_json: bool,
+    watch_seconds: float | None,
+) -> int:
+    """Print the report once, or every `watch_seconds` until interrupted; return the exit code.
+
+    Args:
+        options: of the server; None for a mirror that reads a shared capture.
+        places: checkpoints.
+        mirror: whose tables are shown.
+        as_json: print JSON.
+        watch_seconds: for how long to wait between reports.
 
     Raises:
         InformixCdcError: the server or a checkpoint cannot be read.
     """
-    with open_server_log(options) as connection, contextlib.suppress(KeyboardInterrupt):
+    last: list[Status] = []
 
-        def ask() -> Status:
-            return status_of(read_server_log(connection, options.dialect), places)
+    def ask() -> Status:
+        last[:] = [_asked(options, places, mirror)]
+        return last[0]
 
-        if as_json:
-            _print_json(ask, watch_seconds)
-        else:
-            _print_text(ask, watch_seconds)
+    with contextlib.suppress(KeyboardInterrupt):
+        (_print_json if as_json else _print_text)(ask, watch_seconds)
+    return last[0].exit_code if last else 0
 
 
-def status_of(log: ServerLog, places: Sequence[str]) -> Status:
-    """Compare checkpoints with a server's log."""
-    found = [
-        _checkpoint_status(place, progress, log)
-        for place in places
-        for progress in read_checkpoint(place).sources
-    ]
-    return Status(log, tuple(found))
+def _asked(options: SourceOptions | None, places: Sequence[str], mirror: MirrorFile | None) -> Status:
+    state, is_running = None, False
+    if mirror is not None:
+        state = state_of_mirror(mirror.settings)
+        spool = mirror.source.get("captureAt") or mirror.source.get("spoolPath", "")
+        with contextlib.suppress(BadOption):
+            is_running = RunningStream.of(mirror.settings.checkpoint, spool).is_running()
+    # Before the log is asked for its end: what is delivered meanwhile lies behind it.
+    sources = [(place, each) for place in places for each in read_checkpoint(place).sources]
+    if options is None:
+        return Status("The mirror reads a capture.", (), state, is_running)
+    try:
+        with open_server_log(options) as connection:
+            log = read_server_log(connection, options.dialect)
+    except InformixCdcError as reason:
+        if state is None:
+            raise
+        return Status(str(reason), (), state, is_running)
+    found = tuple(_checkpoint_status(place, progress, log) for place, progress in sources)
+    return Status(log, found, state, is_running)
 
 
 def _checkpoint_status(place: str, progress: SourceProgress, log: ServerLog) -> CheckpointStatus:
     restart = restart_needs_of(progress, None).restart
-    return CheckpointStatus(place, progress, restart, place_in_log(restart, log.space, log.clock))
+    is_ahead = progress.delivered.position.commit >= page_after(log.current)
+    in_log = place_in_log(restart, log.space, log.clock)
+    return CheckpointStatus(place, progress, restart, in_log, is_ahead=is_ahead)
 
 
 def _print_json(ask: Callable[[], Status], watch_seconds: float | None) -> None:
@@ -112,16 +165,29 @@ def _print_text(ask: Callable[[], Status], watch_seconds: float | None) -> None:
         sleep(watch_seconds)
 
 
+_MOST_NAMED = 8  # snapshots; more are shown by their total
+_ORDER = {STOPPED: 0, LOADING: 1}
+_STYLES = {STOPPED: "bold red", LOADING: "yellow", MIRRORED: "green"}
+_AHEAD = (
+    "BEYOND THE END OF THE LOG: from another server, or this one was restored; a restart will"
+    " fail. (A server that has not flushed its log buffer yet shows this for a moment.)"
+)
+
 # JSON
 
 
 def status_as_json(status: Status) -> dict[str, object]:
     """Return the report as JSON; times are in ISO 8601, sizes in bytes."""
-    log = status.log
+    shown: dict[str, object] = {}
+    if status.mirror is not None:
+        shown["mirror"] = _mirror_json(status.mirror, is_running=status.is_running)
+    if isinstance(log := status.log, str):
+        return {**shown, "problem": log}
     sessions: list[object] | None = None  # null: the user may not list sessions; []: there are none
     if not isinstance(log.sessions, Unanswered):
         sessions = [_session_json(each) for each in log.sessions]
     return {
+        **shown,
         "server": log.server,
         "clock": _moment(log.clock).isoformat(),
         "log": {
@@ -134,6 +200,31 @@ def status_as_json(status: Status) -> dict[str, object]:
         "sessions": sessions,
         "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in status.checkpoints],
     }
+
+
+def _mirror_json(mirror: StateOfMirror, *, is_running: bool) -> dict[str, object]:
+    return {
+        "isRunning": is_running,
+        "commit": None if mirror.commit is None else show(mirror.commit),
+        "committedAt": _iso(mirror.committed_at),
+        "tables": [
+            {
+                "table": each.table,
+                "target": each.target,
+                "state": each.state,
+                "reason": each.reason or None,
+                "rows": each.rows,
+                "changedAt": _iso(each.changed_at),
+                "verifiedAt": _iso(each.verified_at),
+                "differences": each.differences if each.verified_at else None,
+            }
+            for each in mirror.tables
+        ],
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(UTC).isoformat()
 
 
 def _session_json(session: OpenSession) -> dict[str, object]:
@@ -153,6 +244,7 @@ def _checkpoint_json(checkpoint: CheckpointStatus) -> dict[str, object]:
         "source": checkpoint.progress.name,
         "commit": show(checkpoint.progress.delivered.position.commit),
         "restart": show(checkpoint.restart),
+        "isAheadOfLog": checkpoint.is_ahead,
         "lost": _loss(checkpoint),
         "snapshots": {
             name: {"rows": state.rows, "done": state.is_done}
@@ -173,7 +265,12 @@ def _loss(checkpoint: CheckpointStatus) -> str | None:
 
 def status_as_text(status: Status) -> Iterator[RenderableType]:
     """Yield the report as text."""
-    log, space = status.log, status.log.space
+    if status.mirror is not None:
+        yield from _mirror_lines(status.mirror, is_running=status.is_running)
+    if isinstance(log := status.log, str):
+        yield Text(log, "" if status.exit_code == 0 else "bold red")
+        return
+    space = log.space
     yield Text(f"{log.server}, {_time(log.clock)}", "bold")
     yield Text(
         f"Log: at {show(log.current)}; {_kept(space.oldest.number, space.current.number)};"
@@ -182,6 +279,37 @@ def status_as_text(status: Status) -> Iterator[RenderableType]:
     yield _sessions(log.sessions)
     for checkpoint in status.checkpoints:
         yield from _checkpoint_lines(checkpoint)
+
+
+def _mirror_lines(mirror: StateOfMirror, *, is_running: bool) -> Iterator[RenderableType]:
+    """Yield the tables of a mirror, those that need somebody first."""
+    head = Text.assemble(("Mirror: ", "bold"), "running" if is_running else ("not running", "yellow"))
+    if mirror.commit is not None and mirror.committed_at is not None:
+        head.append(f", up to {show(mirror.commit)} of {_utc(mirror.committed_at)}")
+    yield head
+    counts = Counter(each.state for each in mirror.tables)
+    parts = [f"{count} {state}" for state, count in sorted(counts.items())]
+    yield Text(f"{counted(len(mirror.tables), 'table')}: {', '.join(parts) or 'none yet'}")
+    table = Table("table", "state", Column("rows", justify="right"), "last change", "verified")
+    table.box, table.pad_edge, table.header_style = None, False, "dim"
+    for each in sorted(mirror.tables, key=lambda each: (_ORDER.get(each.state, 2), each.table)):
+        verified = "" if each.verified_at is None else _utc(each.verified_at)
+        differs = f", {counted(each.differences, 'difference')}" if each.differences else ""
+        table.add_row(
+            each.table,
+            Text(each.state, _STYLES.get(each.state, "")),
+            "" if each.rows is None else f"{each.rows:,}",
+            "" if each.changed_at is None else _utc(each.changed_at),
+            Text(verified + differs, "bold red" if differs else ""),
+        )
+    yield table
+    for each in mirror.tables:
+        if each.reason:
+            yield Text(f"{each.table}: {each.reason}", _STYLES.get(each.state, ""))
+
+
+def _utc(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _kept(oldest: int, current: int) -> str:
@@ -210,7 +338,12 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
     yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
     if loss := _loss(checkpoint):
         yield Text(f"  Stopped at a reported data loss: {loss}", "bold red")
-    if snapshots := snapshots_of(checkpoint.progress.planned[1]):
+    snapshots = snapshots_of(checkpoint.progress.planned[1])
+    if len(snapshots) > _MOST_NAMED:
+        done = sum(state.is_done for state in snapshots.values())
+        rows = counted(sum(state.rows for state in snapshots.values()), "row")
+        yield Text(f"  snapshots: {done:,} of {len(snapshots):,} done, {rows}")
+    elif snapshots:
         in_sink = checkpoint.progress.committed  # later rows are only read and planned
         committed = snapshots_of(in_sink[1]) if in_sink else {}
         shown = [
@@ -219,6 +352,9 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
             for name, state in snapshots.items()
         ]
         yield Text(f"  snapshots: {'; '.join(shown)}")
+    if checkpoint.is_ahead:
+        yield Text(f"  {_AHEAD}", "bold red")
+        return
     yield Text(f"  lag, to the end of the log: {distance_text(checkpoint.in_log.behind)}")
     yield Text("  headroom, until it is overwritten: ").append_text(headroom_text(checkpoint.in_log))
 

@@ -15,7 +15,7 @@ import click
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable
-from informix_cdc.commands.mirror import read_file
+from informix_cdc.commands.configuration import read_mirror_file
 from informix_cdc.lake import MirrorNotRunning, Verification, VerifiedTable, start_session, verify
 from informix_cdc.terminal import counted, say
 
@@ -30,7 +30,7 @@ def run_verify(
     Raises:
         BadOption: the file has a problem, or there is no such mirror or table.
     """
-    file = read_file(path)
+    file = read_mirror_file(path)
     places = ("spoolpath", "captureat")
     spool = next((v for name, v in file.source.items() if name.lower() in places), "")
     if "://" in spool:

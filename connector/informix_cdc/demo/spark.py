@@ -6,7 +6,6 @@ Rule: Spark's output goes to a file in the demo's folder; its last lines are pri
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,22 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
+from informix_capture_client.errors import error_in
+from informix_cdc.host import QUIET_LOG
+
 # Settings of another Spark installation would make this one fail in unexpected ways.
 _FOREIGN = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS", "SPARK_CONNECT_MODE")
 _LOG_FILE = "spark.log"
 _LAST_WORDS = 400
 _STARTS = 3
-_OUR_ERROR = re.compile(r"IFXCDC-\d{4}: .*")
-_LOGGING = """\
-status = off
-rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
-"""
 # docs/tuning.md recommends these two: 49 ms instead of 150 for a small micro-batch.
 LOW_LATENCY = {
     "spark.python.unix.domain.socket.enabled": "true",
@@ -73,15 +64,13 @@ def start_context(folder: Path) -> SparkContext:
 
 
 def _configuration(folder: Path) -> SparkConf:
-    logging = folder / "log4j2.properties"
-    logging.write_text(_LOGGING)
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(_SETTINGS.items()))
     conf.set("spark.local.dir", str(folder))
     conf.set("spark.sql.warehouse.dir", str(folder / "warehouse"))
     conf.set(
         "spark.driver.extraJavaOptions",
-        f"-Dlog4j2.configurationFile=file:{logging} -Djava.io.tmpdir={folder}",
+        f"{QUIET_LOG} -Djava.io.tmpdir={folder}",
     )
     return conf
 
@@ -120,8 +109,8 @@ def end_offset(query: StreamingQuery) -> dict[str, Any]:
 def explain(error: BaseException, folder: Path) -> str:
     """Return why Spark failed, as one line: our own message if any, else Spark's first line."""
     text = str(error)
-    if found := _OUR_ERROR.findall(text):
-        return str(found[-1])
+    if (known := error_in(text)) is not None:
+        return str(known)
     log = folder / _LOG_FILE
     last_words = log.read_text(errors="replace")[-_LAST_WORDS:] if log.exists() else ""
     return f"Spark failed: {text.partition(chr(10))[0]} Last output: {last_words or 'none'}"

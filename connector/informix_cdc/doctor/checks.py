@@ -38,7 +38,11 @@ from informix_capture_client.findings import (
     warning,
 )
 from informix_capture_client.session import OpenSession, finish_alter
-from informix_capture_client.shell_commands import command_granting_capture, table_argument
+from informix_capture_client.shell_commands import (
+    command_granting_capture,
+    table_argument,
+    with_tables,
+)
 from informix_capture_client.sql_names import TableName, quoted
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.values import Column, is_simple_object
@@ -410,18 +414,18 @@ def check_row_logging(
 ) -> Finding:
     """Check one table. By the guide only `owner` can switch row logging on, and only on a primary.
 
-    `connection` has the flags that name the server in printed commands, each with a value.
+    `connection` has what names the server in printed commands: a file, and flags with their values.
     """
     table = str(name)
     if is_on:
         return ok(_ROW_LOGGING, "logs full rows.", table=table)
-    acquire = ("acquire", table_argument(name), *connection)
+    acquire = ("acquire", *with_tables(connection, table_argument(name)))
     if isinstance(role, HaRole) and role.is_secondary:
         found = "does not log full rows, and a secondary cannot switch that on."
         return warning(_ROW_LOGGING, found, "Connect to the primary:", table=table, command=acquire)
     if user != owner:
         found = f"does not log full rows; by the guide only user {owner} can switch that on."
-        acquire = ("acquire", table_argument(name), *_as_owner(connection, owner))
+        acquire = ("acquire", *with_tables(_as_owner(connection, owner), table_argument(name)))
         return warning(_ROW_LOGGING, found, f"As user {owner}:", table=table, command=acquire)
     found = "does not log full rows; the first capture switches that on permanently"
     if isinstance(role, Unanswered):
@@ -431,18 +435,26 @@ def check_row_logging(
         f"{found}. From then on the server refuses ALTER TABLE.",
         "Alter the table before that, or run this before each ALTER:",
         table=table,
-        command=("release", table_argument(name), *connection, "--checkpoint", "PLACE"),
+        command=("release", *with_tables(connection, table_argument(name)), *_place(connection)),
     )
 
 
 def _as_owner(connection: Sequence[str], owner: str) -> tuple[str, ...]:
-    """Return the flags for the owner, without those of another user and password.
+    """Return file and flags for the owner, without those of another user and password.
 
-    The owner is named explicitly, because a profile or the environment may name the other user.
+    The owner is named explicitly, because a file or the environment may name the other user.
     """
-    pairs = zip(connection[::2], connection[1::2], strict=True)
-    kept = (pair for pair in pairs if pair[0] not in _OF_USER)
-    return (*(word for pair in kept for word in pair), "--user", owner)
+    kept = [*connection]
+    for flag in _OF_USER:
+        if flag in kept:
+            at = kept.index(flag)
+            del kept[at : at + 2]
+    return (*kept, "--user", owner)
+
+
+def _place(connection: Sequence[str]) -> tuple[str, ...]:
+    """Return the flag with the checkpoint of a query, which a file has."""
+    return () if connection and connection[0].endswith(".toml") else ("--checkpoint", "PLACE")
 
 
 _COLUMNS = "columns"

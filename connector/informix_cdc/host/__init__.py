@@ -9,9 +9,10 @@ from __future__ import annotations
 from informix_cdc.host.checks import check_host
 from informix_cdc.host.file_limit import raise_file_limit
 from informix_cdc.host.jar import compile_jar, jar_path
-from informix_cdc.host.java import Java, JavaUnfit, find_java
+from informix_cdc.host.java import QUIET_LOG, Java, JavaUnfit, find_java
 
 __all__ = [
+    "QUIET_LOG",
     "Java",
     "JavaUnfit",
     "check_host",

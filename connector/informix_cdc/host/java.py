@@ -16,6 +16,8 @@ from pathlib import Path
 OLDEST_JAVA = 17
 _PATIENCE_SECONDS = 20.0
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+# A setting of the JVM: errors only, and not those that end a query, which the command reports.
+QUIET_LOG = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
 _REMEDY = "Install one, such as openjdk-17-jre-headless or Temurin 17, or set JAVA_HOME to one."
 
 

@@ -1,6 +1,7 @@
 """Lake tables that are kept in sync with Informix tables.
 
     mirror          starts a query that keeps N lake tables in sync with N Informix tables
+    run             shows the progress of a query, and stops it at Ctrl-C
     verify          compares them with Informix, while the mirror runs
     as_of           reads all of them as they were at one commit of Informix
     net_changes     the net effect of changes on each key, for sinks of your own
@@ -19,9 +20,16 @@ from informix_cdc.lake.definitions import DEFINITIONS, DELTA, ICEBERG, SPARK, de
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:
+    from informix_cdc.lake.control_tables import MIRRORED, STOPPED
     from informix_cdc.lake.identity import stopped_tables
     from informix_cdc.lake.large_batches import delivered_rows
     from informix_cdc.lake.maintenance import Maintained
+    from informix_cdc.lake.mirror_states import (
+        LOADING,
+        StateOfMirror,
+        TableInMirror,
+        state_of_mirror,
+    )
     from informix_cdc.lake.mirroring import (
         Mirror,
         MirroredBatch,
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
         plan_mirror,
         stream_options,
     )
+    from informix_cdc.lake.running import run, run_until, stopped_by_signals
     from informix_cdc.lake.sessions import session_settings, start_session, submitted_session
     from informix_cdc.lake.settings import MirrorSettings
     from informix_cdc.lake.tables_as_of import TablesAsOf, as_of
@@ -46,7 +55,10 @@ __all__ = [
     "DEFINITIONS",
     "DELTA",
     "ICEBERG",
+    "LOADING",
+    "MIRRORED",
     "SPARK",
+    "STOPPED",
     "Maintained",
     "Mirror",
     "MirrorNotRunning",
@@ -54,6 +66,8 @@ __all__ = [
     "MirrorSettings",
     "MirroredBatch",
     "PlanProblem",
+    "StateOfMirror",
+    "TableInMirror",
     "TablesAsOf",
     "TargetColumn",
     "TargetTable",
@@ -67,9 +81,13 @@ __all__ = [
     "mirror",
     "net_changes",
     "plan_mirror",
+    "run",
+    "run_until",
     "session_settings",
     "start_mirror",
     "start_session",
+    "state_of_mirror",
+    "stopped_by_signals",
     "stopped_tables",
     "stream_options",
     "submitted_session",
@@ -80,9 +98,11 @@ __all__ = [
 
 _HOMES = {
     "maintenance": ("Maintained",),
+    "control_tables": ("MIRRORED", "STOPPED"),
     "identity": ("stopped_tables",),
     "large_batches": ("delivered_rows",),
     "tables_as_of": ("TablesAsOf", "as_of"),
+    "mirror_states": ("LOADING", "StateOfMirror", "TableInMirror", "state_of_mirror"),
     "mirroring": (
         "Mirror",
         "MirroredBatch",
@@ -92,6 +112,7 @@ _HOMES = {
     ),
     "plan": ("MirrorPlan", "PlanProblem", "checked_settings", "plan_mirror", "stream_options"),
     "net_effect": ("net_changes",),
+    "running": ("run", "run_until", "stopped_by_signals"),
     "sessions": ("session_settings", "start_session", "submitted_session"),
     "settings": ("MirrorSettings",),
     "verifying": ("MirrorNotRunning", "Verification", "VerifiedTable", "verify"),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -611,7 +612,8 @@ class DeltaTarget:
     def _marked(self, batch: int | None = None) -> CommitProperties:
         """Return what tells a commit of this mirror from those of others, and its batch, if any."""
         text = self.end_of_batch.of(self.application, batch)
-        numbered = [] if batch is None else [Transaction(self.application, batch)]
+        now = int(time.time() * 1000)
+        numbered = [] if batch is None else [Transaction(self.application, batch, now)]
         return CommitProperties({"userMetadata": text}, app_transactions=numbered)
 
 

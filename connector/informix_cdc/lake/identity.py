@@ -195,7 +195,7 @@ def known_identity(checkpoint: str) -> Identity:
     if (identity := MirrorFolder(checkpoint).identity) is None:
         raise BadOption(
             f"{CheckpointFolder(checkpoint)} is not the checkpoint of a mirror that has begun.",
-            "Give checkpoint of the mirror.",
+            "Start the mirror; or give checkpoint of one that has begun.",
         )
     return identity
 

@@ -28,7 +28,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+# The mirrors of queries that run in this process, by the query's id.
+_running: WeakValueDictionary[str, _Sink] = WeakValueDictionary()
 # A stopped query may still write its last batch when the next one begins in the same process.
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 logger = logging.getLogger("informix_cdc.connector.mirror")  # a logger name, not a module
@@ -100,6 +103,13 @@ class MirroredBatch:
     verified: Mapping[str, int] = field(default_factory=dict)
     loading: tuple[str, ...] = ()
     maintained: Maintained = field(default_factory=Maintained)
+
+
+class BatchView(Protocol):
+    """Shows batches."""
+
+    def batch(self, batch: MirroredBatch) -> None:
+        """Take what a batch has done."""
 
 
 @dataclass(slots=True)
@@ -701,8 +711,7 @@ def start_mirror(
     spark: SparkSession,
     plan: MirrorPlan,
     trigger: Mapping[str, Any] | None,
-    on_batch: Callable[[MirroredBatch], None],
-    on_start: Callable[[Mapping[str, str]], None] = lambda _: None,
+    on_batch: Callable[[MirroredBatch], None] = lambda _: None,
 ) -> StreamingQuery:
     """Start the query of a plan.
 
@@ -711,7 +720,6 @@ def start_mirror(
         plan: of the mirror.
         trigger: as for `mirror`.
         on_batch: as for `mirror`.
-        on_start: called before the first batch with the tables that have stopped, and the reasons.
 
     Raises:
         BadOption: the plan has problems, the folder or the checkpoint belongs to another mirror, a port
@@ -722,7 +730,6 @@ def start_mirror(
     require_catalog(spark, plan.settings, [each.name for each in plan.targets])
     lift_result_limit(spark, SourceOptions.parse(dict(plan.options)).max_partition_bytes)
     sink = _Sink(spark, plan, on_batch)
-    on_start(sink.stopped)
     options = dict(plan.options)
     stops_at_end = is_available_now_one_batch() and bool((trigger or {}).get("availableNow"))
     if stops_at_end:
@@ -733,9 +740,15 @@ def start_mirror(
     if trigger:
         writer = writer.trigger(**trigger)
     query = writer.queryName(f"mirror of {plan.database}").start()
+    _running[query.id] = sink
     end = partial(sink.close_after, query, stops_at_end=stops_at_end)
     threading.Thread(target=end, name="informix-cdc mirror's end", daemon=True).start()
     return query
+
+
+def running_mirror(query: StreamingQuery) -> _Sink | None:
+    """Return what writes a query's batches; None if it is not a mirror of this process."""
+    return _running.get(query.id)
 
 
 def begin_mirror(
@@ -777,15 +790,22 @@ def begin_mirror(
 class _Sink:
     """Writes the micro-batches of a query.
 
+    Attributes:
+        view: shows each batch, if set.
+        estimates: approximate number of rows by owner.table.
+
     Raises:
         BadOption: the mirror may not begin here, or a port is in use.
         DataLoss: the checkpoint and the lake do not belong together.
     """
 
+    view: BatchView | None = None
+
     def __init__(
         self, spark: SparkSession, plan: MirrorPlan, on_batch: Callable[[MirroredBatch], None]
     ) -> None:
         self._settings, self._on_batch = plan.settings, on_batch
+        self.estimates = plan.estimates
         options = SourceOptions.parse(dict(plan.options))
         self._cut = options.min_partitions, options.max_partition_bytes
         source = (plan.server, plan.database)
@@ -819,6 +839,8 @@ class _Sink:
                 self._metrics.verified(table, datetime.now(UTC), differences)
             if (maintenance := self._mirror.maintenance) is not None:
                 self._metrics.maintained(asdict(batch.maintained), maintenance.tombstones())
+        if self.view is not None:
+            self.view.batch(batch)
         self._on_batch(batch)
 
     def close_after(self, query: StreamingQuery, *, stops_at_end: bool) -> None:

@@ -9,7 +9,8 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import AccessRefused, BadOption
+from informix_cdc.host import QUIET_LOG, JavaUnfit, find_java
 from informix_cdc.lake.settings import DELTA, EMBEDDED, ICEBERG, SPARK, MirrorSettings
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.python.unix.domain.socket.enabled": "true",
     RESULT_LIMIT: "0",
+    "spark.driver.extraJavaOptions": QUIET_LOG,
 }
 # From Maven Central on 2026-11-25: neither has a build for Spark 4.3.
 _PACKAGES = {
@@ -76,17 +78,20 @@ def start_session(settings: MirrorSettings, given: Mapping[str, str]) -> SparkSe
     """Start Spark for a mirror.
 
     Raises:
+        AccessRefused: there is no Java that Spark can use.
         BadOption: there is no package for this PySpark.
     """
     from pyspark.sql import SparkSession
 
+    try:
+        find_java(os.environ)
+    except JavaUnfit as reason:
+        raise AccessRefused(str(reason)) from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
     for name, value in session_settings(settings, given).items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()
 
 
 def submitted_session(_settings: MirrorSettings, _given: Mapping[str, str]) -> SparkSession:

@@ -36,6 +36,7 @@ class LoggedState:
         version: -1 if nothing has been read.
         files: the entry of each data file, by path; a path has one live entry.
         numbers: the last transaction identifier of each application.
+        numbered_at: when they were written, in milliseconds since 1970, as far as the log says so.
         protocol, metadata: as in the log.
         removed: number of files and vectors that were removed in each minute since 1970, as far as the
             log still lists them.
@@ -44,6 +45,7 @@ class LoggedState:
     version: int = -1
     files: dict[str, Action] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
+    numbered_at: dict[str, int] = field(default_factory=dict)
     protocol: Action = field(default_factory=dict)
     metadata: Action = field(default_factory=dict)
     removed: Counter[int] = field(default_factory=Counter)
@@ -66,6 +68,7 @@ class LoggedState:
             self.files[added["path"]] = added
         for each in _of(actions, "txn"):
             self.numbers[each["appId"]] = int(each["version"])
+            self.numbered_at[each["appId"]] = each.get("lastUpdated") or 0
         self.protocol = next(_of(actions, "protocol"), self.protocol)
         self.metadata = next(_of(actions, "metaData"), self.metadata)
 

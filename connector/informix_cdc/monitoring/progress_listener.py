@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
+from informix_capture_client.errors import error_in
 from informix_capture_client.log_events import BATCH_DONE, QUERY_ENDED, QUERY_FAILED
 from informix_capture_client.positions import show
 from informix_cdc.monitoring.figures import FIGURES, Figure, FigureValue
@@ -31,7 +31,6 @@ from informix_checkpoints.offsets import NOT_STARTED
 
 logger = logging.getLogger("informix_cdc.connector.progress_listener")  # a logger name, not a module
 
-_OUR_ERROR = re.compile(r"IFXCDC-\d{4}: [^\n]*")
 _MILLISECONDS = 1000
 
 
@@ -113,9 +112,9 @@ class ProgressListener(StreamingQueryListener):
         """Forget a query, and log its end if it used our source."""
         run = str(event.runId)
         name, was_ours = self._names.pop(run, str(event.id)), self._latest.pop(run, None) is not None
-        found = _OUR_ERROR.search(event.exception or "")
+        found = error_in(event.exception or "")
         if event.exception and (was_ours or found):
-            QUERY_FAILED.log(logger, query=name, reason=found[0] if found else None)
+            QUERY_FAILED.log(logger, query=name, reason=str(found) if found else None)
         elif was_ours:
             QUERY_ENDED.log(logger, query=name)
 

@@ -33,7 +33,6 @@ from informix_cdc.options.of_mirrors import MIRROR_BATCH, MIRROR_OPTIONS, with_m
 from informix_cdc.options.parsing import missing_options, option_readers
 from informix_cdc.options.source import SourceOptions, connection_arguments, option_rows
 from informix_cdc.options.table_options import matching
-from informix_cdc.options.transports import rules_out_driver
 
 __all__ = [
     "ALL",
@@ -60,7 +59,6 @@ __all__ = [
     "names",
     "option_readers",
     "option_rows",
-    "rules_out_driver",
     "size",
     "with_mirror_options",
 ]

@@ -12,10 +12,12 @@ from informix_cdc.terminal.help_pages import Command, Commands
 from informix_cdc.terminal.log_distance_text import distance_text, headroom_text, place_as_json
 from informix_cdc.terminal.options import (
     PASSWORD_HINT,
+    AfterFile,
     OneLineError,
     one_line_errors,
     options_without_tables,
     parse_options,
+    source_file_argument,
     source_options,
 )
 from informix_cdc.terminal.progress import (
@@ -39,11 +41,12 @@ from informix_cdc.terminal.screen import (
     say_unbroken,
     unbroken,
 )
-from informix_cdc.terminal.source_files import read_source_file, require_flat
+from informix_cdc.terminal.source_files import checked_options, read_source_file, require_flat
 
 __all__ = [
     "PASSWORD_HINT",
     "TABLES_STOPPED",
+    "AfterFile",
     "Command",
     "Commands",
     "OneLineError",
@@ -51,6 +54,7 @@ __all__ = [
     "answers",
     "arguments_for",
     "as_lines",
+    "checked_options",
     "counted",
     "distance_text",
     "echo_exactly",
@@ -75,6 +79,7 @@ __all__ = [
     "shown_progress",
     "snapshot_text",
     "snapshots_of",
+    "source_file_argument",
     "source_options",
     "table_of",
     "table_progress",

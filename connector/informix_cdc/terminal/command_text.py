@@ -1,21 +1,21 @@
 """Commands to run next, printed with the flags that connect to the same server.
 
-Rule: flags are repeated as the user gave them, so a profile stays a profile; passwords are never
+Rule: flags are repeated as the user gave them, so a file stays a file; passwords are never
 printed. That full row logging was switched on is reported at once, and again when the command ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from informix_capture_client.shell_commands import table_argument
+from informix_capture_client.shell_commands import table_argument, with_tables
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.terminal.help_pages import SharedOption
-from informix_cdc.terminal.options import PROFILE
+from informix_cdc.terminal.options import SOURCE_FILE
 from informix_cdc.terminal.screen import say, say_command
 
 if TYPE_CHECKING:  # the commands that need these modules load them
@@ -25,22 +25,25 @@ if TYPE_CHECKING:  # the commands that need these modules load them
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
-def arguments_for(word: str, options: SourceOptions) -> list[str]:
-    """Return the flags with which another command reaches the same server."""
+def arguments_for(word: str, options: SourceOptions, *, without: Collection[str] = ()) -> list[str]:
+    """Return the file and flags, in this order, with which another command reaches the same server.
+
+    Args:
+        word: of the command.
+        options: of this one.
+        without: flags to be left out.
+    """
     context = click.get_current_context(silent=True)
     if context is None or not isinstance(main := context.find_root().command, click.Group):
         return list(connection_arguments(options))
     names = {param.name for param in main.commands[word].params if isinstance(param, SharedOption)}
-    return list(_as_given(context, names & set(context.params)))
-
-
-def _as_given(context: click.Context, names: set[str]) -> Iterator[str]:
-    if profile := context.meta.get(PROFILE):
-        yield from ("--profile", profile)
+    names &= set(context.params) - {*without}
+    found = [context.meta[SOURCE_FILE]] if SOURCE_FILE in context.meta else []
     for param in context.command.params:
         name = param.name or ""
         if name in names and context.get_parameter_source(name) in _GIVEN:
-            yield from (param.opts[0], str(context.params[name]))
+            found += (param.opts[0], str(context.params[name]))
+    return found
 
 
 # Statements that the server then refuses: docs/assumptions.md, 52.
@@ -67,4 +70,6 @@ def say_stays_on(tables: Iterable[Table], options: SourceOptions) -> None:
     if tables := list(tables):
         say(_STAYS_ON.format(tables=", ".join(str(table.name) for table in tables)))
         names = [table_argument(table.name) for table in tables]
-        say_command("release", *names, *arguments_for("release", options), "--no-checkpoint")
+        say_command(
+            "release", *with_tables(arguments_for("release", options), *names), "--no-checkpoint"
+        )

@@ -19,7 +19,7 @@ from informix_cdc.options import IntegerRange, WordChoice
 Refuse = Callable[[BadOption], click.ClickException]
 _ELSEWHERE = {
     ParameterSource.ENVIRONMENT: "the environment",
-    ParameterSource.DEFAULT_MAP: "the profile",
+    ParameterSource.DEFAULT_MAP: "the file",
 }
 
 
@@ -99,7 +99,7 @@ def type_of(name: str, read: Callable[[str], Any], refuse: Refuse) -> click.Para
 
 
 def _named(param: click.Parameter | None, ctx: click.Context | None) -> str:
-    """Return an option with its origin: a flag, the environment, or a profile."""
+    """Return an option with its origin: a flag, the environment, or a file."""
     if param is None or ctx is None or param.name is None:
         return "the value"
     elsewhere = _ELSEWHERE.get(ctx.get_parameter_source(param.name) or ParameterSource.COMMANDLINE)

@@ -16,39 +16,34 @@ from typing import IO, Any, TypeVar
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.printable import printable
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.options import (
-    AUTO,
-    ODBC,
     PASSWORD_VARIABLE,
-    SQLI,
     SourceOptions,
     flag_of,
     missing_options,
     option_readers,
     option_rows,
-    rules_out_driver,
 )
 from informix_cdc.terminal.flag_names import in_flags
 from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.option_types import type_of
-from informix_cdc.terminal.profiles import profiles_path, read_profile, read_profiles
-from informix_cdc.terminal.screen import say, say_unbroken
+from informix_cdc.terminal.screen import say_unbroken
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _NO_TABLE = {"database": SYSTEM_DATABASE, "table": "informix.systables"}  # not read
 ENVIRONMENT_PREFIX = "INFORMIX_CDC_"
 _IS_TRACED = f"{__name__}.is_traced"  # key of `Context.meta`
-PROFILE = f"{__name__}.profile"  # key of `Context.meta`: the profile's name, for printed commands
+SOURCE_FILE = f"{__name__}.source_file"  # key of `Context.meta`: its name, for printed commands
+_NOT_A_FILE = f"{__name__}.not_a_file"  # key of `Context.meta`: an argument in its place
 PASSWORD_HINT = (
     "Options of the source can also be set in the environment (--host as"
-    f" {ENVIRONMENT_PREFIX}HOST, and so on) or in a profile. A flag takes precedence over the"
-    " environment, and the environment over a profile. The password comes from"
+    f" {ENVIRONMENT_PREFIX}HOST, and so on) or below [source] in FILE.toml. A flag takes precedence"
+    " over the environment, and the environment over the file. The password comes from"
     f" {PASSWORD_VARIABLE}, --password-file or --password-command."
 )
 
@@ -91,14 +86,17 @@ def one_line_errors(*, in_words: Callable[[str], str] = in_flags) -> Iterator[No
         raise OneLineError(f"{where}{error.strerror or error}.") from None
 
 
-def source_options(*groups: Iterable[str], also: Iterable[str] = ()) -> Callable[[_Command], _Command]:
+def source_options(
+    *groups: Iterable[str], also: Iterable[str] = (), load: Callable[[Path], dict[str, Any]]
+) -> Callable[[_Command], _Command]:
     """Return a decorator that adds options of the source; commands receive them by option name.
 
-    Click requires none of them, because the environment and a profile can set them.
+    Click requires none of them, because the environment and a file can set them.
 
     Args:
         groups: names of options, such as `CONNECTION`.
         also: names of more options.
+        load: returns what a configuration file sets, by the parameters of commands.
     """
     wanted = {*itertools.chain(*groups), *also}
     readers = option_readers()
@@ -107,7 +105,7 @@ def source_options(*groups: Iterable[str], also: Iterable[str] = ()) -> Callable
         for name, default, meaning in reversed(list(option_rows())):
             if name in wanted:
                 command = _click_option(name, default, meaning, readers[name])(command)
-        return _profile_option(trace_option(command))
+        return source_file_argument(load)(trace_option(command))
 
     return decorate
 
@@ -122,37 +120,48 @@ def _click_option(
     return click.option(flag, name, cls=SharedOption, type=kind, envvar=_variable_of(name), help=shown)
 
 
-def _profile_option(command: _Command) -> _Command:
-    def load(context: click.Context, _option: click.Parameter, name: str | None) -> None:
-        if name and not context.resilient_parsing:
-            context.meta[PROFILE] = name
-            with one_line_errors(in_words=str):  # profiles use option names
-                context.default_map = {
-                    **(context.default_map or {}),
-                    **read_profile(name, profiles_path()),
-                }
+def source_file_argument(
+    load: Callable[[Path], dict[str, Any]],
+) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds FILE.toml as an optional first argument.
 
-    return click.option(
-        "--profile",
-        cls=SharedOption,
-        metavar="NAME",
-        envvar=f"{ENVIRONMENT_PREFIX}PROFILE",
+    Arguments of the command behind it must be of class `AfterFile`.
+    """
+
+    def read(context: click.Context, _argument: click.Parameter, name: str | None) -> None:
+        if name is None or context.resilient_parsing:
+            return
+        others = any(isinstance(param, AfterFile) for param in context.command.params)
+        if others and not (name.endswith(".toml") and Path(name).exists()):
+            context.meta[_NOT_A_FILE] = name
+            return
+        context.meta[SOURCE_FILE] = name
+        with one_line_errors(in_words=str):  # files use option names
+            context.default_map = {**(context.default_map or {}), **load(Path(name))}
+
+    return click.argument(
+        "source_file",
+        metavar="[FILE.toml]",
+        required=False,
         is_eager=True,
         expose_value=False,
-        callback=load,
-        shell_complete=_complete_profile,
-        help="Profile in ~/.config/informix-cdc/profiles.toml with options of the source.",
-    )(command)
+        callback=read,
+        type=click.Path(),
+    )
 
 
-def _complete_profile(
-    _context: click.Context, _option: click.Parameter, begun: str
-) -> list[CompletionItem]:
-    with contextlib.suppress(BadOption):
-        names = read_profiles(profiles_path())
-        # a name with control characters could control the terminal, or end the shell's line
-        return [CompletionItem(name) for name in names if name.startswith(begun) and name.isprintable()]
-    return []
+class AfterFile(click.Argument):
+    """An argument behind FILE.toml: without a file, it is the first one."""
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        """Return the argument, also if the parser has taken it for the file."""
+        value, source = super().consume_value(ctx, opts)
+        if (first := ctx.meta.pop(_NOT_A_FILE, None)) is None:
+            return value, source
+        more = value if isinstance(value, tuple | str) and source is ParameterSource.COMMANDLINE else ()
+        if more and (self.nargs == 1 or first.endswith(".toml")):
+            raise click.UsageError(f"There is no file {first}.", ctx)
+        return (first if self.nargs == 1 else (first, *more)), ParameterSource.COMMANDLINE
 
 
 def _variable_of(name: str) -> str:
@@ -176,7 +185,7 @@ def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) ->
         first = _variable_of(missing[0])
         raise BadOption(
             f"{flags} {'is' if len(missing) == 1 else 'are'} missing.",
-            f"Give the flag, set {first} in the environment, or use --profile.",
+            f"Give the flag, set {first} in the environment, or name a FILE.toml.",
             option=missing[0],
         )
     parsed = SourceOptions.parse(texts, is_stream=is_stream)
@@ -187,7 +196,6 @@ def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) ->
             "Remove one of them.",
             option="mask",
         )
-    say_without_driver(texts, parsed)
     return parsed
 
 
@@ -207,7 +215,7 @@ _RANKS = {ParameterSource.COMMANDLINE: 2, ParameterSource.ENVIRONMENT: 1}
 def _with_first_password(given: dict[str, str]) -> dict[str, str]:
     """Remove password options of lower precedence.
 
-    A flag takes precedence over the environment, and the environment over a profile.
+    A flag takes precedence over the environment, and the environment over a file.
 
     Raises:
         BadOption: the environment has two. Two options of the same precedence are refused later.
@@ -235,14 +243,6 @@ def _with_first_password(given: dict[str, str]) -> dict[str, str]:
 
 
 _OWNER_ONLY = 0o600
-_WITHOUT = "No ODBC driver found: using --transport {} (--transport {} requires the driver)."
-
-
-def say_without_driver(given: Mapping[str, str], options: SourceOptions) -> None:
-    """Report that a command connects without a driver because none is installed and none was chosen."""
-    is_auto = given.get("transport", AUTO).strip().lower() == AUTO
-    if options.transport == SQLI and is_auto and not rules_out_driver(options):
-        say(_WITHOUT.format(SQLI, ODBC))
 
 
 def trace_option(command: _Command) -> _Command:

@@ -2,7 +2,7 @@
 
 Rule: printed on stderr. On a terminal, lines and bars are updated in place and removed afterwards; bars
 of snapshots are also removed while rows are printed. Otherwise a task prints one line, and a snapshot
-a line now and then.
+a line now and then. Many tables are shown by their total, with bars for those being read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from rich.console import Group, RenderableType
+from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from informix_cdc.terminal.screen import answers, counted, say, width_of
 
@@ -63,6 +66,7 @@ def waiting(what: str, total: float | None = None) -> Iterator[Show]:
 
 
 _LINE_SECONDS = 10.0
+_MOST_NAMED = 8  # tables; more are shown by their total
 
 
 class TableProgressShown(Protocol):
@@ -75,8 +79,8 @@ class TableProgressShown(Protocol):
     def __exit__(self, *_: object) -> None:
         """Remove everything except for final lines."""
 
-    def show(self, tables: Sequence[TableProgress]) -> None:
-        """Show the current progress of tables."""
+    def show(self, tables: Sequence[TableProgress], line: str = "") -> None:
+        """Show the current progress of tables, and a line about everything."""
 
     def hide(self) -> None:
         """Clear the display so that rows can be printed."""
@@ -126,13 +130,45 @@ def snapshot_text(name: str, snapshot: SnapshotState) -> str:
     return f"{name} {counted(snapshot.rows, 'row')} so far"
 
 
+def total_text(tables: Sequence[TableProgress]) -> str:
+    """Return the progress of many tables as text.
+
+    >>> from informix_cdc.snapshots import TableProgress
+    >>> of = [TableProgress("a", 5, 5, is_done=True), TableProgress("b", 1200, 0, is_done=False)]
+    >>> total_text(of)
+    'Loading: 1 of 2 tables done, 1,205 rows'
+    >>> total_text(of[:1])
+    'Snapshot of 1 table: done, 5 rows.'
+    """
+    done, rows = sum(table.is_done for table in tables), sum(table.rows for table in tables)
+    if done == len(tables):
+        return f"Snapshot of {counted(done, 'table')}: done, {counted(rows, 'row')}."
+    return f"Loading: {done:,} of {counted(len(tables), 'table')} done, {counted(rows, 'row')}"
+
+
+class _Done:
+    """Prints tables that are done: each with a line, or many of them with one."""
+
+    def __init__(self) -> None:
+        self._done = set[str]()
+
+    def news(self, tables: Sequence[TableProgress]) -> list[str]:
+        """Return the lines of tables that are newly done."""
+        new = [table for table in tables if table.is_done and table.name not in self._done]
+        self._done |= {table.name for table in new}
+        if len(tables) > _MOST_NAMED:
+            is_end = new and all(table.is_done for table in tables)
+            return [total_text(tables)] if is_end else []
+        return [f"Snapshot of {table.name}: done, {progress_text(table)}." for table in new]
+
+
 class TableLines:
     """Prints a line when a table is done, and from time to time before."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._next_line = clock() + _LINE_SECONDS
-        self._done = set[str]()
+        self._done, self._line = _Done(), ""
 
     def __enter__(self) -> TableLines:
         """Start."""
@@ -141,37 +177,42 @@ class TableLines:
     def __exit__(self, *_: object) -> None:
         """Nothing to close."""
 
-    def show(self, tables: Sequence[TableProgress]) -> None:
-        """Print a line for tables that are done, and for others at intervals."""
-        for table in tables:
-            if table.is_done and table.name not in self._done:
-                self._done.add(table.name)
-                say(f"Snapshot of {table.name}: done, {progress_text(table)}.")
-        if self._clock() >= self._next_line:
-            self._next_line = self._clock() + _LINE_SECONDS
-            for table in tables:
-                if table.rows and not table.is_done:
+    def show(self, tables: Sequence[TableProgress], line: str = "") -> None:
+        """Print a line for tables that are done; and for others, and about everything, at intervals."""
+        for text in self._done.news(tables):
+            say(text)
+        if self._clock() < self._next_line:
+            return
+        self._next_line = self._clock() + _LINE_SECONDS
+        left = [table for table in tables if not table.is_done]
+        if len(tables) > _MOST_NAMED and left:
+            say(f"{total_text(tables)}.")
+        elif left:
+            for table in left:
+                if table.rows:
                     say(f"Snapshot of {table.name}: {progress_text(table)}.")
+        if line and line != self._line:
+            self._line = line
+            say(line)
 
     def hide(self) -> None:
         """Nothing to clear."""
 
 
 class TableBars:
-    """Draws a bar for each unfinished table."""
+    """Draws a bar for each table that is being read, and a line below them."""
 
     def __init__(self) -> None:
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(_BAR_WIDTH),
-            TextColumn("{task.fields[note]}"),
+        columns = (TextColumn("{task.description}"), BarColumn(_BAR_WIDTH))
+        self._bars = Progress(*columns, TextColumn("{task.fields[note]}"), auto_refresh=False)
+        self._live = Live(
             console=answers(on_stderr=True),
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
         )
         self._tasks: dict[str, TaskID] = {}
-        self.are_shown = False
+        self._done = _Done()
 
     def __enter__(self) -> TableBars:
         """Start."""
@@ -181,33 +222,44 @@ class TableBars:
         """Remove the bars."""
         self.hide()
 
-    def show(self, tables: Sequence[TableProgress]) -> None:
+    @property
+    def are_shown(self) -> bool:
+        """Whether something is drawn."""
+        return self._live.is_started
+
+    def show(self, tables: Sequence[TableProgress], line: str = "") -> None:
         """Draw the progress of tables; finished tables leave a line."""
-        for table in tables:
-            self._set(table)
-        is_left = not all(table.is_done for table in tables)
-        if is_left and not self.are_shown:
-            self._bars.start()
-            self.are_shown = True
+        if news := self._done.news(tables):
+            self.hide()
+            for text in news:
+                say(text)
+        left = [table for table in tables if not table.is_done]
+        self._draw_bars(left)
+        head = [Text(total_text(tables))] if left and len(tables) > _MOST_NAMED else []
+        shown: list[RenderableType] = [*head, *([self._bars] if self._tasks else [])]
+        shown += [Text(line)] if line else []
+        if not shown:
+            self.hide()
+            return
+        self._live.update(Group(*shown))
+        if not self.are_shown:
+            self._live.start()
+        self._live.refresh()
 
     def hide(self) -> None:
-        """Clear the bars so that rows can be printed."""
+        """Clear the display so that rows can be printed."""
         if self.are_shown:
-            self._bars.stop()
-            self.are_shown = False
+            self._live.stop()
 
-    def _set(self, table: TableProgress) -> None:
-        if table.name not in self._tasks:
-            total = 100.0 if table.percent is not None else None
-            self._tasks[table.name] = self._bars.add_task(table.name, total=total, note="")
-        task = self._tasks[table.name]
-        is_news = table.is_done and self._bars.tasks[task].visible
-        self._bars.update(
-            task,
-            completed=table.percent or 0.0,
-            note=progress_text(table),
-            visible=not table.is_done,
-        )
-        if is_news:
-            self.hide()
-            say(f"Snapshot of {table.name}: done, {progress_text(table)}.")
+    def _draw_bars(self, left: Sequence[TableProgress]) -> None:
+        """Draw bars of unfinished tables; of many, those that are being read."""
+        for name in self._tasks.keys() - {table.name for table in left}:
+            self._bars.remove_task(self._tasks.pop(name))
+        being_read = [table for table in left if table.rows] if len(left) > _MOST_NAMED else left
+        for table in being_read[:_MOST_NAMED]:
+            if table.name not in self._tasks:
+                total = 100.0 if table.percent is not None else None
+                self._tasks[table.name] = self._bars.add_task(table.name, total=total, note="")
+            self._bars.update(
+                self._tasks[table.name], completed=table.percent or 0.0, note=progress_text(table)
+            )

@@ -56,10 +56,10 @@ _LEAST_FOR_TEXT = 20  # columns; narrower terminals get no indentation
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun in singular or plural.
 
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
+    >>> counted(1, "row"), counted(1200, "row"), counted(0, "batch")
+    ('1 row', '1,200 rows', '0 batches')
     """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def say(text: str, *, to_stdout: bool = False) -> None:

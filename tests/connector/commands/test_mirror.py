@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import pytest
 from click.testing import Result
@@ -22,12 +22,13 @@ from harness.spark.checkpoints import run_batches
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
-from informix_cdc.lake import Maintained, MirroredBatch, MirrorSettings, stream_options
+from informix_cdc.commands.configuration import read_mirror_file
+from informix_cdc.lake import MirrorSettings, running, stream_options
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.sessions import session_settings
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.table_states import SnapshotState, TableState
+from informix_checkpoints.table_states import TableState
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 
 HEAD = """\
@@ -273,7 +274,7 @@ def test_contents_that_an_update_would_remove_are_refused() -> None:
 
 
 MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
-    ("not TOML", {"head": "keep = "}, ["cannot be read"]),
+    ("not TOML", {"head": "keep = "}, ["is not TOML: Invalid value (at line"]),
     (
         "several at once",
         {"head": 'keep = "all"\nparalelism = 3\n', "tables": '[tables."informix.a"]\nkep = "history"'},
@@ -397,11 +398,12 @@ def test_once_has_an_exit_code_of_its_own_when_a_table_has_stopped(
         def stop(self) -> None:
             pass
 
-    def start(*given: Any) -> Ended:
-        given[-1]({"informix.orders": "its columns have changed."})
-        return Ended()
+        id = "x"
+        estimates: ClassVar[dict[str, int]] = {}
+        stopped: ClassVar[dict[str, str]] = {"informix.orders": "its columns have changed."}
 
-    monkeypatch.setattr(command, "start_mirror", start)
+    monkeypatch.setattr(command, "start_mirror", lambda *_: Ended())
+    monkeypatch.setattr(running, "running_mirror", lambda query: query)
     monkeypatch.setattr(command, "run_mirror", partial(command.run_mirror, session=lambda *_: None))
     with served(("informix.orders", "order_num serial primary key")) as port:
         found = run_plain("mirror", written(tmp_path, port), *filter(None, [how]))
@@ -428,71 +430,6 @@ def test_without_delta_rs_the_command_says_what_to_install(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "deltalake" else name)
     found = run_plain("mirror", written(tmp_path, 9))
     assert "pip install 'informix-cdc[delta]'" in found.stderr
-
-
-class Shows:
-    """Bars that note what they are given."""
-
-    def __init__(self) -> None:
-        self.shown: list[Any] = []
-
-    def hide(self) -> None:
-        pass
-
-    def show(self, tables: list[Any]) -> None:
-        self.shown.append([(table.name, table.rows, table.is_done) for table in tables])
-
-
-def test_a_batch_is_a_line_and_a_snapshot_that_was_done_before_is_no_news(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(PASSWORD_VARIABLE, PASSWORD)
-    file = command.read_file(Path(written(tmp_path, 9, head='keep = "history"\n')))
-    bars = Shows()
-    shown = command._Shown(bars, {"informix.orders": 10})  # type: ignore[arg-type]
-    done, loading = SnapshotState(rows=7, is_done=True), SnapshotState(rows=3)
-    one = MirroredBatch(4, {"informix.orders": 1200}, 1 << 33, None, 0.254, {}, {"informix.a": done})
-    shown.batch(one)
-    two = MirroredBatch(
-        5,
-        {},
-        1 << 33,
-        None,
-        0.1,
-        {"informix.b": "its columns"},
-        {"informix.orders": loading},
-        loading=("informix.orders",),
-    )
-    shown.batch(two)
-    shown.batch(two)
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2
-    assert lines[0].endswith("batch 4: 1,200 changes in 1 table, 0.25 s, at 2:0x0")
-    assert lines[1] == "Stopped: informix.b: its columns"
-    assert bars.shown == [[], *[[("informix.orders", 3, False)]] * 2]
-    assert file.settings.keep == "history"
-
-
-def test_maintenance_is_a_line_a_minute(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [1000.0]
-    monkeypatch.setattr(command.time, "monotonic", lambda: now[0])
-    shown = command._Shown(Shows(), {})  # type: ignore[arg-type]
-    done = [
-        Maintained(3, 900, 30, 0, 0, 0.5),
-        Maintained(4, 900, 40, 7, 3 << 20, 0.75),
-        Maintained(4, 900, 40, 7, 3 << 20, 0.75),
-        Maintained(4, 900, 40, 8, 4 << 20, 0.85),
-    ]
-    for seconds, maintained in zip((10, 51, 60, 60), done, strict=True):
-        now[0] += seconds
-        shown.batch(MirroredBatch(1, {}, 1, None, 0.1, {}, {}, maintained=maintained))
-    lines = [line.partition(" ")[2] for line in capsys.readouterr().err.splitlines()]
-    assert lines == [
-        "maintenance: 40 files compacted into 4, 7 old files removed (3.0 MiB), 0.8 s",
-        "maintenance: 1 old file removed (1.0 MiB), 0.1 s",
-    ]
 
 
 PACKAGES = [
@@ -540,8 +477,8 @@ def test_a_mirror_that_has_begun_goes_on_without_new_tables_that_cannot_come(
         path = written(tmp_path, port, tables=tables)
         found = run_plain("mirror", path, "--plan")
         plan = command.plan_mirror(
-            command.read_file(Path(path)).settings,
-            {**command.read_file(Path(path)).source, "password": PASSWORD},
+            read_mirror_file(Path(path)).settings,
+            {**read_mirror_file(Path(path)).source, "password": PASSWORD},
         )
         named = written(tmp_path, port, tables=tables)
         Path(named).write_text(

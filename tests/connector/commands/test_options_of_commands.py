@@ -1,4 +1,4 @@
-"""From where a command takes the options of the source: flags, environment, profiles."""
+"""From where a command takes the options of the source: flags, environment, a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import socket
-import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -49,17 +48,13 @@ def connection(shop: ListeningServer) -> dict[str, str]:
 
 
 @pytest.fixture
-def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    path = tmp_path / "informix-cdc" / "profiles.toml"
-    path.parent.mkdir()
-    return path
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "stores.toml"
 
 
-def written(path: Path, profile: str, options: dict[str, str]) -> None:
-    lines = [f"[{profile}]", *(f'{name} = "{value}"' for name, value in options.items())]
+def written(path: Path, options: dict[str, str], *settings: str) -> None:
+    lines = [*settings, "[source]", *(f'{name} = "{value}"' for name, value in options.items())]
     path.write_text("\n".join(lines))
-    path.chmod(0o600)
 
 
 # types
@@ -124,7 +119,7 @@ def test_what_is_no_option_of_the_source_is_never_taken_from_the_environment() -
     for command in main.commands.values():
         for option in command.params:
             is_free = option.name in OF_THE_SOURCE - {"startingPosition"} and command.name != "emulator"
-            assert bool(option.envvar) == (is_free or "--profile" in option.opts), option.name
+            assert bool(option.envvar) == is_free, option.name
 
 
 def test_a_server_in_the_environment_is_not_asked_by_offsets_unless_one_is_typed(
@@ -153,39 +148,75 @@ def test_a_server_in_a_connection_string_is_refused_with_the_flags_to_use() -> N
         assert "hunter2" not in result.output
 
 
-# profiles
+# files
 
 
-def test_a_profile_stands_in_for_flags_and_the_environment_overrules_it(
-    shop: ListeningServer, profiles: Path
+def test_a_file_stands_in_for_flags_and_the_environment_overrules_it(
+    shop: ListeningServer, file: Path
 ) -> None:
-    written(profiles, "shop", connection(shop))
+    written(file, connection(shop))
     shop.server.set_full_row_logging(ORDERS, on=True)
-    assert doctor_ok(run("doctor", "--profile=shop", "--json"))
-    assert doctor_ok(run("doctor", "--json", INFORMIX_CDC_PROFILE="shop"))
-    assert not doctor_ok(run("doctor", "--profile=shop", "--json", INFORMIX_CDC_PORT="1"))
-    assert not doctor_ok(run("doctor", "--profile=shop", "--json", "--port=1"))
+    assert doctor_ok(run("doctor", str(file), "--json"))
+    assert not doctor_ok(run("doctor", str(file), "--json", INFORMIX_CDC_PORT="1"))
+    assert not doctor_ok(run("doctor", str(file), "--json", "--port=1"))
+
+
+def test_each_command_takes_a_mirrors_file(shop: ListeningServer, file: Path) -> None:
+    places = [f'{name} = "{file.parent}/{name}"' for name in ("into", "checkpoint")]
+    written(file, {**connection(shop), "table": "informix.*"}, *places)
+    with file.open("a") as more:
+        more.write('\n[tables."informix.orders"]\nkey = "order_num"\n')
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    checks = json.loads(run("doctor", str(file), "--json").output)["findings"]
+    assert any(f"{file.parent}/checkpoint/spool" in each["found"] for each in checks)
+    for command in (
+        ["schema"],
+        ["size", "--seconds=1"],
+        ["release", "informix.orders", "--no-checkpoint", "--yes", "--quiet-seconds=0.2"],
+        ["acquire", "informix.orders"],
+    ):
+        result = run(command[0], str(file), *command[1:])
+        assert result.exit_code == 0, (command, result.output)
+    of = "informix.orders"
+    for command in (["release", of], ["resync", of], ["offsets"], ["status"]):
+        result = run(command[0], str(file), *command[1:])
+        assert f"{file.parent}/checkpoint" in result.stderr, result.output
+
+
+def test_variables_of_the_environment_are_replaced_in_a_file(shop: ListeningServer, file: Path) -> None:
+    written(file, {**connection(shop), "host": "${SHOP_HOST}", "user": "info${REST}"})
+    assert run("status", str(file), SHOP_HOST="127.0.0.1", REST="rmix").exit_code == 0
+    result = run("status", str(file), REST="rmix")
+    assert "stores.toml: the environment has no variable SHOP_HOST. Set it" in result.stderr
+    written(file, {**connection(shop), "host": "$${SHOP_HOST}"})
+    assert "${SHOP_HOST}" in run("status", str(file)).stderr
+
+
+def test_a_file_whose_name_is_wrong_is_named(shop: ListeningServer) -> None:
+    assert "no.toml cannot be read: No such file" in run("status", "no.toml").stderr
+    for others in (["release", "no.toml", "informix.a"], ["alter", "no.toml", "ALTER TABLE a ..."]):
+        assert "There is no file no.toml." in run(*others).stderr
 
 
 def test_the_password_of_a_higher_rank_is_taken_whichever_way_it_comes(
-    shop: ListeningServer, profiles: Path, tmp_path: Path
+    shop: ListeningServer, file: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "wrong").write_text("wrong")
     (tmp_path / "right").write_text(PASSWORD)
     wrong, right = (str(tmp_path / name) for name in ("wrong", "right"))
     command = f"--password-command=cat {right}"
-    written(profiles, "shop", {**connection(shop), "passwordFile": wrong})
-    status = ("status", "--profile=shop")
+    written(file, {**connection(shop), "passwordFile": wrong})
+    status = ("status", str(file))
     assert run(*status).exit_code == 0  # the environment's, which run() sets
     assert run(*status, **{PASSWORD_VARIABLE: ""}).exit_code == 1
     assert run(*status, command, **{PASSWORD_VARIABLE: ""}).exit_code == 0
     assert run(*status, command, **{PASSWORD_VARIABLE: "wrong"}).exit_code == 0
-    file = {"INFORMIX_CDC_PASSWORD_FILE": right}
-    assert run(*status, **file, **{PASSWORD_VARIABLE: ""}).exit_code == 0
-    assert run(*status, command, **{**file, "INFORMIX_CDC_PASSWORD_FILE": wrong}).exit_code == 0
+    of_file = {"INFORMIX_CDC_PASSWORD_FILE": right}
+    assert run(*status, **of_file, **{PASSWORD_VARIABLE: ""}).exit_code == 0
+    assert run(*status, command, **{**of_file, "INFORMIX_CDC_PASSWORD_FILE": wrong}).exit_code == 0
 
 
-def test_two_passwords_of_one_rank_are_refused(profiles: Path, tmp_path: Path) -> None:
+def test_two_passwords_of_one_rank_are_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("x")
     given = ["status", "--host=h", "--server=s"]
@@ -196,19 +227,19 @@ def test_two_passwords_of_one_rank_are_refused(profiles: Path, tmp_path: Path) -
     assert (flags.exit_code, variables.exit_code) == (2, 2)
 
 
-def test_doctor_looks_at_the_flight_server_that_a_profile_or_a_flag_asks_for(
-    shop: ListeningServer, profiles: Path
+def test_doctor_looks_at_the_flight_server_that_a_file_or_a_flag_asks_for(
+    shop: ListeningServer, file: Path
 ) -> None:
     def found(*flags: str) -> str:
-        checks = json.loads(run("doctor", "--profile=shop", "--json", *flags).output)["findings"]
+        checks = json.loads(run("doctor", str(file), "--json", *flags).output)["findings"]
         return next(each["found"] for each in checks if each["check"] == "flight address")
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        written(profiles, "shop", {**connection(shop), "delivery": "flight", "flightPort": port})
+        written(file, {**connection(shop), "delivery": "flight", "flightPort": port})
         assert "cannot listen on" in found()
     assert "executors on this host only" in found("--flight-port=0")
-    written(profiles, "shop", connection(shop))
+    written(file, connection(shop))
     assert "no Flight server" in found()
     assert "executors on this host only" in found("--delivery=flight")
 
@@ -220,36 +251,35 @@ def test_a_folder_as_password_file_is_one_line(tmp_path: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
-    profiles.write_text('[p]\nHOST = "h"\nport = 0\ntable = ["informix.a", "informix.b"]\n')
-    profiles.chmod(0o600)
-    result = run("tail", "--profile=p")
-    assert "profile p: port must be a whole number" in result.stderr
+def test_a_file_is_plain_toml_with_numbers_and_lists(file: Path) -> None:
+    file.write_text('[source]\nHOST = "h"\nport = 0\ntable = ["informix.a", "informix.b"]\n')
+    assert "stores.toml: port must be a whole number" in run("tail", str(file)).stderr
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[p]\npassword = "hunter2"', "profile p contains a password"),
-        ('[p]\nPassword = "hunter2"', "set passwordFile to its path"),
-        ('[p]\nconnectionString = "PWD=hunter2"', "contains a secret"),
-        ('[p]\nconnectionString = "HOST=hunter2"', "Set option host instead"),
-        ('[p]\nhots = "hunter2"', "has hots, which is not an option. Did you mean host?"),
-        ('[p]\nshape = "hunter2"', "profile p: shape must be rows, json, arrow, envelope or raw"),
-        ('[p]\ndelivery = "hunter2"', "profile p: delivery must be auto, files or flight"),
-        ("[p]\nport = 1.5", "port must be a string, an integer"),
-        ('host = "hunter2"', "host is outside of a profile"),
+        ('[source]\npassword = "hunter2"', "[source] contains a password"),
+        ('[source]\nPassword = "hunter2"', "set passwordFile to its path"),
+        ('[source]\nconnectionString = "PWD=hunter2"', "contains a secret"),
+        ('[source]\nconnectionString = "HOST=hunter2"', "Set option host instead"),
+        ('[source]\nhots = "hunter2"', "has hots, which is not an option; did you mean host?"),
+        ('[source]\nshape = "hunter2"', "shape must be rows, json, arrow, envelope or raw"),
+        ('[source]\ndelivery = "hunter2"', "delivery must be auto, files or flight"),
+        ("[source]\nport = 1.5", "port must be a whole number"),
+        ("[source]\nport = 1979-05-27", "port in [source] must be a single value"),
+        ('source = "hunter2"', "source must be a table"),
+        ('[source]\ninto = "hunter2"', "into belongs above [source]. Move it to the top"),
+        ('[source]\ninto = "hunter2"\ncheckpoint = "/c"', "into and checkpoint belong above [source]"),
         ("hunter2", "is not TOML"),
         pytest.param("p = " + "[" * 200_000, "is not TOML", id="nested"),
-        pytest.param("[p]\nport = " + "9" * 5_000, "is not TOML", id="a number of 5,000 digits"),
+        pytest.param("[source]\nport = " + "9" * 5_000, "is not TOML", id="a number of 5,000 digits"),
         pytest.param("#" * (1 << 20) + "\n", "more than 1,048,576 bytes", id="large"),
-        ("[q]", "has no profile 'p'. It has q."),
     ],
 )
-def test_a_profile_that_will_not_do_is_one_line(profiles: Path, text: str, says: str) -> None:
-    profiles.write_text(text)
-    profiles.chmod(0o600)
-    result = run("tail", "--profile=p", *RELATED, "--host=h")
+def test_a_file_that_will_not_do_is_one_line(file: Path, text: str, says: str) -> None:
+    file.write_text(text)
+    result = run("tail", str(file), *RELATED, "--host=h")
     assert result.exit_code == 2
     assert says in result.stderr
     assert result.stderr.count("\n") == 1
@@ -257,73 +287,15 @@ def test_a_profile_that_will_not_do_is_one_line(profiles: Path, text: str, says:
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_of_profiles_that_others_may_write_is_refused(profiles: Path, mode: int) -> None:
-    written(profiles, "p", {"host": "h"})
-    profiles.chmod(mode)
-    result = run("tail", "--profile=p", *RELATED)
+def test_a_command_for_the_password_that_others_may_write_is_refused(file: Path, mode: int) -> None:
+    written(file, {"host": "h", "passwordCommand": "cat secret"})
+    file.chmod(mode)
+    result = run("tail", str(file), *RELATED)
     assert result.exit_code == 2
-    assert f"chmod go-w {profiles}" in result.stderr
-
-
-@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
-def test_a_folder_of_profiles_that_others_may_write_is_refused(profiles: Path, mode: int) -> None:
-    written(profiles, "p", {"host": "h"})
-    profiles.parent.chmod(mode)
-    assert f"chmod go-w {profiles.parent}" in run("tail", "--profile=p", *RELATED).stderr
-    profiles.parent.chmod(mode | stat.S_ISVTX)  # there nobody replaces another's file
-    assert "chmod" not in run("tail", "--profile=p", "--port=x").stderr
-
-
-def test_profiles_behind_a_link_are_looked_at_where_they_are(profiles: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "$(else) where"
-    elsewhere.mkdir()
-    written(elsewhere / "mine.toml", "p", {"host": "h"})
-    profiles.symlink_to(elsewhere / "mine.toml")
-    elsewhere.chmod(0o777)
-    assert f"chmod go-w '{elsewhere}'" in run("tail", "--profile=p", *RELATED).stderr
-
-
-@pytest.mark.parametrize("place", ["file", "folder"])
-def test_profiles_of_another_user_are_refused_and_those_of_root_are_not(
-    profiles: Path, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(profiles, "p", {"host": "h"})
-    theirs = {"file": profiles, "folder": profiles.parent}[place]
-
-    def told(owner: int) -> str:
-        plain, number = os.stat_result, theirs.stat().st_ino
-
-        def seen(found: os.stat_result) -> os.stat_result:
-            fields = list(found)
-            fields[stat.ST_UID] = owner if found.st_ino == number else os.geteuid()
-            return plain(fields)
-
-        real_fstat, real_stat = os.fstat, Path.stat
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "fstat", lambda number: seen(real_fstat(number)))
-            patched.setattr(Path, "stat", lambda path, **how: seen(real_stat(path, **how)))
-            patched.setattr(os, "geteuid", lambda: 1000)
-            return run("tail", "--profile=p", "--port=x").stderr
-
-    assert f"{theirs} belongs to another user (id 1001)" in told(1001)
-    assert "another user" not in told(1000) + told(0)
-
-
-def test_without_a_file_of_profiles_its_place_is_named(profiles: Path) -> None:
-    result = run("tail", "--profile=p")
-    assert str(profiles) in result.stderr
-    assert "No such file" in result.stderr
+    assert f"chmod go-w {file}" in result.stderr
 
 
 # completion
-
-
-def test_a_profile_s_name_with_control_characters_is_not_completed(profiles: Path) -> None:
-    profiles.write_text('["a\\u001b[31m"]\n["a\\nb"]\n[abc]\n["a é"]\n')
-    profiles.chmod(0o600)
-    option = next(each for each in main.commands["tail"].params if "--profile" in each.opts)
-    found = option.shell_complete(click.Context(main.commands["tail"]), "a")
-    assert [each.value for each in found] == ["abc", "a é"]
 
 
 _BEGIN = 'source /dev/stdin <<< "$(env _INFORMIX_CDC_COMPLETE=bash_source informix-cdc)"'
@@ -334,7 +306,7 @@ echo "${{COMPREPLY[@]}}"
 """
 
 
-def completed(lines: Sequence[str], environment: dict[str, str]) -> list[list[str]]:
+def completed(lines: Sequence[str]) -> list[list[str]]:
     """Return what bash offers for the last word of each line."""
     asked = [_COMPLETE.format(words=line, place=len(line.split()) - 1) for line in lines]
     script = "".join([_BEGIN, *asked])
@@ -344,7 +316,7 @@ def completed(lines: Sequence[str], environment: dict[str, str]) -> list[list[st
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "PATH": path, **environment},
+        env={**os.environ, "PATH": path},
     )
     return [line.split() for line in found.stdout.splitlines()]
 
@@ -354,10 +326,8 @@ def completed(lines: Sequence[str], environment: dict[str, str]) -> list[list[st
     not shutil.which("bash") or not (Path(sys.executable).parent / "informix-cdc").exists(),
     reason="bash, and an installed informix-cdc",
 )
-def test_bash_completes_commands_flags_words_and_profiles(profiles: Path) -> None:
-    written(profiles, "stores_test", {"host": "h"})
-    environment = {"XDG_CONFIG_HOME": os.environ["XDG_CONFIG_HOME"]}
+def test_bash_completes_commands_flags_and_words() -> None:
     lines = [f"informix-cdc {words}" for words in ("rel", "tail --tr", "tail --transport s")]
-    command, flags, word, profile = completed([*lines, "informix-cdc tail --profile st"], environment)
-    assert (command, word, profile) == (["release"], ["sqli"], ["stores_test"])
+    command, flags, word = completed(lines)
+    assert (command, word) == (["release"], ["sqli"])
     assert "--transport" in flags

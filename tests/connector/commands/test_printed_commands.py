@@ -93,21 +93,15 @@ def test_tail_prints_the_release_of_what_it_switched_on(
 
 
 @pytest.mark.slow
-def test_a_profile_stays_a_profile(
-    awkward: ListeningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (profiles := tmp_path / "informix-cdc" / "profiles.toml").parent.mkdir()
-    profiles.write_text(
-        f'["my shop"]\nhost = "127.0.0.1"\nport = {awkward.port}\nserver = "informix"\n'
-    )
-    profiles.chmod(0o600)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    given = ("--profile", "my shop", "--database", DATABASE, "--transport=sqli")
-    result = run_plain("tail", *given, "--table=informix.orders", "--snapshot", "--limit=1")
+def test_a_file_stays_a_file(awkward: ListeningServer, tmp_path: Path) -> None:
+    file = tmp_path / "my shop.toml"
+    file.write_text(f'[source]\nhost = "127.0.0.1"\nport = {awkward.port}\nserver = "informix"\n')
+    given = ("--database", DATABASE, "--transport=sqli")
+    result = run_plain("tail", str(file), *given, "--table=informix.orders", "--snapshot", "--limit=1")
     assert result.exit_code == 0, result.output
     (command,) = commands_in(result.stderr)
-    flags = f"--profile 'my shop' --database {DATABASE} --transport sqli --no-checkpoint"
-    assert command == f"informix-cdc release informix.orders {flags}"
+    flags = f"--database {DATABASE} --transport sqli --no-checkpoint"
+    assert command == f"informix-cdc release '{file}' informix.orders {flags}"
 
 
 @pytest.mark.parametrize("table", AWKWARD)

@@ -92,7 +92,7 @@ def test_a_command_s_own_flags_come_before_those_that_all_have() -> None:
     own, heading, shared = page.partition("Options of the source, as in Spark:")
     assert heading
     assert {"--from", "--limit", "--help"} <= set(re.findall(r"--[a-z-]+", own))
-    assert {"--host", "--password-file", "--profile"} <= set(re.findall(r"--[a-z-]+", shared))
+    assert {"--host", "--password-file"} <= set(re.findall(r"--[a-z-]+", shared))
     assert "--host" not in own
     assert "[default: auto]" in " ".join(page.split())
     alone = CliRunner().invoke(main, ["jar", "--help"]).output
