@@ -37,6 +37,7 @@ def _of_file(path: Path) -> dict[str, Any]:
 
 
 source_options = partial(options_of_the_source, load=_of_file)
+connection_options = partial(options_of_the_source, load=None)  # of a command that writes such a file
 
 _TABLES = ("database", "table", "tableExclude")
 _COLUMNS = ("columns", "mask", "maskKeyFile", "unsupportedColumns", "lobs", "simpleLobs")
@@ -392,16 +393,42 @@ def schema(output_format: str, into: str, **given: str | None) -> None:
         print_schema(options, output_format, into)
 
 
+@main.command(epilog=PASSWORD_HINT, short_help="Write the configuration file of a mirror.")
+@click.argument("path", metavar="FILE.toml", type=click.Path(dir_okay=False, path_type=Path))
+@connection_options(CONNECTION, _TABLES, _COLUMNS, also=["restartBound"])
+@click.option(
+    "--into",
+    default="",
+    metavar="PLACE",
+    help="Folder or URL of the tables. Default: lake and the database in the current folder.",
+)
+def init(path: Path, into: str, **given: str | None) -> None:
+    """Write FILE.toml, with which a mirror of all tables starts: connection, tables, and keys.
+
+    Asks the server for its tables, and changes nothing there. Tables without a key get settings with
+    which they can be mirrored; tables that cannot be mirrored are excluded, with the reason. --table
+    chooses others than all; --mask, --columns and so on are written too.
+    """
+    from informix_cdc.commands.init import write_configuration
+
+    with one_line_errors():
+        write_configuration(path, {**given, "table": given.get("table") or "*.*"}, into)
+
+
 @main.command(short_help="Keep lake tables in sync with Informix tables.")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--plan", "is_plan", is_flag=True, help="Print the plan and all problems; write nothing.")
+@click.option("--columns", is_flag=True, help="With --plan: print the columns of each table too.")
+@click.option("--json", "as_json", is_flag=True, help="With --plan: print one JSON object.")
 @click.option(
     "--once", is_flag=True, help="Stop when everything committed before the start is applied."
 )
 @click.option(
     "--program", is_flag=True, help="Print the path of the program for spark-submit and exit."
 )
-def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
+def mirror(
+    file: Path | None, is_plan: bool, columns: bool, as_json: bool, once: bool, program: bool
+) -> None:
     """Keep lake tables in sync with Informix tables, as configured in FILE (TOML).
 
     FILE has `into`, `checkpoint` and a table [source] with options of the format; docs/lake.md lists
@@ -423,7 +450,8 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
 
     with one_line_errors():
         if is_plan:
-            raise SystemExit(0 if print_plan(file) else 1)
+            is_sound = print_plan(file, with_columns=columns, as_json=as_json)
+            raise SystemExit(0 if is_sound else 1)
         with failures_in_one_line():
             stopped = run_mirror(file, once=once)
     if once and stopped:

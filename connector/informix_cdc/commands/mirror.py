@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,15 +29,20 @@ from informix_cdc.lake import (
     stopped_by_signals,
     type_in,
 )
-from informix_cdc.terminal import OneLineError, counted, say
+from informix_cdc.terminal import OneLineError, counted, say, say_unbroken
 
 _MANY_FILES = 20
 _OF_PY4J = "An error occurred while calling "  # the line before the JVM's message
 StartSession = Callable[[MirrorSettings, Mapping[str, str]], Any]
 
 
-def print_plan(path: Path) -> bool:
+def print_plan(path: Path, *, with_columns: bool = False, as_json: bool = False) -> bool:
     """Print what a mirror will do, and all problems; return whether there are none.
+
+    Args:
+        path: of the file.
+        with_columns: print the columns of each table too.
+        as_json: print one JSON object, with the columns.
 
     Raises:
         InformixCdcError: the tables cannot be determined: options are invalid, or the server is
@@ -44,11 +50,19 @@ def print_plan(path: Path) -> bool:
     """
     file = read_mirror_file(path)
     plan = _with_packages(plan_mirror(file.settings, file.source), file.spark)
-    click.echo("\n\n".join(_target_text(plan, target) for target in plan.targets))
-    for problem in plan.problems:
-        where = f"{problem.table}: " if problem.table else ""
-        say(f"\nProblem: {printable(where + problem.message)}\n  {printable(problem.remedy)}")
-    _say_left_out(plan)
+    if as_json:
+        click.echo(printable(json.dumps(_plan_json(plan), ensure_ascii=False)))
+        return not plan.problems
+    width = max((len(target.source) for target in plan.targets), default=0)
+    for target in plan.targets:
+        click.echo(printable(_target_line(plan, target, width)))
+        for line in _column_lines(plan, target) if with_columns else ():
+            click.echo(printable(line))
+    for problems in problems_by_kind(plan.problems):
+        _say_problems(problems)
+    for each in _together(plan.left_out, lambda each: (each.message, each.remedy)):
+        tables = ", ".join(one.table for one in each)
+        say(f"Left out: {printable(tables)}: {printable(each[0].message)} {printable(each[0].remedy)}")
     if plan.doubt:
         say(f"\nIn doubt: {printable(plan.doubt)}.\n  onDataLoss decides at the start.")
     if plan.settings.format == "delta":
@@ -56,6 +70,75 @@ def print_plan(path: Path) -> bool:
     tables = counted(len(plan.targets), "table")
     say(f"\n{tables}, {counted(len(plan.problems), 'problem')}. Nothing was written.")
     return not plan.problems
+
+
+def problems_by_kind(problems: Sequence[PlanProblem]) -> list[list[PlanProblem]]:
+    """Return problems in groups with the same remedy and settings."""
+    return _together(problems, lambda each: (each.remedy, each.settings))
+
+
+def _together(
+    problems: Sequence[PlanProblem], kind: Callable[[PlanProblem], object]
+) -> list[list[PlanProblem]]:
+    groups: dict[object, list[PlanProblem]] = {}
+    for each in problems:
+        groups.setdefault(kind(each), []).append(each)
+    return [*groups.values()]
+
+
+def _say_problems(problems: Sequence[PlanProblem]) -> None:
+    """Print problems of one kind: each message once, the remedy, and what can be pasted."""
+    where = [
+        f"{', '.join(one.table for one in each)}: {each[0].message}"
+        if each[0].table
+        else each[0].message
+        for each in _together(problems, lambda each: (bool(each.table), each.message))
+    ]
+    head = "Problem" if len(problems) == 1 else f"{len(problems)} problems"
+    say(f"\n{head}: {printable(' '.join(where))}\n  {printable(problems[0].remedy)}")
+    if problems[0].settings:
+        say("  In the file:")
+        for each in problems:
+            say_unbroken(f"    [tables.{json.dumps(each.table)}]\n    {each.settings}")
+
+
+def _plan_json(plan: MirrorPlan) -> dict[str, Any]:
+    settings, of_lake = plan.settings, _names(plan)
+    return {
+        "tables": [
+            {
+                "table": target.source,
+                "target": target.name,
+                "keep": settings.of_table(target.source).keep,
+                "deletes": settings.of_table(target.source).deletes,
+                "key": list(target.key),
+                "whyNoKey": target.why_no_key or None,
+                "mergedOnRead": target.source in plan.on_read,
+                "rows": plan.estimates.get(target.source) or None,
+                "columns": [
+                    {
+                        "name": each.name,
+                        "informix": each.declared,
+                        "lake": type_in(of_lake, each.type),
+                    }
+                    for each in target.columns
+                ],
+            }
+            for target in plan.targets
+        ],
+        "problems": [_problem_json(each) for each in plan.problems],
+        "leftOut": [_problem_json(each) for each in plan.left_out],
+        "doubt": plan.doubt or None,
+    }
+
+
+def _problem_json(problem: PlanProblem) -> dict[str, str | None]:
+    return {
+        "table": problem.table or None,
+        "message": problem.message,
+        "remedy": problem.remedy,
+        "settings": problem.settings or None,
+    }
 
 
 def _retained_text(settings: MirrorSettings) -> str:
@@ -79,12 +162,11 @@ def _with_packages(plan: MirrorPlan, spark: Mapping[str, str]) -> MirrorPlan:
     return plan
 
 
-def _say_left_out(plan: MirrorPlan) -> None:
-    for each in plan.left_out:
-        say(f"Left out: {printable(each.table)}: {printable(each.message)} {printable(each.remedy)}")
+def _names(plan: MirrorPlan) -> Any:  # noqa: ANN401 - of the room lake
+    return ICEBERG if plan.settings.format == "iceberg" else DELTA
 
 
-def _target_text(plan: MirrorPlan, target: TargetTable) -> str:
+def _target_line(plan: MirrorPlan, target: TargetTable, width: int) -> str:
     special = plan.settings.of_table(target.source)
     rows = plan.estimates.get(target.source, 0)
     facts = [
@@ -93,16 +175,14 @@ def _target_text(plan: MirrorPlan, target: TargetTable) -> str:
         *(["merged on read"] if target.source in plan.on_read else []),
         *([f"about {counted(rows, 'row')}"] if rows else []),
     ]
-    into, is_iceberg = plan.settings.into.rstrip("/"), plan.settings.format == "iceberg"
-    names = ICEBERG if is_iceberg else DELTA
-    place = f"{into}{'.' if is_iceberg else '/'}{target.name}"
-    head = f"{target.source} -> {place}  ({'; '.join(facts)})"
+    return f"{target.source.ljust(width)} -> {target.name}  ({'; '.join(facts)})"
+
+
+def _column_lines(plan: MirrorPlan, target: TargetTable) -> Iterator[str]:
     width = max(len(column.name) for column in target.columns)
-    lines = [
-        f"  {column.name.ljust(width)}  {column.declared} -> {type_in(names, column.type)}"
-        for column in target.columns
-    ]
-    return "\n".join(map(printable, [head, *lines]))
+    for column in target.columns:
+        lake = type_in(_names(plan), column.type)
+        yield f"  {column.name.ljust(width)}  {column.declared} -> {lake}"
 
 
 def run_mirror(path: Path, *, once: bool, session: StartSession = start_session) -> frozenset[str]:
@@ -123,7 +203,8 @@ def run_mirror(path: Path, *, once: bool, session: StartSession = start_session)
     file = read_mirror_file(path)
     plan = plan_mirror(file.settings, file.source)
     plan.require_sound()
-    _say_left_out(plan)
+    for each in plan.left_out:
+        say(f"Left out: {printable(each.table)}: {printable(each.message)} {printable(each.remedy)}")
     say(f"{counted(len(plan.targets), 'table')} of {plan.database} -> {file.settings.into}")
     trigger = {"availableNow": True} if once else {"processingTime": file.trigger or "0 seconds"}
     say("Starting Spark ...")

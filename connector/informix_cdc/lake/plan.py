@@ -64,11 +64,15 @@ _IN_A_CATALOG = re.compile(r"\w+", re.ASCII)  # as Spark's own catalog requires 
 
 @dataclass(frozen=True, slots=True)
 class PlanProblem:
-    """A problem of a mirror; `table` is empty if it concerns no single table."""
+    """A problem of a mirror; `table` is empty if it concerns no single table.
+
+    `settings`: those of the table that solve it, as TOML, if there are any.
+    """
 
     table: str
     message: str
     remedy: str
+    settings: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,6 +435,7 @@ def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterato
             f"Set a unique key in the settings of the table; or set keep to {CHANGES} there, and"
             " snapshotWithoutKey to lock in source: the table is then locked while it is read,"
             " and writers wait.",
+            f'keep = "{CHANGES}"',
         )
     asked = settings.tables.get(target.source)
     if asked and asked.merge == ON_READ and not settings.may_merge_on_read(target.source):

@@ -87,7 +87,7 @@ def one_line_errors(*, in_words: Callable[[str], str] = in_flags) -> Iterator[No
 
 
 def source_options(
-    *groups: Iterable[str], also: Iterable[str] = (), load: Callable[[Path], dict[str, Any]]
+    *groups: Iterable[str], also: Iterable[str] = (), load: Callable[[Path], dict[str, Any]] | None
 ) -> Callable[[_Command], _Command]:
     """Return a decorator that adds options of the source; commands receive them by option name.
 
@@ -96,7 +96,7 @@ def source_options(
     Args:
         groups: names of options, such as `CONNECTION`.
         also: names of more options.
-        load: returns what a configuration file sets, by the parameters of commands.
+        load: returns what a configuration file sets, by the parameters of commands; None: no file.
     """
     wanted = {*itertools.chain(*groups), *also}
     readers = option_readers()
@@ -105,7 +105,8 @@ def source_options(
         for name, default, meaning in reversed(list(option_rows())):
             if name in wanted:
                 command = _click_option(name, default, meaning, readers[name])(command)
-        return source_file_argument(load)(trace_option(command))
+        command = trace_option(command)
+        return command if load is None else source_file_argument(load)(command)
 
     return decorate
 
