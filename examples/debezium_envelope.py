@@ -13,13 +13,14 @@ import tempfile
 
 from pyspark.sql import SparkSession
 
+import informix_cdc
 from informix_cdc.testing import emulated_source
 
 ORDERS = "stores:informix.orders"
 order = {"order_num": 1, "city": "Zürich", "total": "19.90"}
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark = SparkSession.builder.master("local[1]").config("spark.jars", informix_cdc.jar()).getOrCreate()
 tables = {"informix.orders": "order_num serial, city varchar(20), total money(8,2)"}
 with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
     rows = spark.readStream.format("informix-cdc").options(**options, shape="envelope").load()

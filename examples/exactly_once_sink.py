@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+import informix_cdc
 from informix_cdc.testing import EmulatedServer, ListeningServer
 
 
@@ -32,7 +33,7 @@ if __name__ == "__main__":
     server = EmulatedServer(name="informix", users={"informix": "in4mix"})
     server.create_database("stores")
     server.create_table("stores:informix.orders", "order_num serial, city varchar(20)")
-    builder = SparkSession.builder.config("spark.ui.enabled", "false")
+    builder = SparkSession.builder.config("spark.jars", informix_cdc.jar())
     spark = builder.config(
         "spark.ui.showConsoleProgress", "false"
     ).getOrCreate()  # it would break up log lines

@@ -6,14 +6,17 @@ server, database and table; give its password by the environment variable INFORM
 
 from pyspark.sql import SparkSession
 
+import informix_cdc
+
 source = {"host": "127.0.0.1", "server": "informix", "database": "stores", "table": "informix.orders"}
 changes = (
-    SparkSession.builder.getOrCreate()
+    SparkSession.builder.config("spark.jars", informix_cdc.jar())
+    .getOrCreate()
     .readStream.format("informix-cdc")
     .options(**source)
     .option("initialSnapshot", "all")  # start with a snapshot of the existing rows
     .option("spoolPath", "/tmp/lake/spool")
     .load()
 )
-query = changes.writeStream.option("checkpointLocation", "/tmp/lake/checkpoints/changes")
-query.start("/tmp/lake/orders_changes", format="parquet").awaitTermination()
+stream = changes.writeStream.option("checkpointLocation", "/tmp/lake/checkpoints/changes")
+informix_cdc.run(stream.start("/tmp/lake/orders_changes", format="parquet"))

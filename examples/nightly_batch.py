@@ -12,6 +12,7 @@ import tempfile
 
 from pyspark.sql import SparkSession
 
+import informix_cdc
 from informix_cdc.testing import emulated_source
 
 ORDERS = "stores:informix.orders"
@@ -28,7 +29,11 @@ def run(night: int) -> None:
 
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
-settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}  # whole log lines
+settings = {
+    "spark.jars": informix_cdc.jar(),
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}  # whole log lines
 spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 tables = {"informix.orders": "order_num serial, city varchar(20)"}
 with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:

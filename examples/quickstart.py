@@ -11,6 +11,7 @@ import tempfile
 
 from pyspark.sql import SparkSession
 
+import informix_cdc
 from informix_cdc.testing import emulated_source
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
@@ -20,7 +21,7 @@ columns = "order_num serial primary key, city varchar(20), total money(8,2)"
 with emulated_source({"informix.orders": columns}, keeps_rows=True) as (server, options):
     with server.transaction() as transaction:
         transaction.insert(ORDERS, order)  # before the stream starts
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = SparkSession.builder.master("local[1]").config("spark.jars", informix_cdc.jar())
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     options |= {"initialSnapshot": "all", "spoolPath": tempfile.mkdtemp()}

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from informix_cdc.host import jar_path
+import informix_cdc
 from informix_cdc.testing import emulated_source
 
 ORDERS = "stores:informix.orders"
@@ -38,7 +38,7 @@ with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory()
     spark_jars, jar = Path(pyspark.__file__).parent / "jars", f"{folder}/writer.jar"
     subprocess.run(["javac", "-cp", f"{spark_jars}/*", "-d", folder, str(WRITER)], check=True)
     subprocess.run(["jar", "--create", "--file", jar, "-C", folder, "."], check=True)
-    settings = {"spark.jars": f"{jar_path()},{jar}", "spark.log.level": "OFF"}
+    settings = {"spark.jars": f"{informix_cdc.jar()},{jar}", "spark.log.level": "OFF"}
     spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
     statement = spark._jvm.java.sql.DriverManager.getConnection(TARGET).createStatement()
     statement.execute(f"CREATE TABLE orders ({COLUMNS})")

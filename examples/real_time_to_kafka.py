@@ -16,7 +16,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from informix_cdc.host import jar_path
+import informix_cdc
 from informix_cdc.testing import emulated_source
 
 BROKER = sys.argv[1] if len(sys.argv) > 1 else "localhost:9092"
@@ -42,7 +42,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this envir
 settings = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",  # Spark logs it as an error when a running task is stopped
-    "spark.jars": str(jar_path()),
+    "spark.jars": informix_cdc.jar(),
     "spark.jars.packages": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
 }
 spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()

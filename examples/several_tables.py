@@ -12,6 +12,7 @@ import tempfile
 
 from pyspark.sql import DataFrame, SparkSession
 
+import informix_cdc
 from informix_cdc.testing import emulated_source
 
 TABLES = {
@@ -31,7 +32,11 @@ def split(batch: DataFrame, number: int) -> None:
 
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
-settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+settings = {
+    "spark.jars": informix_cdc.jar(),
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
 spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 with emulated_source(TABLES) as (server, options), tempfile.TemporaryDirectory() as checkpoint:
     rows = spark.readStream.format("informix-cdc").options(**options).load()

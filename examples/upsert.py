@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+import informix_cdc
 from informix_cdc import net_changes
 from informix_cdc.testing import emulated_source
 
@@ -39,7 +40,11 @@ def merge(folder: Path, batch: DataFrame, number: int) -> None:
 
 if __name__ == "__main__":
     os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    settings = {
+        "spark.jars": informix_cdc.jar(),
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }
     spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
     basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (3, "Zug")))
     folder, columns = tempfile.mkdtemp(), "order_num serial primary key, city varchar(20)"

@@ -15,6 +15,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession, functions
 
+import informix_cdc
 from informix_cdc.testing import emulated_source
 
 ORDERS = "stores:informix.orders"
@@ -27,7 +28,11 @@ def at(minute: int) -> float:
 
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
-settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "1"}
+settings = {
+    "spark.jars": informix_cdc.jar(),
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "1",
+}
 settings["spark.ui.enabled"] = "false"
 spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 tables = {"informix.orders": "order_num serial, total money(8,2)"}

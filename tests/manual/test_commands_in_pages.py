@@ -11,7 +11,7 @@ import click
 import pytest
 
 from connector.commands.printed_commands import command_of, parsed
-from informix_cdc.commands import cli
+from informix_cdc.commands import configuration
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -53,7 +53,8 @@ def test_each_command_of_a_page_is_one_that_is_taken(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # --trace-wire makes its file
     monkeypatch.setattr(click.Path, "convert", lambda _self, value, *_: value)  # its files are not here
-    monkeypatch.setattr(cli, "_of_file", lambda _: {"checkpoint": "/c", "checkpoints": ["/c"]})
+    of_file = {"checkpoint": "/c", "checkpoints": ["/c"]}
+    monkeypatch.setattr(configuration, "of_commands", lambda _: of_file)
     for command in commands_of(page):
         parsed(words_of(command))
 

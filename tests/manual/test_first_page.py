@@ -41,7 +41,7 @@ def test_readme_begins_as_the_first_ten_minutes_do() -> None:
 
 
 def test_readme_is_short() -> None:
-    assert len(README.split()) <= 700
+    assert len(README.split()) <= 600
 
 
 @contextlib.contextmanager

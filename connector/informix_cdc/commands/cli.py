@@ -418,7 +418,7 @@ def init(path: Path, into: str, **given: str | None) -> None:
 @main.command(short_help="Keep lake tables in sync with Informix tables.")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--plan", "is_plan", is_flag=True, help="Print the plan and all problems; write nothing.")
-@click.option("--columns", is_flag=True, help="With --plan: print the columns of each table too.")
+@click.option("--columns", "with_columns", is_flag=True, help="With --plan: print the columns of each table too.")
 @click.option("--json", "as_json", is_flag=True, help="With --plan: print one JSON object.")
 @click.option(
     "--once", is_flag=True, help="Stop when everything committed before the start is applied."
@@ -427,7 +427,7 @@ def init(path: Path, into: str, **given: str | None) -> None:
     "--program", is_flag=True, help="Print the path of the program for spark-submit and exit."
 )
 def mirror(
-    file: Path | None, is_plan: bool, columns: bool, as_json: bool, once: bool, program: bool
+    file: Path | None, is_plan: bool, with_columns: bool, as_json: bool, once: bool, program: bool
 ) -> None:
     """Keep lake tables in sync with Informix tables, as configured in FILE (TOML).
 
@@ -450,7 +450,7 @@ def mirror(
 
     with one_line_errors():
         if is_plan:
-            is_sound = print_plan(file, with_columns=columns, as_json=as_json)
+            is_sound = print_plan(file, with_columns=with_columns, as_json=as_json)
             raise SystemExit(0 if is_sound else 1)
         with failures_in_one_line():
             stopped = run_mirror(file, once=once)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from informix_cdc.host.checks import check_host
 from informix_cdc.host.file_limit import raise_file_limit
-from informix_cdc.host.jar import compile_jar, jar_path
+from informix_cdc.host.jar import compile_jar, jar_path, usable_jar
 from informix_cdc.host.java import QUIET_LOG, Java, JavaUnfit, find_java
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "find_java",
     "jar_path",
     "raise_file_limit",
+    "usable_jar",
 ]

@@ -8,6 +8,7 @@ same jar, byte for byte.
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
 
+logger = logging.getLogger("informix_cdc.host.jar")  # a logger name, not a module
 _SOURCES = Path(__file__).parents[1] / "jvm"
 JAR = _SOURCES / "informix-cdc.jar"
 _RELEASE = "17"  # the oldest Java version that Spark 4 supports
@@ -42,6 +44,19 @@ def jar_path() -> Path:
             " javac.",
         )
     return JAR
+
+
+def usable_jar(environment: Mapping[str, str] = os.environ) -> str:
+    """Return the path of the jar for Spark's setting `spark.jars`, after compiling it if it is missing.
+
+    Returns:
+        the path; empty if there is none and no JDK: rows are then read in Python, in the same batches.
+    """
+    try:
+        return str(JAR if JAR.is_file() else compile_jar(environment=environment))
+    except AccessRefused as reason:
+        logger.warning("Rows are read in Python, which is slower: %s %s", reason.message, reason.remedy)
+        return ""
 
 
 def compile_jar(target: Path = JAR, environment: Mapping[str, str] = os.environ) -> Path:
@@ -112,7 +127,7 @@ def _write(target: Path, classes: Path, environment: Mapping[str, str]) -> None:
     content = {"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\n\n", _SERVICES: _REGISTERED.encode()}
     for path in sorted(classes.rglob("*.class")):
         content[path.relative_to(classes).as_posix()] = path.read_bytes()
-    draft = target.with_suffix(".draft")
+    draft = target.with_suffix(f".{os.getpid()}.draft")  # another process may compile it too
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as jar:
         for name, data in content.items():
             jar.writestr(zipfile.ZipInfo(name, made), data, zipfile.ZIP_DEFLATED)

@@ -175,6 +175,7 @@ final class SourceStream implements InvocationHandler {
     boolean isAccepted = false;
     try {
       requireReadHere();
+      requireClassesOfTheApplication();
       requireNothingToForget();
       isAccepted = true;
     } finally {
@@ -195,6 +196,25 @@ final class SourceStream implements InvocationHandler {
           "informix-cdc: real-time mode needs rows that are read in the JVM, but "
               + whyInPython
               + ". Set spark.informix-cdc.readInJvm to true and use another shape, or another trigger.");
+    }
+  }
+
+  /**
+   * Refuse a jar that only the session has, by ADD JAR: Spark reads the results of tasks, among them
+   * the end of a batch, with the class loader of the application.
+   */
+  private static void requireClassesOfTheApplication() {
+    for (Thread each : Thread.getAllStackTraces().keySet()) {
+      if (each.getName().equals("dag-scheduler-event-loop")) {
+        try {
+          Class.forName(RealTimePartition.End.class.getName(), false, each.getContextClassLoader());
+        } catch (ClassNotFoundException ofTheSession) {
+          throw new IllegalArgumentException(
+              "informix-cdc: real-time mode needs the jar when Spark starts; ADD JAR is too late for it."
+                  + " Start Spark with .config(\"spark.jars\", informix_cdc.jar()), or use another"
+                  + " trigger.");
+        }
+      }
     }
   }
 

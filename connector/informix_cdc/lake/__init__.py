@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from informix_cdc.lake.control_tables import MIRRORED, STOPPED
     from informix_cdc.lake.identity import stopped_tables
     from informix_cdc.lake.large_batches import delivered_rows
-    from informix_cdc.lake.maintenance import Maintained
     from informix_cdc.lake.mirror_states import (
         LOADING,
         StateOfMirror,
         TableInMirror,
         state_of_mirror,
     )
+    from informix_cdc.lake.mirrored_batch import Maintained, MirroredBatch
     from informix_cdc.lake.mirroring import (
         Mirror,
-        MirroredBatch,
         begin_mirror,
         mirror,
         start_mirror,
@@ -97,7 +96,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "maintenance": ("Maintained",),
+    "mirrored_batch": ("Maintained", "MirroredBatch"),
     "control_tables": ("MIRRORED", "STOPPED"),
     "identity": ("stopped_tables",),
     "large_batches": ("delivered_rows",),
@@ -105,7 +104,6 @@ _HOMES = {
     "mirror_states": ("LOADING", "StateOfMirror", "TableInMirror", "state_of_mirror"),
     "mirroring": (
         "Mirror",
-        "MirroredBatch",
         "begin_mirror",
         "mirror",
         "start_mirror",

@@ -31,6 +31,7 @@ from informix_capture_client.log_events import MIRROR_MAINTENANCE_FAILED
 from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.lake.control_tables import BATCHES, ControlTables
 from informix_cdc.lake.delta_tables import DeltaTarget
+from informix_cdc.lake.mirrored_batch import Maintained
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.refused_writes import shown_of
 from informix_cdc.lake.settings import ALL, KEPT_FOR, MOST_TOMBSTONES, OFF, MirrorSettings, duration
@@ -58,30 +59,6 @@ _AGAIN_AFTER_SECONDS = 600.0  # after an error
 
 _Result = TypeVar("_Result")
 logger = logging.getLogger("informix_cdc.connector.mirror")  # a logger name, not a module
-
-
-@dataclass(frozen=True, slots=True)
-class Maintained:
-    """What maintenance has done.
-
-    Attributes:
-        files, bytes: that were written anew, as new files.
-        replaced: files that these have replaced.
-        removed, removed_bytes: files that were removed.
-        seconds: that it has worked.
-    """
-
-    files: int = 0
-    bytes: int = 0
-    replaced: int = 0
-    removed: int = 0
-    removed_bytes: int = 0
-    seconds: float = 0.0
-
-    def __add__(self, other: Maintained) -> Maintained:
-        """Return the sum."""
-        pairs = ((getattr(self, n), getattr(other, n)) for n in Maintained.__slots__)
-        return Maintained(*(one + two for one, two in pairs))
 
 
 @dataclass(slots=True)

@@ -28,8 +28,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +46,8 @@ from informix_cdc.lake.epochs import Beginning, MirrorEpoch, end_of
 from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.intervals import BEGIN, Compared, begins_pass, from_pass
 from informix_cdc.lake.large_batches import collected
-from informix_cdc.lake.maintenance import Maintained, Maintenance
+from informix_cdc.lake.maintenance import Maintenance
+from informix_cdc.lake.mirrored_batch import Maintained, MirroredBatch
 from informix_cdc.lake.mirrored_table import (
     RELOAD,
     MirroredTable,
@@ -57,6 +57,7 @@ from informix_cdc.lake.mirrored_table import (
 )
 from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
 from informix_cdc.lake.refused_writes import coded_errors, permanent_errors
+from informix_cdc.lake.running import MIRRORS, BatchView
 from informix_cdc.lake.sessions import is_available_now_one_batch, lift_result_limit
 from informix_cdc.lake.settings import DELTA, MirrorSettings
 from informix_cdc.lake.table_changes import COMMIT, SNAPSHOT, TableChanges
@@ -71,45 +72,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-# The mirrors of queries that run in this process, by the query's id.
-_running: WeakValueDictionary[str, _Sink] = WeakValueDictionary()
 # A stopped query may still write its last batch when the next one begins in the same process.
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 logger = logging.getLogger("informix_cdc.connector.mirror")  # a logger name, not a module
 _LACKS_ROWS = "it lacks rows until all of them have been read again."
-
-
-@dataclass(frozen=True, slots=True)
-class MirroredBatch:
-    """The result of a micro-batch.
-
-    Attributes:
-        changes: number of changes by owner.table.
-        commit: sequence number of the commit that all targets have reached.
-        stopped: tables that are no longer mirrored, with reasons.
-        snapshots: snapshot states by table.
-        verified: number of differences by table, for verifications that have ended in this batch.
-        loading: tables that may not equal Informix yet: their rows are being read, or will be.
-        maintained: what maintenance has done since the start.
-    """
-
-    number: int
-    changes: Mapping[str, int]
-    commit: int
-    committed_at: datetime | None
-    seconds: float
-    stopped: Mapping[str, str]
-    snapshots: Mapping[str, SnapshotState]
-    verified: Mapping[str, int] = field(default_factory=dict)
-    loading: tuple[str, ...] = ()
-    maintained: Maintained = field(default_factory=Maintained)
-
-
-class BatchView(Protocol):
-    """Shows batches."""
-
-    def batch(self, batch: MirroredBatch) -> None:
-        """Take what a batch has done."""
 
 
 @dataclass(slots=True)
@@ -740,15 +706,10 @@ def start_mirror(
     if trigger:
         writer = writer.trigger(**trigger)
     query = writer.queryName(f"mirror of {plan.database}").start()
-    _running[query.id] = sink
+    MIRRORS[query.id] = sink
     end = partial(sink.close_after, query, stops_at_end=stops_at_end)
     threading.Thread(target=end, name="informix-cdc mirror's end", daemon=True).start()
     return query
-
-
-def running_mirror(query: StreamingQuery) -> _Sink | None:
-    """Return what writes a query's batches; None if it is not a mirror of this process."""
-    return _running.get(query.id)
 
 
 def begin_mirror(

@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
 
 from informix_capture_client.errors import error_in
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable
-from informix_cdc.lake.maintenance import Maintained
-from informix_cdc.lake.mirroring import MirroredBatch, running_mirror
+from informix_cdc.lake.mirrored_batch import Maintained, MirroredBatch
 from informix_cdc.snapshots import TableProgress
 from informix_cdc.terminal import TableProgressShown, counted, say, table_progress
 
@@ -33,6 +33,35 @@ _SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
 _POLL_SECONDS = 1
 _WINDOW_SECONDS = 5.0  # over which rows are counted for the rate
 _MAINTENANCE_SECONDS = 60  # between lines about it
+
+
+class BatchView(Protocol):
+    """Shows batches."""
+
+    def batch(self, batch: MirroredBatch) -> None:
+        """Take what a batch has done."""
+
+
+class MirrorOfQuery(Protocol):
+    """What writes a query's batches; `view`, if set, is given each.
+
+    Attributes:
+        estimates: approximate number of rows by owner.table.
+        stopped: the tables that are no longer mirrored, with reasons.
+    """
+
+    view: BatchView | None
+    estimates: Mapping[str, int]
+
+    @property
+    def stopped(self) -> dict[str, str]:
+        """The tables that are no longer mirrored, with reasons."""
+        ...
+
+
+# The mirrors of this process, by the id of the query. They register themselves: a query of another kind
+# is shown without what mirrors need.
+MIRRORS: WeakValueDictionary[str, MirrorOfQuery] = WeakValueDictionary()
 
 
 def run(query: StreamingQuery) -> frozenset[str]:
@@ -53,7 +82,7 @@ def run(query: StreamingQuery) -> frozenset[str]:
 
 def run_until(query: StreamingQuery, is_stopped: Callable[[], bool]) -> frozenset[str]:
     """Show a query's progress until it ends, or is stopped; see `run`."""
-    mirror = running_mirror(query)
+    mirror = MIRRORS.get(query.id)
     with table_progress() as shown:
         view: _View = _StreamView(query, shown)
         if mirror is not None:

@@ -409,7 +409,7 @@ def test_once_has_an_exit_code_of_its_own_when_a_table_has_stopped(
         stopped: ClassVar[dict[str, str]] = {"informix.orders": "its columns have changed."}
 
     monkeypatch.setattr(command, "start_mirror", lambda *_: Ended())
-    monkeypatch.setattr(running, "running_mirror", lambda query: query)
+    monkeypatch.setattr(running, "MIRRORS", {"x": Ended()})
     monkeypatch.setattr(command, "run_mirror", partial(command.run_mirror, session=lambda *_: None))
     with served(("informix.orders", "order_num serial primary key")) as port:
         found = run_plain("mirror", written(tmp_path, port), *filter(None, [how]))

@@ -22,7 +22,8 @@ from informix_cdc.lake import MirrorSettings, maintenance, settings
 from informix_cdc.lake.control_tables import BATCHES, ControlTables, states_of
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.identity import number_of
-from informix_cdc.lake.maintenance import WRITTEN_BY_OTHERS, Maintained, Maintenance
+from informix_cdc.lake.maintenance import WRITTEN_BY_OTHERS, Maintenance
+from informix_cdc.lake.mirrored_batch import Maintained
 from informix_cdc.lake.mirroring import Mirror
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import MOST_TOMBSTONES

@@ -12,7 +12,8 @@ from harness.lake.rows_of_batches import Change, batch_row, end_at
 from harness.spark.checkpoints import plan
 from informix_cdc.lake import MirrorSettings
 from informix_cdc.lake.epochs import Beginning
-from informix_cdc.lake.mirroring import Mirror, MirroredBatch
+from informix_cdc.lake.mirrored_batch import MirroredBatch
+from informix_cdc.lake.mirroring import Mirror
 
 ORDERS = "informix.orders"
 COLUMNS = {"id": pa.int32(), "note": pa.string()}

@@ -18,8 +18,9 @@ from harness.lake.ledger import Key, Ledger, LedgerTable, Row
 from harness.runs.patience import patiently
 from harness.servers.stores import source_options
 from harness.spark.checkpoints import commit, committed, plan, planned_ends
+from informix_cdc.lake import MirroredBatch
 from informix_cdc.lake.identity import batch_of
-from informix_cdc.lake.mirroring import Mirror, MirroredBatch, begin_mirror
+from informix_cdc.lake.mirroring import Mirror, begin_mirror
 from informix_cdc.lake.plan import stream_options
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.options.source import SourceOptions
