@@ -50,6 +50,7 @@ class Diagnostic:
     text: str
     argument: str | None = None
     is_without_tls: bool = False  # whether a peer answered but did not start TLS
+    is_unknown_host: bool = False  # whether the host's name has no address
 
 
 class OdbcFailure(Exception):
@@ -85,6 +86,12 @@ _UNREACHABLE = Verdict(
     AccessRefused,
     "No database server answers at {address}",
     "Check host and port, that the server is up and that a firewall lets you through.",
+    True,
+)
+_UNKNOWN_HOST = Verdict(
+    AccessRefused,
+    "The host of {address} is not known here",
+    "Check the name: option host, or the name service of this machine.",
     True,
 )
 _WITHOUT_TLS = Verdict(
@@ -234,6 +241,8 @@ def verdict_of(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict
     """Return the verdict for a failure; `connected` is True once the connection was established."""
     if any(each.is_without_tls for each in diagnostics):
         return _WITHOUT_TLS
+    if any(each.is_unknown_host for each in diagnostics):
+        return _UNKNOWN_HOST
     by_native = _BY_NATIVE | (_BY_NATIVE_CONNECTED if connected else _BY_NATIVE_CONNECTING)
     by_state = _BY_STATE | (_BY_STATE_CONNECTED if connected else _BY_STATE_CONNECTING)
     warnings_last = sorted(diagnostics, key=lambda each: each.sqlstate.startswith("01"))

@@ -418,7 +418,9 @@ def init(path: Path, into: str, **given: str | None) -> None:
 @main.command(short_help="Keep lake tables in sync with Informix tables.")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--plan", "is_plan", is_flag=True, help="Print the plan and all problems; write nothing.")
-@click.option("--columns", "with_columns", is_flag=True, help="With --plan: print the columns of each table too.")
+@click.option(
+    "--columns", "with_columns", is_flag=True, help="With --plan: print the columns of each table too."
+)
 @click.option("--json", "as_json", is_flag=True, help="With --plan: print one JSON object.")
 @click.option(
     "--once", is_flag=True, help="Stop when everything committed before the start is applied."
@@ -526,7 +528,15 @@ def readers(folder: Path, remove: str | None, add: str | None, as_json: bool) ->
     metavar="SECONDS",
     help="Cancel the request after this time; default: wait until all tables are compared.",
 )
-def verify(file: Path, tables: str, sample: float, repair: bool, timeout: float | None) -> None:
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a report too: tables, rows, differences and commits, as one page of HTML.",
+)
+def verify(
+    file: Path, tables: str, sample: float, repair: bool, timeout: float | None, page: Path | None
+) -> None:
     """Compare the tables of the running mirror in FILE (TOML) with Informix.
 
     The mirror compares all rows while changes stream, and this command prints one line per difference
@@ -541,7 +551,8 @@ def verify(file: Path, tables: str, sample: float, repair: bool, timeout: float 
 
     patterns = tuple(each.strip() for each in tables.split(",") if each.strip())
     with one_line_errors():
-        raise SystemExit(run_verify(file, patterns, sample=sample, repair=repair, timeout=timeout))
+        code = run_verify(file, patterns, sample=sample, repair=repair, timeout=timeout, page=page)
+    raise SystemExit(code)
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Show the log position of a query's checkpoint.")

@@ -12,6 +12,7 @@ import logging
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from tempfile import TemporaryDirectory
 
@@ -115,7 +116,8 @@ def print_changes(
     beginning = _WITH_ROWS if options.initial_snapshot else _BEGINNINGS.get(place, f"from {place} on")
 
     def say_that_it_begins() -> None:
-        say(f"Following {tables} {beginning}. Press Ctrl-C to stop.")
+        zone = datetime.now().astimezone().tzname()
+        say(f"Following {tables} {beginning}. Times are in {zone}. Press Ctrl-C to stop.")
 
     def on_switched_on(table: Table) -> None:
         switched_on.append(table)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import click
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable
-from informix_cdc.commands.configuration import read_mirror_file
+from informix_cdc.commands.configuration import MirrorFile, read_mirror_file
+from informix_cdc.commands.verify_report import report_page
 from informix_cdc.lake import MirrorNotRunning, Verification, VerifiedTable, start_session, verify
 from informix_cdc.terminal import counted, say
 
@@ -23,9 +25,23 @@ EQUAL, DIFFERS, NOT_VERIFIED = 0, 1, 2
 
 
 def run_verify(
-    path: Path, tables: tuple[str, ...], *, sample: float, repair: bool, timeout: float | None
+    path: Path,
+    tables: tuple[str, ...],
+    *,
+    sample: float,
+    repair: bool,
+    timeout: float | None,
+    page: Path | None,
 ) -> int:
     """Compare the targets of the mirror in a file, print the result, and return the exit code.
+
+    Args:
+        path: of the file.
+        tables: names or patterns; empty: all.
+        sample: the fraction of rows to compare.
+        repair: write the rows of Informix over those that differ.
+        timeout: seconds; None: until all tables are compared.
+        page: where a report in HTML is written, if anywhere.
 
     Raises:
         BadOption: the file has a problem, or there is no such mirror or table.
@@ -53,7 +69,22 @@ def run_verify(
     except MirrorNotRunning as reason:
         say(f"{printable(reason.message)} Run: informix-cdc mirror {shlex.quote(str(path))}")
         return NOT_VERIFIED
+    if page is not None:
+        text = report_page(found, _about(file, sample), datetime.now(UTC))
+        page.write_text(text, encoding="utf-8")
+        say(f"The report is in {page}.")
     return print_verification(found)
+
+
+def _about(file: MirrorFile, sample: float) -> dict[str, str]:
+    """Return what was compared."""
+    source = {name.lower(): value for name, value in file.source.items()}
+    server = source.get("server") or source.get("captureat", "")
+    return {
+        "Informix": f"{source.get('database', 'database')} on {server}",
+        "Lake": file.settings.into,
+        "Compared": "all rows" if sample == 1 else f"a sample of {sample:.3%} of the rows",
+    }
 
 
 def print_verification(found: Verification) -> int:

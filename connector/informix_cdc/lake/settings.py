@@ -140,7 +140,8 @@ class MirrorSettings:
             of_tables = {}
         tables = dict(_of_table(table, values, problems) for table, values in of_tables.items())
         if problems:
-            raise BadOption(" ".join(problems), "Correct them; nothing was written.")
+            what = "it" if len(problems) == 1 else "them"
+            raise BadOption(" ".join(problems), f"Correct {what}; nothing was written.")
         return replace(cls(**known), tables=tables)  # type: ignore[arg-type]
 
     def retained(self, name: str = "") -> timedelta:

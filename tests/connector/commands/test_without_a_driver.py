@@ -75,6 +75,17 @@ def test_a_port_that_closes_each_connection_is_one_to_check() -> None:
     assert "Check host and port" in result.stderr
 
 
+def test_a_host_without_an_address_is_said_to_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    result = run_plain("status", "--host=db.exmaple", "--server=informix", "--transport=sqli")
+    assert result.exit_code == 1
+    assert "The host of db.exmaple:9088 is not known here" in result.stderr
+    assert "firewall" not in result.stderr
+
+
 def test_a_command_that_is_named_a_driver_takes_it(shop: ListeningServer) -> None:
     result = run_plain("status", *without_transport(shop), f"--driver={build_drivers().narrow}")
     assert result.exit_code == 0, result.output

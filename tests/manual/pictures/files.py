@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from manual.pictures.parts import parts
 from manual.pictures.plots import Figures, latency, throughput
 from manual.pictures.timelines import data_loss, first_start, resume
 from manual.pictures.way import way
@@ -19,7 +18,6 @@ def drawn() -> dict[str, str]:
     figures = Figures.read(FIGURES)
     pictures = {
         "way": way(),
-        "parts": parts(),
         "first-start": first_start(),
         "resume": resume(),
         "data-loss": data_loss(),

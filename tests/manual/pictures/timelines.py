@@ -32,12 +32,12 @@ def first_start() -> Drawing:
     _transaction(made, 70, 250, 52, GREY, "committed: not delivered")
     _transaction(made, 180, 480, 80, GREY, "open at the start: left out, the start waits")
     _transaction(made, 420, 590, 108, BLUE, "begins after it: delivered")
-    _transaction(made, 640, 820, 80, BLUE, "delivered")
+    _transaction(made, 640, 780, 80, BLUE, "delivered")
     _log(made, 158)
     _mark(made, 330, 158, "startingPosition=latest:", "the session starts here")
     _mark(made, 500, 158, "batch 0, empty: its offset", "is the start of the stream")
     _mark(made, 640, 158, "batch 1")
-    _mark(made, 820, 158, "batch 2")
+    _mark(made, 780, 158, "batch 2")
     made.paragraph(
         20,
         232,

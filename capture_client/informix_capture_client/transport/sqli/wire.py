@@ -182,8 +182,11 @@ def _reach(address: tuple[str, int], settings: ConnectionSettings, not_after: fl
     except (OSError, UnicodeError) as reason:
         if opened is not None:
             opened.close()
-        is_reached = opened is not None
-        said = Diagnostic("08001", -908, _why(address, reason), "", is_without_tls=is_reached)
+        said = Diagnostic(
+            *("08001", -908, _why(address, reason), ""),
+            is_without_tls=opened is not None,
+            is_unknown_host=isinstance(reason, socket.gaierror),
+        )
         raise OdbcFailure([said]) from None
     except BaseException:
         if opened is not None:
