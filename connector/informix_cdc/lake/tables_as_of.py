@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
@@ -26,13 +26,14 @@ from informix_cdc.lake.definitions import quoted
 from informix_cdc.lake.identity import number_of
 from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.places import Lake
-from informix_cdc.lake.settings import DELTA, ICEBERG, MirrorSettings
+from informix_cdc.lake.settings import DELTA, ICEBERG, MirrorSettings, is_url
 from informix_cdc.lake.spark_tables import NO_SNAPSHOT
 from informix_cdc.lake.table_changes import INTERNAL
-from informix_cdc.merge_on_read import TablePlace, files_at
+from informix_cdc.merge_on_read import TablePlace, files_at, rows_left
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +219,8 @@ def _delta_rows(
     found = list(files_at(TablePlace(place, storage_options), version))
     if not found:
         return spark.createDataFrame([], schema)
+    if is_url(place):
+        return _rows_of_store(spark, place, found, schema, storage_options)
     frame = spark.read.schema(schema).parquet(*(_plain(place, path) for path, _ in found))
     gone = pa.table(
         {
@@ -229,6 +232,32 @@ def _delta_rows(
         return frame
     places = frame.selectExpr("*", f"_metadata.file_name {_FILE}", f"_metadata.row_index {_ROW}")
     return places.join(spark.createDataFrame(gone), [_FILE, _ROW], "left_anti").drop(_FILE, _ROW)
+
+
+def _rows_of_store(
+    spark: SparkSession,
+    place: str,
+    files: Sequence[tuple[str, Any]],
+    schema: StructType,
+    storage_options: Mapping[str, str],
+) -> DataFrame:
+    """Return the rows of files in an object store, read with its options in a task for each.
+
+    Spark itself would need a file system of Hadoop's for the scheme, with credentials of its own.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    options, wanted = dict(storage_options), to_arrow_schema(schema)
+
+    def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        store = TablePlace(place, options)
+        for each in (row for batch in batches for row in batch.to_pylist()):
+            yield from rows_left(store, each["path"], each["gone"], wanted)
+
+    listed = pa.table(
+        {"path": [path for path, _ in files], "gone": [rows.serialize() for _, rows in files]}
+    )
+    return spark.createDataFrame(listed).repartition(len(files)).mapInArrow(rows_in, schema)
 
 
 def _plain(place: str, path: str) -> str:

@@ -27,7 +27,7 @@ from informix_cdc.merge_on_read.features import ENABLED, NotHandled
 from informix_cdc.merge_on_read.key_hashes import hashes_of
 from informix_cdc.merge_on_read.log import Action, LoggedState, TableLog
 from informix_cdc.merge_on_read.places import TablePlace
-from informix_cdc.merge_on_read.reading import files_at, in_table_schema
+from informix_cdc.merge_on_read.reading import files_at, in_table_schema, rows_left
 from informix_cdc.merge_on_read.table import (
     GROUP_ROWS,
     CommitOf,
@@ -75,6 +75,7 @@ __all__ = [
     "in_table_schema",
     "remove_unused_files",
     "rewritten",
+    "rows_left",
     "rows_of",
     "set_properties",
 ]

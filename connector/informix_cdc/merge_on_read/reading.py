@@ -57,6 +57,26 @@ def in_table_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def rows_left(place: TablePlace, path: str, gone: bytes, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a data file without deleted ones.
+
+    Args:
+        place: of the table.
+        path: of the file, as in the log.
+        gone: the deleted rows, as `BitMap64.serialize` returns them.
+        schema: of the table.
+    """
+    deleted, first = np.array(BitMap64.deserialize(gone), np.int64), 0
+    with pq.ParquetFile(unquote(path), filesystem=place.files) as file:
+        for batch in file.iter_batches():
+            low, high = np.searchsorted(deleted, (first, first + len(batch)))
+            stays = np.ones(len(batch), bool)
+            stays[deleted[low:high] - first] = False
+            first += len(batch)
+            rows = pa.Table.from_batches([batch.filter(pa.array(stays))])
+            yield from in_table_schema(schema, rows).to_batches()
+
+
 def rows_at(place: TablePlace, path: str, places: np.ndarray, schema: pa.Schema) -> pa.Table:
     """Return some rows of a data file; only the row groups that have them are read.
 
