@@ -16,7 +16,6 @@ import logging
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from informix_capture_client.catalog import Catalog, Table, require_in_log, unqualified
@@ -63,12 +62,22 @@ logger = logging.getLogger("informix_cdc.connector.capture_start")  # a logger n
 _NEAR_BYTES = 16 << 20  # maximum log that is read again to verify that it is the same
 
 
-def log_switch(options: SourceOptions, table: Table) -> None:
-    """Log that full row logging of a table was switched on, and how to undo that."""
-    # A query does not know the location of its checkpoint: Spark does not pass it to sources.
-    place = ("--checkpoint", "PLACE")
-    words = (table_argument(table.name), *connection_arguments(options), *place)
-    ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=command_for_log("release", *words))
+_MOST_EVENTS = 3  # about tables whose row logging was switched on; more are one event
+
+
+def log_switches(options: SourceOptions, tables: Sequence[Table]) -> None:
+    """Log that full row logging of tables was switched on, and how to undo that."""
+    connection = connection_arguments(options)
+    if len(tables) > _MOST_EVENTS:
+        first = ", ".join(str(table.name) for table in tables[:_MOST_EVENTS])
+        shown = f"{first} and {len(tables) - _MOST_EVENTS} more"
+        words = ("status", *connection, "--row-logging")
+        ROW_LOGGING_SWITCHED_ON.log(logger, table=shown, remedy=command_for_log(*words))
+        return
+    for table in tables:
+        # A query does not know the location of its checkpoint: Spark does not pass it to sources.
+        words = ("release", table_argument(table.name), *connection, "--checkpoint", "PLACE")
+        ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=command_for_log(*words))
 
 
 @dataclass(slots=True)
@@ -174,14 +183,20 @@ class CaptureStart:
 
     def _switch_on(self, session: CaptureSession, catalog: Catalog, tables: Sequence[Table]) -> None:
         """Switch full row logging on; from then on the server refuses to alter the tables."""
-        were_on = catalog.log_full_rows(tables)
-        for table, was_on in zip(tables, were_on, strict=True):
-            session.log_full_rows(str(table.name))
-            if table.hidden:
-                shown = ",".join(table.hidden)
-                HIDDEN_COLUMNS_OMITTED.log(logger, table=table.name, columns=shown)
-            if not was_on:
-                (self.on_switched_on or partial(log_switch, self.options))(table)
+        were_on, switched = catalog.log_full_rows(tables), list[Table]()
+        try:
+            for table, was_on in zip(tables, were_on, strict=True):
+                session.log_full_rows(str(table.name))
+                if table.hidden:
+                    shown = ",".join(table.hidden)
+                    HIDDEN_COLUMNS_OMITTED.log(logger, table=table.name, columns=shown)
+                if not was_on:
+                    switched.append(table)
+                    if self.on_switched_on is not None:
+                        self.on_switched_on(table)
+        finally:  # also if the server refuses one of them
+            if self.on_switched_on is None:
+                log_switches(self.options, switched)
 
     def _start_captures(self, session: CaptureSession, catalog: Catalog | None) -> None:
         if (

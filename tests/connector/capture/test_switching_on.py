@@ -33,6 +33,19 @@ def test_a_first_start_tells_what_it_has_changed_and_what_undoes_it(
     assert record.levelno == logging.WARNING  # shown by default
 
 
+def test_many_tables_are_one_event(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    server, listening = served
+    for number in range(5):
+        server.create_table(f"stores:informix.many{number}", "id integer, primary key (id)")
+    with reader(listening.port, table="informix.many*") as made:
+        anchor_of(made)
+    (event,) = told(caplog, EVENT)
+    names = ", ".join(f"stores:informix.many{number}" for number in range(3))
+    assert event["table"] == f"{names} and 2 more"
+    assert event["remedy"].startswith("informix-cdc status --host 127.0.0.1")
+    assert event["remedy"].endswith(" --row-logging")
+
+
 @pytest.mark.only_in_all
 def test_a_start_that_changes_nothing_tells_nothing(
     served: Served, caplog: pytest.LogCaptureFixture
