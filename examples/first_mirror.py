@@ -10,7 +10,12 @@ from informix_cdc import lake
 
 query = lake.mirror(
     SparkSession.builder.getOrCreate(),
-    source={"host": "127.0.0.1", "server": "informix", "database": "stores", "table": "informix.*"},
+    source={
+        "host": "127.0.0.1",
+        "server": "informix",
+        "database": "stores",
+        "table": "informix.*",
+    },
     into="/tmp/lake/stores",  # a Delta table for each table
     checkpoint="/tmp/lake/checkpoints/stores",
     retain="1 hour",

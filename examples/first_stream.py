@@ -8,7 +8,12 @@ from pyspark.sql import SparkSession
 
 import informix_cdc
 
-source = {"host": "127.0.0.1", "server": "informix", "database": "stores", "table": "informix.orders"}
+source = {
+    "host": "127.0.0.1",
+    "server": "informix",
+    "database": "stores",
+    "table": "informix.orders",
+}
 changes = (
     SparkSession.builder.config("spark.jars", informix_cdc.jar())
     .getOrCreate()

@@ -44,6 +44,12 @@ def test_readme_is_short() -> None:
     assert len(README.split()) <= 600
 
 
+def test_no_line_of_code_in_readme_is_cut_on_a_screen() -> None:
+    """The site shows 80 columns at 1,280 pixels."""
+    code = re.findall(r"^```\w*\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    assert max(len(line) for block in code for line in block.splitlines()) <= 80
+
+
 @contextlib.contextmanager
 def running(command: list[str], folder: Path, **more: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run a command in a session of its own, which is killed whole at the end."""

@@ -151,7 +151,7 @@ def _locked(folder: Path, wait_seconds: float, durable: bool, on_wait: Callable[
             process = f" (process {holder})" if holder else ""
             raise AccessRefused(
                 f"another query is writing to the spool {folder}{process}.",
-                "Stop it, or use a separate spoolPath for this query.",
+                "Stop it. If this is another query, give it a spoolPath of its own.",
             )
         if not is_awaited:
             SPOOL_AWAITED.log(logger, spool=folder, process=holder, most_seconds=wait_seconds)

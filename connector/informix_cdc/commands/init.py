@@ -13,8 +13,7 @@ from pathlib import Path
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.shell_commands import shell_word
-from informix_cdc.commands.mirror import problems_by_kind
-from informix_cdc.lake import MirrorPlan, PlanProblem, checked_settings, plan_mirror
+from informix_cdc.lake import MirrorPlan, PlanProblem, checked_settings, plan_mirror, problems_by_kind
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_cdc.terminal import counted, parse_options, say, say_command
 

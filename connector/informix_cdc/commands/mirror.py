@@ -22,11 +22,13 @@ from informix_cdc.lake import (
     PlanProblem,
     TargetTable,
     plan_mirror,
+    problems_by_kind,
     run_until,
     session_settings,
     start_mirror,
     start_session,
     stopped_by_signals,
+    texts_of,
     type_in,
 )
 from informix_cdc.terminal import OneLineError, counted, say, say_unbroken
@@ -60,9 +62,7 @@ def print_plan(path: Path, *, with_columns: bool = False, as_json: bool = False)
             click.echo(printable(line))
     for problems in problems_by_kind(plan.problems):
         _say_problems(problems)
-    for each in _together(plan.left_out, lambda each: (each.message, each.remedy)):
-        tables = ", ".join(one.table for one in each)
-        say(f"Left out: {printable(tables)}: {printable(each[0].message)} {printable(each[0].remedy)}")
+    _say_left_out(plan)
     if plan.doubt:
         say(f"\nIn doubt: {printable(plan.doubt)}.\n  onDataLoss decides at the start.")
     if plan.settings.format == "delta":
@@ -72,30 +72,15 @@ def print_plan(path: Path, *, with_columns: bool = False, as_json: bool = False)
     return not plan.problems
 
 
-def problems_by_kind(problems: Sequence[PlanProblem]) -> list[list[PlanProblem]]:
-    """Return problems in groups with the same remedy and settings."""
-    return _together(problems, lambda each: (each.remedy, each.settings))
-
-
-def _together(
-    problems: Sequence[PlanProblem], kind: Callable[[PlanProblem], object]
-) -> list[list[PlanProblem]]:
-    groups: dict[object, list[PlanProblem]] = {}
-    for each in problems:
-        groups.setdefault(kind(each), []).append(each)
-    return [*groups.values()]
+def _say_left_out(plan: MirrorPlan) -> None:
+    for problems in problems_by_kind(plan.left_out):
+        say(f"Left out: {printable(texts_of(problems))} {printable(problems[0].remedy)}")
 
 
 def _say_problems(problems: Sequence[PlanProblem]) -> None:
     """Print problems of one kind: each message once, the remedy, and what can be pasted."""
-    where = [
-        f"{', '.join(one.table for one in each)}: {each[0].message}"
-        if each[0].table
-        else each[0].message
-        for each in _together(problems, lambda each: (bool(each.table), each.message))
-    ]
     head = "Problem" if len(problems) == 1 else f"{len(problems)} problems"
-    say(f"\n{head}: {printable(' '.join(where))}\n  {printable(problems[0].remedy)}")
+    say(f"\n{head}: {printable(texts_of(problems))}\n  {printable(problems[0].remedy)}")
     if problems[0].settings:
         say("  In the file:")
         for each in problems:
@@ -203,8 +188,7 @@ def run_mirror(path: Path, *, once: bool, session: StartSession = start_session)
     file = read_mirror_file(path)
     plan = plan_mirror(file.settings, file.source)
     plan.require_sound()
-    for each in plan.left_out:
-        say(f"Left out: {printable(each.table)}: {printable(each.message)} {printable(each.remedy)}")
+    _say_left_out(plan)
     say(f"{counted(len(plan.targets), 'table')} of {plan.database} -> {file.settings.into}")
     trigger = {"availableNow": True} if once else {"processingTime": file.trigger or "0 seconds"}
     say("Starting Spark ...")

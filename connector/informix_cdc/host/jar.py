@@ -8,7 +8,6 @@ same jar, byte for byte.
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import shutil
 import subprocess
@@ -20,7 +19,6 @@ from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
 
-logger = logging.getLogger("informix_cdc.host.jar")  # a logger name, not a module
 _SOURCES = Path(__file__).parents[1] / "jvm"
 JAR = _SOURCES / "informix-cdc.jar"
 _RELEASE = "17"  # the oldest Java version that Spark 4 supports
@@ -54,8 +52,7 @@ def usable_jar(environment: Mapping[str, str] = os.environ) -> str:
     """
     try:
         return str(JAR if JAR.is_file() else compile_jar(environment=environment))
-    except AccessRefused as reason:
-        logger.warning("Rows are read in Python, which is slower: %s %s", reason.message, reason.remedy)
+    except AccessRefused:  # a query then logs that it reads in Python, and the doctor says why
         return ""
 
 

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
         PlanProblem,
         checked_settings,
         plan_mirror,
+        problems_by_kind,
         stream_options,
+        texts_of,
     )
     from informix_cdc.lake.running import run, run_until, stopped_by_signals
     from informix_cdc.lake.sessions import session_settings, start_session, submitted_session
@@ -80,6 +82,7 @@ __all__ = [
     "mirror",
     "net_changes",
     "plan_mirror",
+    "problems_by_kind",
     "run",
     "run_until",
     "session_settings",
@@ -91,6 +94,7 @@ __all__ = [
     "stream_options",
     "submitted_session",
     "target_tables",
+    "texts_of",
     "type_in",
     "verify",
 ]
@@ -108,7 +112,15 @@ _HOMES = {
         "mirror",
         "start_mirror",
     ),
-    "plan": ("MirrorPlan", "PlanProblem", "checked_settings", "plan_mirror", "stream_options"),
+    "plan": (
+        "MirrorPlan",
+        "PlanProblem",
+        "checked_settings",
+        "plan_mirror",
+        "problems_by_kind",
+        "stream_options",
+        "texts_of",
+    ),
     "net_effect": ("net_changes",),
     "running": ("run", "run_until", "stopped_by_signals"),
     "sessions": ("session_settings", "start_session", "submitted_session"),

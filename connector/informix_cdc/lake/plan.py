@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -112,10 +112,36 @@ class MirrorPlan:
         """
         if self.problems:
             shown = " ".join(
-                f"[{number}] {f'{each.table}: ' if each.table else ''}{each.message} {each.remedy}"
-                for number, each in enumerate(self.problems, 1)
+                f"[{number}] {texts_of(group)} {group[0].remedy}"
+                for number, group in enumerate(problems_by_kind(self.problems), 1)
             )
-            raise BadOption(f"the mirror cannot start: {shown}", "Nothing was written.")
+            raise BadOption(
+                f"the mirror cannot start: {shown}",
+                "Nothing was written. informix-cdc mirror FILE --plan shows what can be pasted.",
+            )
+
+
+def problems_by_kind(problems: Iterable[PlanProblem]) -> list[list[PlanProblem]]:
+    """Return problems in groups with the same remedy and settings."""
+    return _together(problems, lambda each: (each.remedy, each.settings))
+
+
+def texts_of(problems: Iterable[PlanProblem]) -> str:
+    """Return the messages of problems, each once, behind the tables that have it."""
+    groups = _together(problems, lambda each: (bool(each.table), each.message))
+    return " ".join(
+        f"{', '.join(each.table for each in group)}: ".removeprefix(": ") + group[0].message
+        for group in groups
+    )
+
+
+def _together(
+    problems: Iterable[PlanProblem], kind: Callable[[PlanProblem], object]
+) -> list[list[PlanProblem]]:
+    groups: dict[object, list[PlanProblem]] = {}
+    for each in problems:
+        groups.setdefault(kind(each), []).append(each)
+    return [*groups.values()]
 
 
 def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[str, str]:

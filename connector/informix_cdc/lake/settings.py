@@ -129,8 +129,10 @@ class MirrorSettings:
         known = {name: value for name, value in given.items() if name in _names(cls)}
         of_tables = known.pop("tables", None) or {}
         for name in ("into", "checkpoint"):
-            if not isinstance(known.get(name), str) or not known[name]:
+            if not known.get(name):
                 problems.append(f"{name} is missing.")
+            elif not isinstance(known[name], str):
+                problems.append(f"{name} must be a folder or a URL, not {known[name]!r}.")
         if isinstance(known.get("into"), str):
             problems += _wrong_place(str(known["into"]), str(known.get("format", DELTA)))
         problems += _wrong_catalog(known.get("catalog", ""), str(known.get("format", DELTA)))

@@ -108,7 +108,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             log_to_standard_error(self._options.log_level)
             READ_IN_PYTHON.log(
                 logger,
-                remedy="add the path that `informix-cdc jar` prints to Spark's setting spark.jars",
+                remedy="start Spark with spark.jars set to informix_cdc.jar(), or to the path that"
+                " `informix-cdc jar` prints; `informix-cdc doctor` says if it is missing",
                 requires_jar="trigger(realTime), asyncProgressTrackingEnabled",
             )
 

@@ -143,6 +143,19 @@ def test_a_checkpoint_of_another_server_is_told(served: Served, tmp_path: Path) 
     assert "BEYOND THE END OF THE LOG" in told(served, f"--checkpoint={tmp_path}")
 
 
+def test_a_checkpoint_a_little_beyond_the_end_is_not_said_to_be_up_to_date(
+    served: Served, tmp_path: Path
+) -> None:
+    """A server that was restored, or is new, may end within what a log buffer holds."""
+    run_batches(tmp_path, offset(log_page(40, 900), log_page(40, 0)))
+    (found,) = status(served, f"--checkpoint={tmp_path}")["checkpoints"]
+    assert (found["isBeyondEnd"], found["isAheadOfLog"]) == (False, True)
+    shown = told(served, f"--checkpoint={tmp_path}")
+    assert "BEYOND THE END OF THE LOG" in shown
+    assert "lag" not in shown
+    assert "headroom" not in shown
+
+
 def test_watching_asks_again_until_it_is_interrupted(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from playwright.sync_api import Page, sync_playwright
 from manual.site.pages import BUILT, ROOT
 
 PICTURES = ROOT / "build" / "site" / "pictures"
-WIDTHS = (360, 768, 1440)
+WIDTHS = (390, 768, 1280)
 SCHEMES = {"light": "default", "dark": "slate"}
 _HEIGHT = 900
 # What sticks out is named, so that nobody has to search for it.
