@@ -26,7 +26,7 @@ from informix_capture_client.positions import log_page, page_after, show
 from informix_capture_client.printable import shown_bytes
 from informix_capture_client.session import OpenSession
 from informix_cdc.commands.configuration import MirrorFile
-from informix_cdc.lake import LOADING, MIRRORED, STOPPED, StateOfMirror, state_of_mirror
+from informix_cdc.lake import StateOfMirror, state_of_mirror
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
 from informix_cdc.terminal import (
@@ -76,7 +76,7 @@ class Status:
     @property
     def exit_code(self) -> int:
         """3 if a table of the mirror has stopped, 1 if the server cannot be asked."""
-        if self.mirror is not None and any(each.state == STOPPED for each in self.mirror.tables):
+        if self.mirror is not None and any(each.is_stopped for each in self.mirror.tables):
             return TABLES_STOPPED
         return int(isinstance(self.log, str))
 
@@ -166,8 +166,8 @@ def _print_text(ask: Callable[[], Status], watch_seconds: float | None) -> None:
 
 
 _MOST_NAMED = 8  # snapshots; more are shown by their total
-_ORDER = {STOPPED: 0, LOADING: 1}
-_STYLES = {STOPPED: "bold red", LOADING: "yellow", MIRRORED: "green"}
+_STYLES = {"stopped": "bold red", "loading": "yellow", "mirrored": "green"}  # in the order of rows
+_ORDER = [*_STYLES]
 _AHEAD = (
     "BEYOND THE END OF THE LOG: from another server, or this one was restored; a restart will"
     " fail. (A server that has not flushed its log buffer yet shows this for a moment.)"
@@ -292,7 +292,7 @@ def _mirror_lines(mirror: StateOfMirror, *, is_running: bool) -> Iterator[Render
     yield Text(f"{counted(len(mirror.tables), 'table')}: {', '.join(parts) or 'none yet'}")
     table = Table("table", "state", Column("rows", justify="right"), "last change", "verified")
     table.box, table.pad_edge, table.header_style = None, False, "dim"
-    for each in sorted(mirror.tables, key=lambda each: (_ORDER.get(each.state, 2), each.table)):
+    for each in sorted(mirror.tables, key=lambda each: (_ORDER.index(each.state), each.table)):
         verified = "" if each.verified_at is None else _utc(each.verified_at)
         differs = f", {counted(each.differences, 'difference')}" if each.differences else ""
         table.add_row(

@@ -20,11 +20,9 @@ from informix_cdc.lake.definitions import DEFINITIONS, DELTA, ICEBERG, SPARK, de
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:
-    from informix_cdc.lake.control_tables import MIRRORED, STOPPED
     from informix_cdc.lake.identity import stopped_tables
     from informix_cdc.lake.large_batches import delivered_rows
     from informix_cdc.lake.mirror_states import (
-        LOADING,
         StateOfMirror,
         TableInMirror,
         state_of_mirror,
@@ -56,10 +54,7 @@ __all__ = [
     "DEFINITIONS",
     "DELTA",
     "ICEBERG",
-    "LOADING",
-    "MIRRORED",
     "SPARK",
-    "STOPPED",
     "Maintained",
     "Mirror",
     "MirrorNotRunning",
@@ -101,11 +96,10 @@ __all__ = [
 
 _HOMES = {
     "mirrored_batch": ("Maintained", "MirroredBatch"),
-    "control_tables": ("MIRRORED", "STOPPED"),
     "identity": ("stopped_tables",),
     "large_batches": ("delivered_rows",),
     "tables_as_of": ("TablesAsOf", "as_of"),
-    "mirror_states": ("LOADING", "StateOfMirror", "TableInMirror", "state_of_mirror"),
+    "mirror_states": ("StateOfMirror", "TableInMirror", "state_of_mirror"),
     "mirroring": (
         "Mirror",
         "begin_mirror",

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.lake.control_tables import LEFT, MIRRORED, ControlTables, TableRecord
+from informix_cdc.lake.control_tables import LEFT, MIRRORED, STOPPED, ControlTables, TableRecord
 from informix_cdc.lake.identity import known_identity
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.refused_writes import coded_errors
@@ -46,6 +46,11 @@ class TableInMirror:
     changed_at: datetime | None
     verified_at: datetime | None
     differences: int
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the mirror no longer writes it."""
+        return self.state == STOPPED
 
 
 @dataclass(frozen=True, slots=True)
