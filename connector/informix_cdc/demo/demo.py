@@ -327,10 +327,10 @@ class _Demo:
 
 
 _NEXT = (
-    "\n[dim]Next: `informix-cdc emulator --demo-workload 5` serves this shop on a port;"
-    " `informix-cdc tail` follows it, or your own server.[/]"
+    "\n[dim]Next: `informix-cdc init stores.toml --host ... --server ... --database ...` writes the"
+    " file of a mirror of your database, and `informix-cdc mirror stores.toml` starts it.[/]"
 )
-_HINT = "local[2], with the low-latency settings of docs/tuning.md"
+_HINT = "local[2], with the low-latency settings of docs/latency.md"
 
 
 def _source_options(listening: ListeningServer) -> dict[str, str]:

@@ -25,7 +25,7 @@ _FOREIGN = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS
 _LOG_FILE = "spark.log"
 _LAST_WORDS = 400
 _STARTS = 3
-# docs/tuning.md recommends these two: 49 ms instead of 150 for a small micro-batch.
+# docs/latency.md recommends these two: 49 ms instead of 150 for a small micro-batch.
 LOW_LATENCY = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
