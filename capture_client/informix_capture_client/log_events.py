@@ -207,7 +207,7 @@ ROW_LOGGING_SWITCHED_ON = LogEvent(
     "Full row logging of a table was off and was switched on, because a capture requires it. It stays"
     " on when the stream ends, and the server rejects ALTER TABLE of the table until you run `remedy`."
     " If a flag of `remedy` needs shell quoting, it is omitted: add it, and the table that `table`"
-    " names. More than three tables are one event, whose `remedy` lists all of them.",
+    " names. Several tables are one event, whose `remedy` lists all of them.",
 )
 HIDDEN_COLUMNS_OMITTED = LogEvent(
     "hidden_columns_omitted",

@@ -62,15 +62,16 @@ logger = logging.getLogger("informix_cdc.connector.capture_start")  # a logger n
 _NEAR_BYTES = 16 << 20  # maximum log that is read again to verify that it is the same
 
 
-_MOST_EVENTS = 3  # about tables whose row logging was switched on; more are one event
+_MOST_NAMED = 3  # in the event about several tables
 
 
 def log_switches(options: SourceOptions, tables: Sequence[Table]) -> None:
     """Log that full row logging of tables was switched on, and how to undo that."""
     connection = connection_arguments(options)
-    if len(tables) > _MOST_EVENTS:
-        first = ", ".join(str(table.name) for table in tables[:_MOST_EVENTS])
-        shown = f"{first} and {len(tables) - _MOST_EVENTS} more"
+    if len(tables) > 1:
+        shown = ", ".join(str(table.name) for table in tables[:_MOST_NAMED])
+        if (more := len(tables) - _MOST_NAMED) > 0:
+            shown += f" and {more} more"
         words = ("status", *connection, "--row-logging")
         ROW_LOGGING_SWITCHED_ON.log(logger, table=shown, remedy=command_for_log(*words))
         return

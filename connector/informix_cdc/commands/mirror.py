@@ -130,9 +130,11 @@ def _retained_text(settings: MirrorSettings) -> str:
     """Return for how long versions are kept, and how often a table can change that much."""
     if settings.maintain == "off":
         return "\nNo maintenance: old versions and small files stay until you remove them."
-    seconds = settings.spacing(_MANY_FILES)
+    seconds, kept = settings.spacing(_MANY_FILES), f"\nVersions of {settings.retain} are kept."
+    if seconds < 1:
+        return kept
     return (
-        f"\nVersions of {settings.retain} are kept. A table that changes all that time, in"
+        f"{kept} A table that changes all that time, in"
         f" {_MANY_FILES} files with each commit, gets a commit every {seconds:.3g} s at most."
     )
 

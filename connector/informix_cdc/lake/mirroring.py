@@ -767,6 +767,7 @@ class _Sink:
     ) -> None:
         self._settings, self._on_batch = plan.settings, on_batch
         self.estimates = plan.estimates
+        self._writing, self._is_ending = threading.Lock(), False
         options = SourceOptions.parse(dict(plan.options))
         self._cut = options.min_partitions, options.max_partition_bytes
         source = (plan.server, plan.database)
@@ -788,9 +789,17 @@ class _Sink:
 
     def write(self, batch: DataFrame, number: int) -> None:
         """Apply a micro-batch to the tables."""
-        end = planned_offset(self._settings.checkpoint, number)
-        rows = collected(batch, self._settings.folder, *self._cut)
-        self._mirror.apply(rows, number, end)
+        with self._writing:
+            if self._is_ending:
+                raise InterruptedError("the query is being stopped")
+            end = planned_offset(self._settings.checkpoint, number)
+            rows = collected(batch, self._settings.folder, *self._cut)
+            self._mirror.apply(rows, number, end)
+
+    def end_batch(self) -> None:
+        """Return when no batch is being written; none is from then on."""
+        with self._writing:
+            self._is_ending = True
 
     def _report(self, batch: MirroredBatch) -> None:
         if self._metrics is not None:

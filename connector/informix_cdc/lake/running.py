@@ -23,6 +23,7 @@ from informix_capture_client.errors import error_in
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable
 from informix_cdc.lake.mirrored_batch import Maintained, MirroredBatch
+from informix_cdc.lake.sessions import quiet_log
 from informix_cdc.snapshots import TableProgress
 from informix_cdc.terminal import TableProgressShown, counted, say, table_progress
 
@@ -58,6 +59,9 @@ class MirrorOfQuery(Protocol):
         """The tables that are no longer mirrored, with reasons."""
         ...
 
+    def end_batch(self) -> None:
+        """Return when no batch is being written; none is from then on."""
+
 
 # The mirrors of this process, by the id of the query. They register themselves: a query of another kind
 # is shown without what mirrors need.
@@ -92,6 +96,8 @@ def run_until(query: StreamingQuery, is_stopped: Callable[[], bool]) -> frozense
         try:
             while not query.awaitTermination(_POLL_SECONDS):
                 if is_stopped():
+                    if mirror is not None:
+                        mirror.end_batch()
                     break
                 view.draw()
         except Exception as reason:
@@ -99,7 +105,8 @@ def run_until(query: StreamingQuery, is_stopped: Callable[[], bool]) -> frozense
                 raise
             raise known from None
         finally:
-            query.stop()
+            with quiet_log():  # Spark logs the interruption of a batch as an error, with its stack
+                query.stop()
         shown.hide()
         say(view.ended(is_interrupted=is_stopped()))
     return frozenset(view.stopped)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from informix_cdc.lake.settings import DELTA, EMBEDDED, ICEBERG, SPARK, MirrorSe
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SPARK = "org.apache.spark"  # its loggers
 RESULT_LIMIT, _USUAL_LIMIT = "spark.driver.maxResultSize", "1g"
 # Recommended for short micro-batches: README, Latency.
 _SETTINGS = {
@@ -99,6 +101,31 @@ def submitted_session(_settings: MirrorSettings, _given: Mapping[str, str]) -> S
     from pyspark.sql import SparkSession
 
     return SparkSession.builder.getOrCreate()
+
+
+@contextlib.contextmanager
+def quiet_log() -> Iterator[None]:
+    """Let Spark log nothing for the length of a block; nothing is done with Spark Connect."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is None or context._jvm is None:
+        yield
+        return
+    log4j = context._jvm.org.apache.logging.log4j
+    current = log4j.LogManager.getContext(False)
+    loggers = current.getConfiguration().getLoggers()
+    before = loggers.get(_SPARK).getLevel() if loggers.containsKey(_SPARK) else None
+    log4j.core.config.Configurator.setLevel(_SPARK, log4j.Level.OFF)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(Exception):  # the JVM has ended
+            if before is not None:
+                log4j.core.config.Configurator.setLevel(_SPARK, before)
+            else:  # a level of its own, even the same, would pass the filter of Spark's shell
+                current.getConfiguration().removeLogger(_SPARK)
+                current.updateLoggers()
 
 
 def is_available_now_one_batch() -> bool:
