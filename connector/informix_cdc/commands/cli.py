@@ -416,7 +416,7 @@ def init(path: Path, into: str, **given: str | None) -> None:
 
 
 @main.command(short_help="Keep lake tables in sync with Informix tables.")
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--plan", "is_plan", is_flag=True, help="Print the plan and all problems; write nothing.")
 @click.option(
     "--columns", "with_columns", is_flag=True, help="With --plan: print the columns of each table too."
@@ -461,7 +461,7 @@ def mirror(
 
 
 @main.command(short_help="Capture changes for any number of queries, also while Spark is down.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--continue",
     "continues",
@@ -510,7 +510,7 @@ def readers(folder: Path, remove: str | None, add: str | None, as_json: bool) ->
 
 
 @main.command(short_help="Compare mirrored tables with Informix.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--tables", default="", help="Names or patterns of owner.table, with commas; default: all."
 )

@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,11 @@ def of_commands(path: Path) -> dict[str, Any]:
     if "into" not in settings:
         source = checked_options(path, source)
     else:
+        if find_spec("deltalake") is None:
+            raise BadOption(
+                f"{path} is the file of a mirror, which requires deltalake.",
+                "Run: pip install 'informix-cdc[delta]'; or give flags instead of the file.",
+            )
         from informix_cdc.lake import stream_options
 
         file = read_mirror_file(path)

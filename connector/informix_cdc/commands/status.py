@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import sleep
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Group, RenderableType
@@ -26,7 +27,6 @@ from informix_capture_client.positions import log_page, page_after, show
 from informix_capture_client.printable import shown_bytes
 from informix_capture_client.session import OpenSession
 from informix_cdc.commands.configuration import MirrorFile
-from informix_cdc.lake import StateOfMirror, state_of_mirror
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
 from informix_cdc.terminal import (
@@ -41,6 +41,9 @@ from informix_cdc.terminal import (
 )
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
 from informix_checkpoints.running_streams import RunningStream
+
+if TYPE_CHECKING:  # of a mirror only
+    from informix_cdc.lake import StateOfMirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ def print_status(
 def _asked(options: SourceOptions | None, places: Sequence[str], mirror: MirrorFile | None) -> Status:
     state, is_running = None, False
     if mirror is not None:
+        from informix_cdc.lake import state_of_mirror  # needs the extra `delta`
+
         state = state_of_mirror(mirror.settings)
         spool = mirror.source.get("captureAt") or mirror.source.get("spoolPath", "")
         with contextlib.suppress(BadOption):

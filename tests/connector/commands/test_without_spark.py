@@ -1,4 +1,4 @@
-"""The command line on a database host, where Spark and pandas are not installed."""
+"""The command line on a database host, where Spark, pandas and delta-rs are not installed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 # None in sys.modules is what a package that is not installed looks like.
 PROGRAM = """
 import sys
-for name in ("pyspark", "pandas", "py4j"):
+for name in ("pyspark", "pandas", "py4j", "deltalake", "obstore", "pyroaring"):
     sys.modules[name] = None
 from informix_cdc.commands.cli import main
 main(sys.argv[1:])
