@@ -104,9 +104,8 @@ def of_commands(path: Path) -> dict[str, Any]:
         BadOption: the file has a problem.
     """
     settings, source = read_source_file(path, _PLACES)
-    if "into" not in settings:
-        source = checked_options(path, source)
-    else:
+    found: dict[str, Any] = {}
+    if "into" in settings:
         if find_spec("deltalake") is None:
             raise BadOption(
                 f"{path} is the file of a mirror, which requires deltalake.",
@@ -114,12 +113,10 @@ def of_commands(path: Path) -> dict[str, Any]:
             )
         from informix_cdc.lake import stream_options
 
-        file = read_mirror_file(path)
+        found["mirror"] = file = read_mirror_file(path)
         source = stream_options(file.settings, file.source)
-        settings["mirror"] = file
-    found: dict[str, Any] = {**source, "spool": source.get("spoolPath", "")}
-    if "mirror" in settings:
-        found["mirror"] = settings["mirror"]
     if checkpoint := settings.get("checkpoint"):
         found |= {"checkpoint": checkpoint, "checkpoints": [checkpoint]}
-    return found
+    source = checked_options(path, source)
+    spool = source.get("captureAt") or source.get("spoolPath", "")
+    return {**source, **found, "spool": spool}

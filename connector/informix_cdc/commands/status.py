@@ -26,6 +26,7 @@ from informix_capture_client.findings import Unanswered
 from informix_capture_client.positions import log_page, page_after, show
 from informix_capture_client.printable import shown_bytes
 from informix_capture_client.session import OpenSession
+from informix_capture_client.transport import Transport
 from informix_cdc.commands.configuration import MirrorFile
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
@@ -65,23 +66,25 @@ class Status:
     """The report about a server, and about a mirror of it.
 
     Attributes:
-        log: of the server; or why it cannot be asked, if there is a mirror.
+        log: of the server; None if it was not asked, because the mirror reads a shared capture.
         checkpoints: given ones.
         mirror: state of a mirror.
         is_running: whether it runs.
+        problem: why the server cannot be asked; only with a mirror.
     """
 
-    log: ServerLog | str
-    checkpoints: tuple[CheckpointStatus, ...]
+    log: ServerLog | None
+    checkpoints: tuple[CheckpointStatus, ...] = ()
     mirror: StateOfMirror | None = None
     is_running: bool = False
+    problem: str = ""
 
     @property
     def exit_code(self) -> int:
         """3 if a table of the mirror has stopped, 1 if the server cannot be asked."""
         if self.mirror is not None and any(each.is_stopped for each in self.mirror.tables):
             return TABLES_STOPPED
-        return int(isinstance(self.log, str))
+        return int(bool(self.problem))
 
 
 def print_status(
@@ -102,41 +105,68 @@ def print_status(
         watch_seconds: for how long to wait between reports.
 
     Raises:
-        InformixCdcError: the server or a checkpoint cannot be read.
+        InformixCdcError: the server or a checkpoint cannot be read; with a mirror, the server's part of
+            the report says so instead.
     """
     last: list[Status] = []
+    with _Server(options) as server, contextlib.suppress(KeyboardInterrupt):
 
-    def ask() -> Status:
-        last[:] = [_asked(options, places, mirror)]
-        return last[0]
+        def ask() -> Status:
+            last[:] = [_asked(server, places, mirror)]
+            return last[0]
 
-    with contextlib.suppress(KeyboardInterrupt):
         (_print_json if as_json else _print_text)(ask, watch_seconds)
     return last[0].exit_code if last else 0
 
 
-def _asked(options: SourceOptions | None, places: Sequence[str], mirror: MirrorFile | None) -> Status:
+class _Server:
+    """The server, over one connection for all reports; opened again after it has failed."""
+
+    def __init__(self, options: SourceOptions | None) -> None:
+        self._options = options
+        self._open = contextlib.ExitStack()
+        self._connection: Transport | None = None
+
+    def __enter__(self) -> _Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def log(self) -> ServerLog | None:
+        """Return the log as it is now; None without options."""
+        if self._options is None:
+            return None
+        try:
+            if self._connection is None:
+                self._connection = self._open.enter_context(open_server_log(self._options))
+            return read_server_log(self._connection, self._options.dialect)
+        except InformixCdcError:
+            self._connection = None
+            self._open.close()
+            raise
+
+
+def _asked(server: _Server, places: Sequence[str], mirror: MirrorFile | None) -> Status:
     state, is_running = None, False
     if mirror is not None:
         from informix_cdc.lake import state_of_mirror  # needs the extra `delta`
 
         state = state_of_mirror(mirror.settings)
-        spool = mirror.source.get("captureAt") or mirror.source.get("spoolPath", "")
+        source = {name.lower(): value for name, value in mirror.source.items()}
+        spool = source.get("captureat") or source.get("spoolpath", "")
         with contextlib.suppress(BadOption):
             is_running = RunningStream.of(mirror.settings.checkpoint, spool).is_running()
     # Before the log is asked for its end: what is delivered meanwhile lies behind it.
     sources = [(place, each) for place in places for each in read_checkpoint(place).sources]
-    if options is None:
-        return Status("The mirror reads a capture.", (), state, is_running)
     try:
-        with open_server_log(options) as connection:
-            log = read_server_log(connection, options.dialect)
+        log = server.log()
     except InformixCdcError as reason:
         if state is None:
             raise
-        return Status(str(reason), (), state, is_running)
-    found = tuple(_checkpoint_status(place, progress, log) for place, progress in sources)
-    return Status(log, found, state, is_running)
+        return Status(None, (), state, is_running, str(reason))
+    found = [_checkpoint_status(*each, log) for each in sources] if log is not None else []
+    return Status(log, tuple(found), state, is_running)
 
 
 def _checkpoint_status(place: str, progress: SourceProgress, log: ServerLog) -> CheckpointStatus:
@@ -186,8 +216,8 @@ def status_as_json(status: Status) -> dict[str, object]:
     shown: dict[str, object] = {}
     if status.mirror is not None:
         shown["mirror"] = _mirror_json(status.mirror, is_running=status.is_running)
-    if isinstance(log := status.log, str):
-        return {**shown, "problem": log}
+    if (log := status.log) is None:
+        return {**shown, "problem": status.problem or None}
     sessions: list[object] | None = None  # null: the user may not list sessions; []: there are none
     if not isinstance(log.sessions, Unanswered):
         sessions = [_session_json(each) for each in log.sessions]
@@ -272,8 +302,8 @@ def status_as_text(status: Status) -> Iterator[RenderableType]:
     """Yield the report as text."""
     if status.mirror is not None:
         yield from _mirror_lines(status.mirror, is_running=status.is_running)
-    if isinstance(log := status.log, str):
-        yield Text(log, "" if status.exit_code == 0 else "bold red")
+    if (log := status.log) is None:
+        yield Text(status.problem or "It reads a capture, which `informix-cdc readers` shows.")
         return
     space = log.space
     yield Text(f"{log.server}, {_time(log.clock)}", "bold")

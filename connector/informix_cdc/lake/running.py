@@ -123,7 +123,7 @@ def stopped_by_signals() -> Iterator[Callable[[], bool]]:
 
     def handle(number: int, _frame: object) -> None:
         came.append(number)
-        signal.signal(number, previous[number])
+        signal.signal(number, previous[number] or signal.SIG_DFL)
 
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
@@ -132,7 +132,7 @@ def stopped_by_signals() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(came)
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 class _View(Protocol):
@@ -242,26 +242,27 @@ class _StreamView:
 
     def __init__(self, query: StreamingQuery, shown: TableProgressShown) -> None:
         self._query, self._shown, self.stopped = query, shown, set[str]()
-        self._rows: dict[int, int] = {}  # by batch
+        self._rows, self._batches, self._last = 0, 0, ""
 
     def draw(self) -> None:
         """Draw the current state."""
         for each in self._query.recentProgress:
-            self._rows[each["batchId"]] = each["numInputRows"]
+            if each["timestamp"] > self._last:  # an idle query reports a batch that is still to come
+                self._last, rows = each["timestamp"], each["numInputRows"]
+                self._rows, self._batches = self._rows + rows, self._batches + bool(rows)
         last = self._query.lastProgress
         if last is None:
             return
         facts = [
             f"batch {last['batchId']}",
-            counted(sum(self._rows.values()), "row"),
+            counted(self._rows, "row"),
             f"{last['processedRowsPerSecond'] or 0:,.0f} rows/s",
         ]
         self._shown.show([], " · ".join(facts))
 
     def ended(self, *, is_interrupted: bool) -> str:
         """Return the closing line."""
-        rows = counted(sum(self._rows.values()), "row")
-        text = f"{rows}, {counted(len(self._rows), 'batch')}"
+        text = f"{counted(self._rows, 'row')}, {counted(self._batches, 'batch')}"
         return f"Stopped: {text}. Run it again to continue." if is_interrupted else f"Ended: {text}."
 
 

@@ -125,6 +125,24 @@ def test_a_signal_stops_the_query(number: int, capsys: pytest.CaptureFixture[str
     assert signal.getsignal(number) is before
 
 
+def test_rows_of_a_stream_are_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Spark keeps the last 100 batches, and reports one that is to come with no rows."""
+    of = [(1, "00:01", 0), (1, "00:02", 5), (2, "00:03", 7), (3, "00:04", 0)]
+    progress = [{"batchId": n, "timestamp": at, "numInputRows": rows} for n, at, rows in of]
+    calls = iter([progress[:1], progress[:3], progress[1:]])
+
+    def wait() -> bool:
+        found = next(calls, None)
+        if found is not None:
+            query.recentProgress = found  # type: ignore[assignment]
+            query.lastProgress = {**found[-1], "processedRowsPerSecond": 3.2}  # type: ignore[assignment]
+        return found is None
+
+    query = Query(wait)
+    lake.run(cast("Any", query))
+    assert "Ended: 12 rows, 2 batches." in capsys.readouterr().err
+
+
 def test_a_second_signal_has_its_usual_effect() -> None:
     def wait() -> bool:
         os.kill(os.getpid(), signal.SIGINT)
