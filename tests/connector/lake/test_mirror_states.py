@@ -84,3 +84,18 @@ def status(file: Path, *flags: str) -> Result:
 def test_a_mirror_that_has_not_begun_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="not the checkpoint of a mirror that has begun"):
         state_of_mirror(MirrorSettings(into=str(tmp_path / "l"), checkpoint=str(tmp_path / "c")))
+
+
+def test_a_mirror_that_reads_a_capture_asks_no_server(tmp_path: Path) -> None:
+    made = Mirrored(tmp_path)
+    made.orders(("insert", 10, {"id": 1, "note": "a"}))
+    made.mirror.close()
+    file = tmp_path / "m.toml"
+    file.write_text(
+        f'into = "{made.settings.into}"\ncheckpoint = "{made.settings.checkpoint}"\n[source]\n'
+        f'captureat = "{tmp_path}/capture"\nreader = "lake"\n'
+    )
+    result = status(file)
+    assert result.exit_code == 0, result.output
+    assert "1 table: 1 mirrored" in result.output
+    assert "It reads a capture" in result.output
