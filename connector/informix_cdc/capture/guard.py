@@ -80,7 +80,7 @@ class CaptureGuard:
         clock: a monotonic clock.
         source: digest of the stream's server, database and tables.
         expected: COMMTX at which a planned batch ends, while it is captured again.
-        scout_reads: number of reads for older transactions before there is a session.
+        probe_reads: number of reads for older transactions before there is a session.
         known_loss: data loss to raise after the planned batch, if any.
         reads_from: whether another session that begins at a position receives records there.
         may_lose: whether the stream may continue after unreadable log (onDataLoss=continue).

@@ -93,8 +93,7 @@ class ServerWatch:
                 facts = log_facts(catalog, self._source, self._clock())
                 if facts.unlogged_tables:
                     # Checked before a loss is reported: another server, or a dropped table, has no row
-                    # logging
-                    # either.
+                    # logging either.
                     facts = replace(facts, source=_source_now(self._options, catalog))
                 self.facts = facts
                 if self.facts.unlogged_tables:

@@ -252,18 +252,15 @@ class CaptureStart:
         if begins_in_the_past:
             self._require_row_logging(catalog)
         # First of all, so that every row after S is complete in the log: without full row logging a
-        # server
-        # logs partial rows, from which no row can be restored (CDC guide).
+        # server logs partial rows, from which no row can be restored (CDC guide).
         self._switch_on(session, catalog, self.source.tables)
         if self.lost is not None:
             return self._recover(self.lost, catalog)
         if begins_in_the_past:
             return self._start_in_the_past(catalog)
         # S before the open transactions: one that begins in between has its BEGINTX after S, and being
-        # listed
-        # as unseen does no harm. In the other order it would be in neither (decision 0004). The end of
-        # the log
-        # after them: a listed transaction that began before it is older than the stream.
+        # listed as unseen does no harm. In the other order it would be in neither (decision 0004). The
+        # end of the log after them: a listed transaction that began before it is older than the stream.
         place, still_open = catalog.next_position(), catalog.open_transactions()
         self.logged = LogEnd(page_after(catalog.current_position()), catalog.clock())
         assembler = TransactionAssembler(
@@ -291,8 +288,7 @@ class CaptureStart:
 
     def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         # The log is read twice: the transactions to skip must be known before the first batch. Later an
-        # older
-        # transaction could not be distinguished from one whose begin is lost (decision 0004).
+        # older transaction could not be distinguished from one whose begin is lost (decision 0004).
         place = _chosen_position(self.options.starting_position, catalog)
         first_position = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
         return TransactionAssembler(first_position, restart_bound=self._bound(place)), place
@@ -326,14 +322,11 @@ class CaptureStart:
         self, position: Position, session: CaptureSession, catalog: Catalog
     ) -> tuple[TransactionAssembler, int]:
         # First detect another server, because its other facts would be meaningless. A server sends
-        # nothing at
-        # all from a position after the end of its log (docs/assumptions.md).
+        # nothing at all from a position after the end of its log (docs/assumptions.md).
         require_in_log(position, catalog.current_position())
         # If it is off now, it may have been off for a while: rows changed meanwhile are incomplete.
-        # Switching
-        # it on again here would hide that (decision 0005, docs/design.md section 5). Checked twice, so
-        # that
-        # one wrong answer does not end a stream permanently.
+        # Switching it on again here would hide that (decision 0005, docs/design.md section 5). Checked
+        # twice, so that one wrong answer does not end a stream permanently.
         present = [table for table in self.source.tables if not self._is_to_be_logged(table)]
         seen_off = catalog.without_row_logging(present)
         if unlogged := catalog.without_row_logging(seen_off):
@@ -344,8 +337,7 @@ class CaptureStart:
         self._log_late(session, catalog)
         place = _resumes_at(position, catalog)
         # Once a table has joined, everything that was open when the stream began has ended. The unseen
-        # ids
-        # belong to later transactions, and may be reused within the stream's first second.
+        # ids belong to later transactions, and may be reused within the stream's first second.
         log_end = UNKNOWN_END if self.joined_at else self.logged
         assembler = TransactionAssembler(
             position,

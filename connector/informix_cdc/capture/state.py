@@ -227,9 +227,8 @@ class CaptureState:
     def leave(self, previous: Spool) -> None:
         """Abandon a stream that has lost data; another one begins."""
         # The spool is removed first, and in one step for waiting threads: a reader that still saw it
-        # among
-        # the previous streams would take its start for a new one, and an AvailableNow run would end
-        # there.
+        # among the previous streams would take its start for a new one, and an AvailableNow run would
+        # end there.
         with self._changed:
             self.spool = None
             self.end_of_log.begin_stream()

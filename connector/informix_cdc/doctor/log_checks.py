@@ -100,8 +100,7 @@ def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | No
 
 
 # The first condition on DYNAMIC_LOGS, LTXHWM and LTXEHWM that holds; remedies as in onconfig.std and
-# the
-# manuals.
+# the manuals.
 _RISKS: tuple[tuple[Callable[[int, int, int], bool], str, str], ...] = (
     (
         lambda _adding, highest, exclusive: highest >= _NEVER and exclusive >= _NEVER,

@@ -24,8 +24,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from informix_cdc.executors.flight_protocol import SERVER_NAME, Credentials
 
 # Certificates become useless when the query ends. Clocks of driver and executors may differ, so
-# validity
-# is not limited; the last second of the year 9999 expresses that (RFC 5280, 4.1.2.5).
+# validity is not limited; the last second of the year 9999 expresses that (RFC 5280, 4.1.2.5).
 _FROM, _UNTIL = datetime(2000, 1, 1), datetime(9999, 12, 31, 23, 59, 59)
 
 

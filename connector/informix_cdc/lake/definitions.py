@@ -52,8 +52,7 @@ def type_in(names: Mapping[pa.DataType, str], kind: pa.DataType) -> str:
 
 NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
 # An identifier field of Iceberg is neither optional nor a float (Iceberg spec, "Identifier Field IDs");
-# a
-# usable Informix key is never a float.
+# a usable Informix key is never a float.
 
 
 def _delta(target: TargetTable, name: str) -> Iterator[str]:
