@@ -57,6 +57,12 @@ class MirrorFile:
     trigger: str
     spark: Mapping[str, str]
 
+    @property
+    def spool(self) -> str:
+        """Where requests to the stream are put: captureAt or spoolPath; empty: in the checkpoint."""
+        source = {name.lower(): value for name, value in self.source.items()}
+        return source.get("captureat") or source.get("spoolpath", "")
+
 
 def read_mirror_file(path: Path) -> MirrorFile:
     """Read a mirror's file.

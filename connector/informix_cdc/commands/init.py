@@ -37,10 +37,9 @@ def write_configuration(path: Path, given: Mapping[str, str | None], into: str) 
         raise BadOption(f"{path} exists already.", "Choose another name, or remove it.")
     source = {name: text for name, text in given.items() if text is not None}
     options = parse_options(source, is_stream=False)
-    folder = Path.cwd() / "lake"
     settings = {
-        "into": into or str(folder / options.database),
-        "checkpoint": str(folder / "checkpoints" / options.database),
+        "into": into or str(Path.cwd() / "lake" / options.database),
+        "checkpoint": str(Path.cwd() / "checkpoints" / options.database),
     }
     plan = plan_mirror(checked_settings(settings, source), source)
     names = [target.name.lower() for target in plan.targets]

@@ -149,7 +149,8 @@ def _with_packages(plan: MirrorPlan, spark: Mapping[str, str]) -> MirrorPlan:
     return plan
 
 
-def _names(plan: MirrorPlan) -> Any:  # noqa: ANN401 - of the room lake
+def _names(plan: MirrorPlan) -> Mapping[Any, str]:
+    """Return the types of the lake."""
     return ICEBERG if plan.settings.format == "iceberg" else DELTA
 
 

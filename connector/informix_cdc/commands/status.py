@@ -153,10 +153,8 @@ def _asked(server: _Server, places: Sequence[str], mirror: MirrorFile | None) ->
         from informix_cdc.lake import state_of_mirror  # needs the extra `delta`
 
         state = state_of_mirror(mirror.settings)
-        source = {name.lower(): value for name, value in mirror.source.items()}
-        spool = source.get("captureat") or source.get("spoolpath", "")
         with contextlib.suppress(BadOption):
-            is_running = RunningStream.of(mirror.settings.checkpoint, spool).is_running()
+            is_running = RunningStream.of(mirror.settings.checkpoint, mirror.spool).is_running()
     # Before the log is asked for its end: what is delivered meanwhile lies behind it.
     sources = [(place, each) for place in places for each in read_checkpoint(place).sources]
     try:

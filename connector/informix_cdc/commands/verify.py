@@ -47,11 +47,9 @@ def run_verify(
         BadOption: the file has a problem, or there is no such mirror or table.
     """
     file = read_mirror_file(path)
-    places = ("spoolpath", "captureat")
-    spool = next((v for name, v in file.source.items() if name.lower() in places), "")
-    if "://" in spool:
+    if "://" in file.spool:
         raise BadOption(
-            f"captureAt is {spool}, but verify needs the folder of the capture.",
+            f"captureAt is {file.spool}, but verify needs the folder of the capture.",
             "Run it on the host of the capture, with a copy of the file whose captureAt is the folder.",
         )
     is_iceberg = file.settings.format == "iceberg"
@@ -59,7 +57,7 @@ def run_verify(
     try:
         found = verify(
             file.settings,
-            spool_path=spool,
+            spool_path=file.spool,
             tables=tables,
             sample=sample,
             repair=repair,

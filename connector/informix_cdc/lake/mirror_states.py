@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.lake.control_tables import LEFT, MIRRORED, STOPPED, ControlTables, TableRecord
 from informix_cdc.lake.identity import known_identity
-from informix_cdc.lake.places import Lake
+from informix_cdc.lake.places import BRIEF, Lake
 from informix_cdc.lake.refused_writes import coded_errors
-from informix_cdc.lake.settings import MirrorSettings
+from informix_cdc.lake.settings import MirrorSettings, is_url
 from informix_cdc.merge_on_read import LoggedState, TableLog, TablePlace
 
 _AT_ONCE = 8  # tables that are read at the same time
@@ -75,6 +75,8 @@ def state_of_mirror(settings: MirrorSettings) -> StateOfMirror:
             "tables of Iceberg are read by Spark only.",
             "Query _informix_cdc_tables and _informix_cdc_batches in the schema of the mirror.",
         )
+    if is_url(settings.into):  # who looks does not wait for minutes
+        settings = replace(settings, storage_options={**BRIEF, **settings.storage_options})
     with coded_errors(settings.into):
         control = ControlTables(identity.id, Lake(settings, identity.application).target)
         batches = control.batches()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # A store that is away for a minute is waited for; delta-rs gives up after three seconds.
 _PATIENT = {"max_retries": "100", "retry_timeout": "120s"}
-_BRIEF = {"max_retries": "1", "retry_timeout": "5s"}
+BRIEF = {"max_retries": "1", "retry_timeout": "5s"}
 
 
 def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
@@ -38,7 +38,7 @@ def why_not_writable(place: str, storage_options: Mapping[str, str]) -> str:
     name = f"{CONTROL}written_by_plan"
     try:
         if is_url(place):
-            store = TablePlace(place, {**storage_options, **_BRIEF})
+            store = TablePlace(place, {**storage_options, **BRIEF})
             store.put(name, b"-")
             store.remove(name)
         else:

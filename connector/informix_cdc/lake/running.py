@@ -96,8 +96,10 @@ def run_until(query: StreamingQuery, is_stopped: Callable[[], bool]) -> frozense
         try:
             while not query.awaitTermination(_POLL_SECONDS):
                 if is_stopped():
-                    if mirror is not None:
-                        mirror.end_batch()
+                    with quiet_log():
+                        if mirror is not None:
+                            mirror.end_batch()
+                        query.stop()
                     break
                 view.draw()
         except Exception as reason:

@@ -106,9 +106,9 @@ def submitted_session(_settings: MirrorSettings, _given: Mapping[str, str]) -> S
 @contextlib.contextmanager
 def quiet_log() -> Iterator[None]:
     """Let Spark log nothing for the length of a block; nothing is done with Spark Connect."""
-    from pyspark import SparkContext
+    import pyspark
 
-    context = SparkContext._active_spark_context
+    context = getattr(getattr(pyspark, "SparkContext", None), "_active_spark_context", None)
     if context is None or context._jvm is None:
         yield
         return

@@ -133,9 +133,12 @@ def source_file_argument(
         if name is None or context.resilient_parsing:
             return
         others = any(isinstance(param, AfterFile) for param in context.command.params)
-        if others and not (name.endswith(".toml") and Path(name).exists()):
+        is_named_so = name.endswith(".toml")  # printed commands are told apart by it
+        if others and not (is_named_so and Path(name).exists()):
             context.meta[_NOT_A_FILE] = name
             return
+        if not is_named_so:
+            raise click.UsageError(f"{name} is not a FILE.toml.", context)
         context.meta[SOURCE_FILE] = name
         with one_line_errors(in_words=str):  # files use option names
             context.default_map = {**(context.default_map or {}), **load(Path(name))}

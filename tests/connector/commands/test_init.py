@@ -26,7 +26,7 @@ def written(folder: Path, port: int, *flags: str) -> Path:
     connection = ("--host=127.0.0.1", f"--port={port}", "--server=informix", "--database=stores")
     found = run_plain("init", str(path), *connection, *flags, f"--into={folder}/lake")
     assert found.exit_code == 0, found.output
-    text = path.read_text().replace(str(Path.cwd() / "lake"), str(folder))  # the checkpoint
+    text = path.read_text().replace(str(Path.cwd() / "checkpoints"), str(folder))  # the checkpoint
     path.write_text(text)
     return path
 
