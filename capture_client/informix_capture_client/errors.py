@@ -8,6 +8,7 @@
     DataLoss           an operator decides: some changes can no longer be delivered
     ProtocolViolation  stop: a retry would read the same bytes
     TargetUnavailable  start again when the tables of the mirror can be read and written
+    RestartRequired    start again: the columns of the query have changed
 
 An error prints as one line that starts with a stable code, because Spark passes on only the text.
 Programs decide by typed attributes; `facts` are for display only, and their keys may change. Control
@@ -211,6 +212,15 @@ class TargetUnavailable(InformixCdcError):
     """The tables of a mirror cannot be read or written now. The next start repeats the batch."""
 
     code = "IFXCDC-0008"
+
+
+class RestartRequired(InformixCdcError):
+    """The columns of a query changed, and Spark fixes them at its start. Nothing is lost.
+
+    Commands end with exit code 75, so that a supervisor can tell it from a failure.
+    """
+
+    code = "IFXCDC-0009"
 
 
 _IN_A_TEXT = re.compile(r"(IFXCDC-\d{4}): (.+)")

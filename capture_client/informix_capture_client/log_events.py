@@ -96,24 +96,15 @@ TABLE_LEFT = LogEvent(
     "table_left",
     _INFO,
     ("stream", "table", "left"),
-    "A table that option `table` no longer names has left the stream. Changes that commit above"
-    " `left` are not delivered. Full row logging of the table stays on until `informix-cdc release`.",
+    "A table has left the stream, because option `table` no longer names it or `informix-cdc alter`"
+    " alters it. Changes that commit above `left` are not delivered.",
 )
 TABLE_CAME_BACK = LogEvent(
     "table_came_back",
     _WARNING,
     ("stream", "table", "left", "since"),
-    "A table that had left the stream was added again. Changes that committed above `left` and up to"
-    " `since` were not delivered. Empty the copy of the table and read its rows again with"
-    " `initialSnapshot`.",
-)
-ALTERED_ROWS_KEPT = LogEvent(
-    "altered_rows_kept",
-    _WARNING,
-    ("stream", "table"),
-    "An altered table is in the stream again, and its existing rows are not read again. If the DDL"
-    " changed their values (ADD with a DEFAULT, MODIFY), a copy keeps the old values. To read them"
-    " again, name the table in `initialSnapshot` in the same start that sets `schemaChange`.",
+    "A table that had left the stream was added again, and its existing rows are delivered. Rows that"
+    " were deleted between `left` and `since` are still in the copy of the table: empty it first.",
 )
 MIRROR_TABLE_STOPPED = LogEvent(
     "mirror_table_stopped",

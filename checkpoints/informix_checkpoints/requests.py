@@ -6,7 +6,8 @@ written once, atomically; an answered request is never processed again.
     requests/<id>.json      the request
     requests/<id>.cancel    the request is no longer wanted
     requests/<id>.ready     for alter: the stream no longer captures the tables
-    requests/<id>.altered   for alter: the tables can be captured again
+    requests/<id>.progress  for alter: which statement runs, and the layout of the tables before it
+    requests/<id>.altered   for alter: the tables can be captured again; names those that are gone
     requests/<id>.done      the answer; written when the stream has everything that the request asks for
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,9 +32,10 @@ RELOAD = "reload"  # not requested: what resync becomes for a key whose order is
 READS_ROWS = (RESYNC, VERIFY, REPAIR, COMPARE)
 
 FOLDER = "requests"
-_MOST_BYTES = 16 << 20  # a receipt of thousands of tables
+_MOST_BYTES = 16 << 20  # of an answer for thousands of tables, or of a script
 _MOST_ANSWERS = 200  # older answers are removed
-_REQUEST, _CANCEL, _READY, _ALTERED, _DONE = ".json", ".cancel", ".ready", ".altered", ".done"
+_REQUEST, _CANCEL, _READY, _DONE = ".json", ".cancel", ".ready", ".done"
+_PROGRESS, _ALTERED = ".progress", ".altered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +52,8 @@ class Request:
         column: the name of that column, to be checked; empty: not checked.
         window: the time of day in which rows are read, such as 22:00-05:00; empty: any.
         sample: the fraction of rows to read.
-        statement: for alter: the statement to run.
-        layout: for alter: a digest of the tables' columns before it.
+        statements: for alter: the statements to run; empty: somebody else runs them.
+        accepts_gap: for alter: do not read the rows again, although changes will be missing.
         id: name of its files; ids sort by time of submission.
     """
 
@@ -62,8 +64,8 @@ class Request:
     column: str = ""
     window: str = ""
     sample: float = 1.0
-    statement: str = ""
-    layout: str = ""
+    statements: tuple[str, ...] = ()
+    accepts_gap: bool = False
     id: str = field(default_factory=lambda: f"{time.time_ns():019d}-{secrets.token_hex(3)}")
 
     def to_json(self) -> dict[str, object]:
@@ -76,8 +78,8 @@ class Request:
             "column": self.column,
             "window": self.window,
             "sample": self.sample,
-            "statement": self.statement,
-            "layout": self.layout,
+            "statements": list(self.statements),
+            "accepts_gap": self.accepts_gap,
         }
 
     @classmethod
@@ -101,10 +103,23 @@ class Request:
             column=text(known.get("column")),
             window=text(known.get("window")),
             sample=float(sample),
-            statement=text(known.get("statement")),
-            layout=text(known.get("layout")),
+            statements=_texts(known.get("statements")),
+            accepts_gap=known.get("accepts_gap") is True,
             id=request_id,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AlterProgress:
+    """Which statement of an alter runs; written before each, so that another process can continue.
+
+    Attributes:
+        statement: its index.
+        layouts: a digest of the columns and the partition of each table before it; "" if there is none.
+    """
+
+    statement: int
+    layouts: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +179,10 @@ class RequestFolder:
         make_folder(self.path, durable=True)
         self._write(request.id + _REQUEST, request.to_json())
 
+    def has(self, request_id: str) -> bool:
+        """Return whether a request was submitted here."""
+        return (self.path / (request_id + _REQUEST)).exists()
+
     def cancel(self, request_id: str) -> None:
         """Mark a request as no longer wanted."""
         self._write(request_id + _CANCEL, {})
@@ -185,9 +204,31 @@ class RequestFolder:
         """Return whether the stream no longer captures the tables of an alter."""
         return (self.path / (request_id + _READY)).exists()
 
-    def mark_altered(self, request_id: str) -> None:
-        """Let the stream capture the tables of an alter again."""
-        self._write(request_id + _ALTERED, {})
+    def progress(self, request_id: str) -> AlterProgress | None:
+        """Return which statement of an alter ran last; None before the first.
+
+        Raises:
+            BadOption: the file is not what `record_progress` wrote.
+        """
+        try:
+            known = mapping(self._read(request_id + _PROGRESS), "progress")
+            layouts = mapping(known.get("layouts"), "layouts")
+            return AlterProgress(
+                number(known.get("statement")), {text(name): text(at) for name, at in layouts.items()}
+            )
+        except FileNotFoundError:
+            return None
+        except ValueError as reason:
+            raise BadOption(f"{self.path / request_id}{_PROGRESS} cannot be used: {reason}.") from None
+
+    def record_progress(self, request_id: str, progress: AlterProgress) -> None:
+        """Record that a statement of an alter is about to run."""
+        content = {"statement": progress.statement, "layouts": dict(progress.layouts)}
+        self._write(request_id + _PROGRESS, content)
+
+    def mark_altered(self, request_id: str, gone: Collection[str] = ()) -> None:
+        """Let the stream capture the tables of an alter again, except those that no longer exist."""
+        self._write(request_id + _ALTERED, {"gone": sorted(gone)})
 
     # called by the capture, and to list requests
 
@@ -217,12 +258,25 @@ class RequestFolder:
         """Return whether the tables of an alter can be captured again."""
         return (self.path / (request_id + _ALTERED)).exists()
 
+    def gone(self, request_id: str) -> tuple[str, ...]:
+        """Return the tables of an alter that no longer exist.
+
+        Raises:
+            BadOption: the file is not what `mark_altered` wrote.
+        """
+        try:
+            return _texts(mapping(self._read(request_id + _ALTERED), "an alter").get("gone"))
+        except FileNotFoundError:
+            return ()
+        except ValueError as reason:
+            raise BadOption(f"{self.path / request_id}{_ALTERED} cannot be used: {reason}.") from None
+
     def finish(self, request_id: str, answer: Answer) -> None:
         """Write the answer to a request, and remove old answers."""
         self._write(request_id + _DONE, answer.to_json())
         for old in self._ids(_DONE)[:-_MOST_ANSWERS]:
             # the answer last: without it, the request is pending
-            for suffix in (_REQUEST, _CANCEL, _READY, _ALTERED, _DONE):
+            for suffix in (_REQUEST, _CANCEL, _READY, _PROGRESS, _ALTERED, _DONE):
                 (self.path / (old + suffix)).unlink(missing_ok=True)
 
     def move_to(self, other: RequestFolder) -> None:

@@ -18,9 +18,9 @@ from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.positions import RecordPlace
 from informix_checkpoints.offsets import StreamOffset, read_checkpoint
 from informix_checkpoints.readers import Readers
-from informix_checkpoints.requests import Answer, RequestFolder
+from informix_checkpoints.requests import ALTER, Answer, Request, RequestFolder
 from informix_checkpoints.shared_captures import load_published
-from informix_checkpoints.spool import has_writer, load_manifest
+from informix_checkpoints.spool import Spool, has_writer, load_manifest
 from informix_checkpoints.table_states import Tables
 
 _POLL_SECONDS = 0.1
@@ -63,6 +63,17 @@ class RunningStream:
     def captured(self) -> StreamOffset:
         """The newest known offset of the stream that is captured now."""
         return self._shared or self.offset
+
+    @property
+    def columns_follow_tables(self) -> bool:
+        """Whether the columns of delivered rows depend on the tables, so that a query fixes them."""
+        return not {"shape=json", "shape=arrow"} & set(self.captured.row_form.split())
+
+    @property
+    def emits_truncates(self) -> bool:
+        """Whether rows of kind truncate are delivered, after which a table can be read again."""
+        form = self.captured.row_form.split()
+        return "truncate=emit" in form and "shape=raw" not in form
 
     @property
     def is_shared(self) -> bool:
@@ -113,6 +124,30 @@ class RunningStream:
         manifest = load_manifest(self.folder)
         return manifest.present_tables if manifest else {}
 
+    def opened(self) -> Spool:
+        """Open the spool as the query would, which does not run now.
+
+        Raises:
+            AccessRefused: another process has it.
+        """
+        (source,) = read_checkpoint(self.checkpoint).sources
+        known, manifest = self._shared or source.delivered, load_manifest(self.folder)
+        return Spool(
+            self.folder,
+            known.stream,
+            known.source,
+            known.position,
+            rows=manifest.rows if manifest else "",
+            durable=True,
+            tables=known.tables,
+            captured=known.tables.keys() | self.tables.keys(),
+            left=known.left,
+        )
+
+    def altering(self) -> list[Request]:
+        """Return the requests to alter tables that have no answer."""
+        return [each for each in self.requests.pending() if each.kind == ALTER]
+
     def tables_matching(self, patterns: Sequence[str]) -> tuple[str, ...]:
         """Return the stream's tables that match names or patterns with `*` of owner.table.
 
@@ -133,6 +168,13 @@ class RunningStream:
     def is_running(self) -> bool:
         """Return whether a query or a shared capture captures the stream."""
         return has_writer(self.spool_path if self.is_shared else self.folder)
+
+    def runs_soon(self) -> bool:
+        """Return whether the stream is captured, also if its query or capture has just been started."""
+        ends = time.monotonic() + _GRACE_SECONDS
+        while not self.is_running() and time.monotonic() < ends:
+            time.sleep(_POLL_SECONDS)
+        return self.is_running()
 
     def wait(
         self,

@@ -12,7 +12,7 @@ later version and may be essential: they are rejected.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from informix_checkpoints.json_values import mapping, number, text
 
@@ -116,15 +116,29 @@ class TableState:
         digest: of its identity and captured columns.
         since: the commit at which it joined: changes at or below it are not in the stream.
         snapshot: None if none was requested.
+        left: the commit at which it had left the stream before, if its rows were not read when it
+            joined again: changes above it, up to `since`, are lost.
     """
 
     digest: str
     since: int = 0
     snapshot: SnapshotState | None = None
+    left: int | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its rows are being read, or are to be read."""
+        return self.snapshot is not None and not self.snapshot.is_done
+
+    def joined(self, since: int, left: int | None) -> TableState:
+        """Return the state of a table that joins; without its rows, one that had left has a gap."""
+        return replace(self, since=since, left=None if self.is_read else left)
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object."""
         known: dict[str, object] = {"digest": self.digest, "since": self.since}
+        if self.left is not None:
+            known["left"] = self.left
         return known if self.snapshot is None else {**known, "snapshot": self.snapshot.to_json()}
 
     @classmethod
@@ -135,10 +149,11 @@ class TableState:
             ValueError: the value is not valid.
         """
         known = mapping(given, "a table")
-        if unknown := sorted(known.keys() - {"digest", "since", "snapshot"}):
+        if unknown := sorted(known.keys() - {"digest", "since", "snapshot", "left"}):
             raise ValueError(f"the state of a table has unknown keys {', '.join(map(repr, unknown))}")
         snapshot = SnapshotState.from_json(known["snapshot"]) if "snapshot" in known else None
-        return cls(text(known.get("digest")), number(known.get("since")), snapshot)
+        left = number(known["left"]) if "left" in known else None
+        return cls(text(known.get("digest")), number(known.get("since")), snapshot, left)
 
 
 Tables = Mapping[str, TableState]  # by owner.table, as SQL writes it

@@ -47,4 +47,5 @@ def test_codes_are_those_that_operators_know() -> None:
         "DataLoss": "IFXCDC-0006",
         "ProtocolViolation": "IFXCDC-0007",
         "TargetUnavailable": "IFXCDC-0008",
+        "RestartRequired": "IFXCDC-0009",
     }

@@ -71,13 +71,12 @@ WHEN = {
     "COMMIT_WORK": "`snapshotWithoutKey=lock` alone: when the table has been read; in an ANSI database"
     " behind the marker too",
     "MAKE_MARKER": "behind a chunk of a snapshot, but with `snapshotMarker=heartbeat` or `none`;"
-    " touches nothing of yours; `doctor`, where a snapshot is asked for; `acquire --receipt`, so that"
-    " the log moves on by a page",
+    " touches nothing of yours; `doctor`, where a snapshot is asked for",
     "DROP_MARKER": "right after it was made",
     "LOCK_HOLDERS": "when others have locked rows of a snapshot for `snapshotLockSeconds`",
     "CDC_USER_TYPE": "`doctor`",
     "FRAGMENTS": "as often as `sysptnhdr` is asked, for up to 100 fragmented tables at once",
-    "PARTITION_CREATED": "at a start in the past; `acquire --receipt`; for up to 100 tables at once",
+    "PARTITION_CREATED": "at a start in the past; `alter`; for up to 100 tables at once",
     "PARTITION_VERSIONS": "`doctor`, for up to 100 tables at once",
     "ALL_PARTITION_FLAGS": "`status --row-logging`",
     "PARTITION_NAMES": "`status --row-logging`, for up to 100 tables (or fragments) at once",

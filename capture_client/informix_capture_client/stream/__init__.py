@@ -1,7 +1,7 @@
 """Turn a session's bytes into events, using the packages `session`, `records` and `transactions`.
 
 Rule: only connects these packages. Every delivered byte passes through `event_stream.py`; the other
-three files read a session to answer one question each, and store no rows.
+two files read a session to answer one question each, and store no rows.
 """
 
 from __future__ import annotations
@@ -20,16 +20,10 @@ from informix_capture_client.stream.event_stream import (
 )
 from informix_capture_client.stream.older_transactions import transactions_older_than_start
 from informix_capture_client.stream.readable import shows_transactions
-from informix_capture_client.stream.undelivered_changes import (
-    ChangeCount,
-    UndeliveredChanges,
-    find_undelivered_changes,
-)
 
 __all__ = [
     "Answer",
     "Begun",
-    "ChangeCount",
     "ChangeStream",
     "Creation",
     "MakeReader",
@@ -37,8 +31,6 @@ __all__ = [
     "Read",
     "Silence",
     "Starting",
-    "UndeliveredChanges",
-    "find_undelivered_changes",
     "in_our_numbers",
     "shows_transactions",
     "transactions_older_than_start",

@@ -44,9 +44,7 @@ class ReportedLoss(NamedTuple):
         return DataLoss(
             f"a loss was reported before: {self.message}",
             f"To read the tables again, {NEW_STREAM}. To continue without the lost changes, set"
-            " onDataLoss=continue; copies then stay incomplete. If informix-cdc release --receipt"
-            " switched row logging off, nothing is lost: run informix-cdc acquire with that receipt,"
-            " and start the query with option schemaChange.",
+            " onDataLoss=continue; copies then stay incomplete.",
             gap=self.gap,
             tables=self.tables,
         )

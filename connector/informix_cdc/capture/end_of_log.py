@@ -13,7 +13,6 @@ from informix_capture_client.transactions import CommittedTransactions, Position
 from informix_cdc.capture.counts import Gauges
 from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.companions import Companion
-from informix_cdc.table_changes import Absent
 
 # How long a run of AvailableNow waits for a server that does not send the rest of its log.
 LATE_SECONDS = 90.0
@@ -33,7 +32,7 @@ class EndOfLogWatch(Companion):
         target_position: after the end of the log when the capture began; 0 while unknown. Its time is
             not used, because a clock may be set back; then only a part of the commits would be read.
         log_space: the log files when the capture began; None if the server does not list them.
-        is_at_end: whether everything has been read, except for absent tables that have not joined yet.
+        is_at_end: whether everything has been read, except for tables that have not joined yet.
         is_late: whether the end is only assumed, because the server has sent nothing more for long.
     """
 
@@ -48,14 +47,12 @@ class EndOfLogWatch(Companion):
     _asked_at: float = field(default=0.0, init=False)  # a TIMEOUT of an earlier read proves nothing
     _shows_end: bool = field(default=False, init=False)  # the latest answer
     _is_joining: bool = field(default=False, init=False)  # at that time
-    _absent: Absent = field(default_factory=Absent, init=False)
     _joining_since: float | None = field(default=None, init=False)
     _late_since: float | None = field(default=None, init=False)
 
-    def begin_session(self, absent: Absent, now: float) -> None:
-        """Start with another session, and with the tables that it does not capture yet."""
-        self._absent = absent
-        if absent.names and self._joining_since is None:
+    def begin_session(self, now: float, *, is_joining: bool) -> None:
+        """Start with another session; `is_joining`: it does not capture some tables yet."""
+        if is_joining and self._joining_since is None:
             self._joining_since = now
 
     def watch_for(self, target_position: int, log_space: LogSpace | None) -> None:
@@ -70,6 +67,10 @@ class EndOfLogWatch(Companion):
     def end_joining(self) -> None:
         """Record that no more tables are joining the stream."""
         self._joining_since = None
+
+    def end_without_reading(self) -> None:
+        """Record that nothing is left to read: no table is in the stream."""
+        self.is_at_end = self.gauges.is_caught_up = True
 
     def begin_stream(self) -> None:
         """Forget the end of the log: another stream begins, whose positions may be lower."""
@@ -100,7 +101,7 @@ class EndOfLogWatch(Companion):
         self._is_joining = since is not None and now - since < JOIN_SECONDS
         self._shows_end = self.is_late = False
         is_known = self.gauges.is_caught_up or (self._is_joining and self.is_at_end)
-        if not self.target_position or is_known or self._absent.rest_is_for_next_session:
+        if not self.target_position or is_known:
             return answer
         if isinstance(answer, Read):
             self._shows_end = self._is_past_target(answer) or self._is_idle_at_end(answer, now)

@@ -294,9 +294,7 @@ def row_logging_off(tables: Sequence[str], position: Position) -> DataLoss:
     return DataLoss(
         f"full row logging of {shown} was switched off after {show(position.commit)};"
         " changes since then are not completely in the log.",
-        f"To load the table again, {NEW_STREAM}. If informix-cdc release --receipt switched it"
-        " off, nothing is lost: ALTER the table, run informix-cdc acquire with that receipt,"
-        " and start the query with option schemaChange. Row logging is also off on a server"
+        f"To load the table again, {NEW_STREAM}. Row logging is also off on a server"
         " that was set up anew, such as an emulator that was restarted.",
         tables=tuple(tables),
         position=position.commit,

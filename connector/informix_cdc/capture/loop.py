@@ -21,10 +21,10 @@ Everything else is in a list of companions, in the order in which an answer pass
 creates it; `companions.py` documents when each hook is called):
 
     restart bound     capture/restart_bound.py      limits the restart position
-    absent tables     table_changes/                tables that join, or return after an ALTER
+    joining tables    table_changes/joining.py      tables that this session does not capture yet
     end of the log    capture/end_of_log.py         detects the end that the log had at the start
     snapshots         snapshots/snapshots.py        existing rows, put between changes
-    discovery         capture/discovery.py          new tables that match a pattern
+    wanted tables     table_changes/                new tables that match a pattern
     requests          capture/requests.py           of `informix-cdc resync`, `verify` and `alter`
 """
 

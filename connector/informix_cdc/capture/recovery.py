@@ -20,7 +20,6 @@ from informix_capture_client.log_events import DATA_LOSS, LOSS_NOT_NOTED
 from informix_capture_client.positions import Position, show
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
-from informix_cdc.table_changes import to_record
 from informix_checkpoints.requests import RESYNC
 from informix_checkpoints.spool import ReportedLosses, Spool, disk_errors
 from informix_checkpoints.table_states import SnapshotState, Tables
@@ -145,9 +144,8 @@ class DataLossRecovery:
         The start of that stream switches full row logging on again: nothing else would show the loss.
         """
         folder, source = self.options.spool_path, previous.manifest.source
-        recorded = to_record(loss, self.options.schema_change)
         try:
-            ReportedLosses.beside(folder).record(previous.stream, source, recorded)
+            ReportedLosses.beside(folder).record(previous.stream, source, loss)
         except OSError as reason:
             if self.state.is_shared:
                 with disk_errors(Path(folder)):

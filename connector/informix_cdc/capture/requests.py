@@ -7,33 +7,29 @@ states show that it is done.
     new request     the session ends; before the next one begins, the tables' states are changed
     all rows read   the request is answered; the session continues
 
-    alter           the session ends; the next one is without the tables, which have left the stream
-    ready           nothing captures them: `informix-cdc alter` can alter them
-    altered         they join the stream again, as new tables do, and their rows are read again
+How tables leave for `informix-cdc alter` and join again: `table_changes/altered_tables.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.incremental_snapshot import ChunkQuery, typed_key
-from informix_capture_client.log_events import REQUEST_ANSWERED, REQUEST_BEGUN, TABLE_ALTERING
+from informix_capture_client.log_events import REQUEST_ANSWERED, REQUEST_BEGUN
 from informix_capture_client.shapes import table_schema
-from informix_capture_client.shell_commands import command
 from informix_capture_client.stream import Answer as StreamAnswer
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.companions import Companion
-from informix_cdc.options import SourceOptions, connection_arguments
+from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
-from informix_checkpoints.offsets import StreamOffset
+from informix_cdc.table_changes import AlteredTables, first_alters, why_not_read
 from informix_checkpoints.requests import (
     ALTER,
     COMPARE,
@@ -44,13 +40,12 @@ from informix_checkpoints.requests import (
     Request,
     RequestFolder,
 )
-from informix_checkpoints.spool import Spool, load_manifest
+from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import SnapshotState, TableState
 
 logger = logging.getLogger("informix_cdc.connector.requests")  # a logger name, not a module
 
 POLL_SECONDS = 1.0
-_WARN_SECONDS = 60.0  # between two warnings that tables are being altered
 
 
 class Requests(Companion):
@@ -59,19 +54,18 @@ class Requests(Companion):
     Args:
         options: of the stream; without spoolPath there are no requests.
         state: of the capture.
+        altered: the tables that are being altered.
     """
 
-    def __init__(self, options: SourceOptions, state: CaptureState) -> None:
-        self._options, self._state = options, state
+    def __init__(self, options: SourceOptions, state: CaptureState, altered: AlteredTables) -> None:
+        self._options, self._state, self._altered = options, state, altered
         self._poll_at = 0.0
         self._may_end: Callable[[], bool] = lambda: False
         self._problems: dict[str, dict[str, str]] = {}  # by request, by table
         self._is_over = False
-        self._altering_since: float | None = None
-        self._warn_at = 0.0
         self._left: list[Request] = []  # of a stream that lost data, for the one that continues
 
-    def leave(self, previous: Spool) -> None:
+    def keep(self, previous: Spool) -> None:
         """Keep the requests of a stream whose folder is about to be removed."""
         if self._options.spool_path:
             self._left += RequestFolder(previous.folder).pending()
@@ -83,11 +77,15 @@ class Requests(Companion):
         self._may_end, self._is_over = may_end, False
 
     def on_stored(self, answer: StreamAnswer) -> None:
-        """Look for new requests, and answer those that are done."""
+        """Look for new requests now and then, and answer those that are done."""
         now = self._state.clock()
         if now >= self._poll_at:
             self._poll_at = now + POLL_SECONDS
-            self._is_over = bool(self._due()) and self._may_end()
+            self._is_over = self.poll() and self._may_end()
+
+    def poll(self) -> bool:
+        """Look for new requests, and answer those that are done; return whether any can begin."""
+        return bool(self._due())
 
     @property
     def is_over(self) -> bool:
@@ -104,8 +102,8 @@ class Requests(Companion):
             folder.submit(self._left[0])
             self._left.pop(0)
         pending = folder.pending()
-        self._watch_alters(folder, pending)
-        altering, known = _first_alters(pending), spool.manifest.present_tables
+        self._altered.watch(spool.stream, spool.folder, pending)
+        altering, known = first_alters(pending), spool.manifest.present_tables
 
         def waits(request: Request) -> bool:
             """Return whether a table of it comes back from an ALTER first, with all its rows."""
@@ -114,41 +112,17 @@ class Requests(Companion):
 
         return [each for each in pending if not waits(each) and self._is_due(each, spool)]
 
-    def _watch_alters(self, folder: RequestFolder, pending: Sequence[Request]) -> None:
-        """Report tables that wait for `informix-cdc alter`: it may have been interrupted."""
-        alters = [each for each in pending if each.kind == ALTER and folder.is_ready(each.id)]
-        alters = [each for each in alters if not folder.is_altered(each.id)]
-        tables = sorted({name for each in alters for name in each.tables})
-        self._state.gauges.altering_tables = len(tables)
-        now = self._state.clock()
-        if not tables:
-            self._altering_since = None
-        elif self._altering_since is None:
-            self._altering_since, self._warn_at = now, now + _WARN_SECONDS
-        elif now >= self._warn_at:
-            self._warn_at = now + _WARN_SECONDS
-            TABLE_ALTERING.log(
-                logger,
-                stream=self._state.stream,
-                tables=",".join(tables),
-                seconds=round(now - self._altering_since),
-                remedy=command(
-                    "alter",
-                    alters[0].statement,
-                    *connection_arguments(self._options),
-                    "--checkpoint",
-                    "PLACE",
-                ),
-            )
-
     def _is_due(self, request: Request, spool: Spool) -> bool:
         """Return whether the session must end for a request; answer it if it is done."""
         folder = RequestFolder(spool.folder)
         known = spool.manifest.present_tables
         problems = self._problems.get(request.id, {})
-        wanted = [name for name in request.tables if name not in problems]
+        gone = folder.gone(request.id) if request.kind == ALTER else ()
+        wanted = [name for name in request.tables if name not in problems and name not in gone]
         states = {name: known[name].snapshot for name in wanted if name in known}
         begun = {name: s for name, s in states.items() if s is not None and s.request >= request.id}
+        if request.kind == ALTER and not folder.is_altered(request.id):
+            return not folder.is_ready(request.id)
         if len(begun) == len(wanted):
             running = [snapshot for snapshot in begun.values() if not snapshot.is_done]
             if not running:
@@ -156,11 +130,10 @@ class Requests(Companion):
                 place = spool.manifest.reached.place  # an idle stream has no later batch
                 self._finish(folder, request, Answer(place, rows, problems))
             return any(map(_may_be_cancelled, running)) and folder.is_cancelled(request.id)
-        if request.kind == ALTER and folder.is_ready(request.id):
-            return folder.is_altered(request.id) and not set(request.tables) <= known.keys()
-        # Whatever is read of a table is finished first, with its present columns; for other requests
-        # only the initial snapshot is, and for a comparison nothing.
-        first = {ALTER: _is_read, COMPARE: _is_nothing}.get(request.kind, _is_initial)
+        if request.kind == ALTER:
+            return not set(wanted) <= known.keys()
+        # An initial snapshot is finished first, except for a comparison.
+        first = _is_nothing if request.kind == COMPARE else _is_initial
         return folder.is_cancelled(request.id) or not any(map(first, states.values()))
 
     def _finish(self, folder: RequestFolder, request: Request, answer: Answer) -> None:
@@ -176,81 +149,25 @@ class Requests(Companion):
             problems="; ".join(f"{name}: {why}" for name, why in answer.problems.items()),
         )
 
-    # tables that leave and return for an ALTER
+    def leave(self) -> bool:
+        """Let tables leave that are to be altered; return whether any have.
 
-    def altering(self, offset: StreamOffset) -> dict[str, Request]:
-        """Return the tables that leave the stream and return to it, with the request of each.
-
-        Args:
-            offset: of the stream, whose spool may not have been opened yet.
+        Requests that cannot be followed are refused.
         """
-        if not (self._options.spool_path and offset.is_started):
-            return {}
-        return _first_alters(self._folder(offset).pending())
-
-    def _stream_folder(self, offset: StreamOffset) -> Path:
-        spool = self._state.spool
-        return spool.folder if spool else Path(self._options.spool_path) / offset.stream
-
-    def _folder(self, offset: StreamOffset) -> RequestFolder:
-        return RequestFolder(self._stream_folder(offset))
-
-    def released(self, offset: StreamOffset, *, is_free: bool) -> set[str]:
-        """Return the tables that must not be captured now.
-
-        Args:
-            offset: of the stream.
-            is_free: whether tables may leave: no planned batch comes first.
-        """
-        altering = self.altering(offset)
-        if not altering:
-            return set()
-        spool, folder, found = self._state.spool, self._folder(offset), set[str]()
-        manifest = spool.manifest if spool else load_manifest(self._stream_folder(offset))
-        left = manifest.present_left if manifest else {}
-        for name, request in altering.items():
-            if folder.is_ready(request.id):
-                is_out = not folder.is_altered(request.id)
-            elif folder.is_cancelled(request.id):
-                is_out = False
-            else:  # the previous process may have died before it could say that a table has left
-                is_out = name in left or (is_free and self._may_leave(request))
-            found |= {name} if is_out else set()
-        return found
-
-    def _may_leave(self, request: Request) -> bool:
-        """Return whether tables may leave the stream; refuse a request that cannot be followed."""
-        if (spool := self._state.spool) is None:
+        if (spool := self._state.spool) is None or not self._options.spool_path:
             return False
-        known, why = spool.manifest.present_tables, ""
-        if unknown := sorted(set(request.tables) - known.keys()):
-            why = f"the stream does not capture {', '.join(unknown)}."
-        elif not self._options.row_form().has_fixed_schema:
-            why = "with this shape the columns of the stream cannot change while the query runs."
-        elif not self._options.table_events:
-            why = "the stream delivers no events of tables. Set option tableEvents=true."
-        if why:
-            problems = dict.fromkeys(request.tables, why)
-            self._finish(RequestFolder(spool.folder), request, Answer(problems=problems))
-        return not why and not any(_is_read(known[name].snapshot) for name in request.tables)
-
-    def record_captured(self, names: Collection[str], offset: StreamOffset) -> None:
-        """Record that a session of these tables has begun: others may be altered."""
-        if (spool := self._state.spool) is None:
-            return
-        folder = RequestFolder(spool.folder)
-        for request in {each.id: each for each in self.altering(offset).values()}.values():
-            is_left = not set(request.tables) & {*names, *spool.manifest.present_tables}
-            if is_left and not folder.is_ready(request.id):
-                failpoint("requests.before_ready")
-                folder.mark_ready(request.id)
-
-    def returning(self, offset: StreamOffset) -> dict[str, TableState]:
-        """Return the tables that join the stream again, as tables whose rows are to be read."""
-        return {
-            name: TableState("", snapshot=SnapshotState(purpose=RESYNC, request=request.id))
-            for name, request in self.altering(offset).items()
-        }
+        folder, known = RequestFolder(spool.folder), spool.manifest.present_tables
+        for request in folder.pending():
+            if request.kind != ALTER or folder.is_ready(request.id):
+                continue
+            left = spool.manifest.present_left
+            if unknown := sorted(set(request.tables) - known.keys() - left.keys()):
+                why = f"the stream does not capture {', '.join(unknown)}."
+            else:
+                why = why_not_read(self._options) if not request.accepts_gap else ""
+            if why:
+                self._finish(folder, request, Answer(problems=dict.fromkeys(request.tables, why)))
+        return self._altered.leave(spool)
 
     # between two sessions
 
@@ -378,16 +295,6 @@ class Requests(Companion):
                 after = connection.last_before(ChunkQuery(planned.table, planned.key), request.low)
         limit = () if request.high is None else (request.high,)
         return replace(snapshot, after=after, limit=limit)
-
-
-def _first_alters(pending: Sequence[Request]) -> dict[str, Request]:
-    """Return the first request to alter each table; others of the same table wait for its end."""
-    alters = [each for each in reversed(pending) if each.kind == ALTER]
-    return {name: request for request in alters for name in request.tables}
-
-
-def _is_read(snapshot: SnapshotState | None) -> bool:
-    return snapshot is not None and not snapshot.is_done
 
 
 def _is_initial(snapshot: SnapshotState | None) -> bool:

@@ -24,7 +24,7 @@ from informix_capture_client.errors import (
     InformixCdcError,
 )
 from informix_capture_client.log_events import (
-    ALTERED_ROWS_KEPT,
+    DATA_LOSS,
     SESSION_ABANDONED,
     STREAM_BEGUN,
     TABLE_CAME_BACK,
@@ -32,16 +32,14 @@ from informix_capture_client.log_events import (
     TABLE_LEFT,
 )
 from informix_capture_client.positions import LogEnd, Position, page_after, show
-from informix_capture_client.records import RecordBlock
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import Begun, ChangeStream, MakeReader, shows_transactions
-from informix_cdc.capture.discovery import Discovery
 from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.recovery import DataLossRecovery
-from informix_cdc.capture.requests import Requests
+from informix_cdc.capture.requests import POLL_SECONDS, Requests
 from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import LogWatch, ServerWatch, offer_sample
 from informix_cdc.capture.session_plan import SessionPlan, begin_snapshots, plan_session
@@ -60,14 +58,12 @@ from informix_cdc.server import (
 )
 from informix_cdc.snapshots import NoSnapshots
 from informix_cdc.table_changes import (
-    Absent,
-    altered_tables,
-    named_receipt,
+    Joining,
+    WantedTables,
     other_source,
     require_chunks,
     require_form_of_chunks,
     require_may_leave,
-    watch_writers,
 )
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.private_folders import (
@@ -75,10 +71,8 @@ from informix_checkpoints.private_folders import (
     remove_empty_streams,
     remove_private_folder,
 )
-from informix_checkpoints.receipts import Receipt
 from informix_checkpoints.shared_captures import record_begun
 from informix_checkpoints.spool import Spool, copies_for, disk_errors
-from informix_checkpoints.table_states import Tables
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")  # a logger name, not a module
 
@@ -111,7 +105,7 @@ class CaptureRun:
     on_switched_on: Callable[[Table], None] | None = None
     liveness: Liveness = field(init=False)
     _read: MakeReader = field(init=False)
-    _discovery: Discovery = field(init=False)
+    _wanted: WantedTables = field(init=False)
     _recovery: DataLossRecovery = field(init=False)
     _requests: Requests = field(init=False)
     _stream: ChangeStream | None = field(default=None, init=False)  # of the current connection
@@ -128,9 +122,9 @@ class CaptureRun:
         self.state.restart_bound = RestartBound(
             is_on=self.options.bounds_restart, settling=self.offset.settling
         )
-        self._discovery = Discovery(self.options, self.state.clock)
+        self._wanted = WantedTables(self.options, self.state.clock, self._show_altering)
         self._recovery = DataLossRecovery(self.options, self.state, self.stop)
-        self._requests = Requests(self.options, self.state)
+        self._requests = Requests(self.options, self.state, self._wanted.altered)
 
     def run(self) -> None:
         """Capture until told to stop, or until the connection is lost.
@@ -163,7 +157,7 @@ class CaptureRun:
                 ):
                     self.end_session()
                     if previous := self._recovery.leave(reason):
-                        self._requests.leave(previous)
+                        self._requests.keep(previous)
                         self.offset, self._private_folder = NOT_STARTED, None
                         self.liveness.begin_stream()
                         self._recovery.discard(previous)
@@ -172,7 +166,7 @@ class CaptureRun:
 
     def end_session(self) -> None:
         """Close the session, if one is open, after the read in flight; can be called twice."""
-        self._discovery.close()
+        self._wanted.close()
         if self.state.watch is not None:
             self.state.watch.close()
         stream, self._stream = self._stream, None
@@ -188,43 +182,65 @@ class CaptureRun:
 
     def _run_connection(self) -> bool:
         """Capture over one session; return whether it has ended because the tables change."""
-        options, source = self._described()
+        described = self._described()
+        if described is None:
+            return self._wait_for_tables()
+        options, source = described
         self.check_source(source)
         if self.stop.is_set():
             return False
         if self.offset.is_started and self.state.spool is None:
             self._go_on(source)
-        receipt = named_receipt(options)
-        altered = self._require_same_source(options, source, receipt)
-        if self.offset.lost is not None and self._is_free():
-            raise self.offset.lost.error()  # reported before; a planned batch comes first
-        if not altered and self._is_free():
-            self._requests.begin(options, source)
-        plan = plan_session(
-            options,
-            source,
-            self.state.spool,
-            receipt,
-            altered,
-            {**self._recovery.tables, **self._requests.returning(self.offset)},
-            self._is_free,
-            self.state.clock,
-        )
-        self.state.end_of_log.begin_session(plan.absent, self.state.clock())
-        if plan.absent.may_switch_at_once(source.names):
-            self._let_in(plan.absent)
+        if self._tables_change(options, source):
             return True
+        left = {**self._recovery.tables, **self._wanted.states(self._folder, source)}
+        plan = plan_session(options, source, self.state.spool, left, self._is_free, self.state.clock)
+        is_joining = bool(plan.joining.names)
+        if is_joining and self._is_free() and set(source.names) == set(plan.joining.names):
+            self._start(plan).log_joining()
+            self._let_in(plan.joining, is_alone=True)
+            return True
+        self.state.end_of_log.begin_session(self.state.clock(), is_joining=is_joining)
         if not self._run_session(plan) or self.stop.is_set():
             return False
-        if plan.absent.names:
-            self._let_in(plan.absent)
+        if is_joining:
+            self._let_in(plan.joining, is_alone=False)
         return True
 
-    def _described(self) -> tuple[SourceOptions, SourceTables]:
-        """Return the options with all tables listed by name, and the server's facts about them."""
+    def _tables_change(self, options: SourceOptions, source: SourceTables) -> bool:
+        """Begin requests; return whether the tables must be looked up again.
+
+        Raises:
+            DataLoss: it is another server, or a loss was reported before.
+        """
+        if (spool := self.state.spool) is not None and spool.manifest.source != source.source:
+            raise other_source(spool.manifest.source, source.source)
+        if self._is_free():
+            if self.offset.lost is not None:
+                raise self.offset.lost.error()  # a planned batch comes first
+            if self._requests.leave():
+                return True
+            self._requests.begin(options, source)
+        return self._wanted.has_changed(self._folder)
+
+    def _wait_for_tables(self) -> bool:
+        """Wait while all tables of the stream are being altered; return whether to continue."""
+        state = self.state
+        state.end_of_log.end_without_reading()
+        state.notify()
+        while not self.stop.is_set() and not self._requests.poll():
+            state.clock.wait(self.stop, POLL_SECONDS)
+        return not self.stop.is_set()
+
+    def _described(self) -> tuple[SourceOptions, SourceTables] | None:
+        """Return the options with the wanted tables by name, and the server's facts about them.
+
+        Return None if there are none, because all are being altered.
+        """
         with open_catalog(self.options) as catalog:
-            options = self._discovery.named(catalog, may_change=self._is_free())
-            options = self._without_released(options)
+            options = self._wanted.look_up(catalog, self._folder, may_change=self._is_free())
+            if not options.tables:
+                return None
             source = describe_tables(options, catalog)
             sample = offer_sample(catalog, self.state.restart_bound)
             end = self.state.end_of_log
@@ -238,31 +254,30 @@ class CaptureRun:
                 self.state.server_version = server_version_text(catalog)
         return options, source
 
-    def _without_released(self, options: SourceOptions) -> SourceOptions:
-        """Return the options without tables that are being altered.
+    @property
+    def _folder(self) -> Path | None:
+        """The folder of the stream, with its requests; None if there are none."""
+        if not (self.options.spool_path and self.offset.is_started):
+            return None
+        return Path(self.options.spool_path) / self.offset.stream
 
-        Raises:
-            BadOption: Spark repeats a batch with rows of such a table, and the spool has lost them.
-        """
-        released = self._requests.released(self.offset, is_free=self._is_free())
-        return options.without_tables(released) if released else options
+    def _show_altering(self, tables: int) -> None:
+        self.state.gauges.altering_tables = tables
 
     def _run_session(self, plan: SessionPlan) -> bool:
         """Begin a session and capture over it; return False if it failed after being told to stop."""
         start = self._start(plan)
         snapshots = begin_snapshots(plan, self.state, self._is_free, self.state.clock)
-        known = self.state.spool.manifest.present_tables if self.state.spool else {}
-        watches = [*snapshots.watches, *watch_writers(plan.receipt, plan.source, known)]
         stream = self._stream = ChangeStream(
-            partial(self._begin_session, start, plan.source),
+            partial(self._begin_session, start, plan.leaving),
             start.close,
             self._read,
             self.state.counters.received,
-            _all_of(watches),
+            snapshots.on_records,
         )
         self.state.restart_bound.begin_session(plan.source.is_buffered)
         guard = self._guard(plan, start)
-        self._discovery.begin(lambda: self._may_end_for_others(plan))
+        self._wanted.begin_session(lambda: self._may_end_for_others(plan))
         self._requests.begin_session(lambda: self._may_end_for_others(plan))
         try:
             self._capture(plan, start, stream, guard, snapshots)
@@ -285,10 +300,10 @@ class CaptureRun:
         state, stops = self.state, lambda: self.state.outcome.is_stopped
         companions: list[Companion] = [  # in the order in which an answer passes them
             state.restart_bound,
-            plan.absent,
+            plan.joining,
             state.end_of_log,
             snapshots,
-            self._discovery,
+            self._wanted,
             self._requests,
         ]
         pending = self._pending(plan, lambda: start.logged)
@@ -303,7 +318,7 @@ class CaptureRun:
     def _start(self, plan: SessionPlan) -> CaptureStart:
         lost = self.offset.lost
         position = self.state.spool.manifest.high_watermark if self.state.spool else None
-        if position is not None and self._leaving(plan.source):
+        if position is not None and plan.leaving:
             # A server may hide a transaction that has changed none of the captured tables.
             position = replace(position, last_delivered=None)
         return CaptureStart(
@@ -316,8 +331,7 @@ class CaptureRun:
             lost.error() if lost else None,
             self.offset.logged,
             on_switched_on=self.on_switched_on,
-            joining=plan.absent,
-            receipt=plan.receipt,
+            joining=plan.joining,
             joined_at=plan.joined_at,
         )
 
@@ -328,13 +342,13 @@ class CaptureRun:
         while a table may be locked for its snapshot, which would have to be repeated.
         """
         is_locking = plan.to_lock and self.state.counters.snapshots.tables_left
-        is_joining = bool(plan.absent.names)
+        is_joining = bool(plan.joining.names)
         return self.state.spool is not None and self._is_free() and not (is_locking or is_joining)
 
     def _leaves_tables_out(self, reason: InformixCdcError) -> bool:
         """Return whether the query continues without tables that were found or dropped while it ran."""
         is_free = self.state.spool is not None and self._is_free()
-        return is_free and self._discovery.leaves_out(reason)
+        return is_free and self._wanted.leaves_out(reason)
 
     def _guard(self, plan: SessionPlan, start: CaptureStart) -> CaptureGuard:
         watch = self.state.watch = self.watch(
@@ -353,23 +367,32 @@ class CaptureRun:
             may_lose=not self.options.fail_on_data_loss,
         )
 
-    def _let_in(self, joining: Absent) -> None:
+    def _let_in(self, joining: Joining, *, is_alone: bool) -> None:
         """Add joining tables to the stream at the end of the spool; the next session captures them."""
         assert self.state.spool is not None  # otherwise nothing joins
-        left = self.state.spool.manifest.present_left
-        for name, state in joining.switch().items():
-            place = state and show(state.since)
-            TABLE_JOINED.log(logger, stream=self.state.stream, table=name, since=place)
-            is_read = state is not None and state.snapshot is not None and not state.snapshot.is_done
-            if name in joining.altered and not is_read:
-                ALTERED_ROWS_KEPT.log(logger, stream=self.state.stream, table=name)
-            if name in left:
-                left_at = show(left[name])
-                TABLE_CAME_BACK.log(
-                    logger, stream=self.state.stream, table=name, left=left_at, since=place
-                )
+        stream, left = self.state.stream, self.state.spool.manifest.present_left
+        for name, state in joining.join(self.state.spool, is_alone=is_alone).items():
+            since = show(state.since)
+            TABLE_JOINED.log(logger, stream=stream, table=name, since=since)
+            if state.left is not None:
+                self._report_gap(name, state.left, state.since)
+            elif name in left and state.snapshot is not None and not state.snapshot.purpose:
+                place = show(left[name])
+                TABLE_CAME_BACK.log(logger, stream=stream, table=name, left=place, since=since)
         self.state.end_of_log.end_joining()
         self.state.notify()
+
+    def _report_gap(self, name: str, left: int, since: int) -> None:
+        """Report what is lost of a table that joins again without its rows."""
+        reason = DataLoss(
+            f"table {name} was not in the stream from {show(left)} to {show(since)}, and its rows are"
+            " not read again.",
+            "Read the table again with informix-cdc resync, if its consumer needs all rows.",
+            table=name,
+        )
+        places = {"after": show(left), "upto": show(since), "transactions_open": 0}
+        DATA_LOSS.log(logger, **{"stream": self.state.stream, **places, "reason": reason})
+        self.state.counters.count_loss()
 
     def _reads_from(self, place: int, plan: SessionPlan) -> bool:
         """Return whether another session that begins at a position receives records in time."""
@@ -414,7 +437,7 @@ class CaptureRun:
         """Open the spool of a stream that Spark knows."""
         if self.offset.source != source.source:
             raise other_source(self.offset.source, source.source)
-        altering = self._requests.altering(self.offset)
+        altering = self._wanted.altered.pending(self._folder)
         require_may_leave(self.offset, [*source.names, *altering], self.planned)
         if self.options.spool_path:
             require_form_of_chunks(
@@ -432,46 +455,22 @@ class CaptureRun:
                 f"Start with a new checkpoint: {NEW_STREAM}.",
             )
 
-    def _begin_session(self, start: CaptureStart, source: SourceTables) -> Begun:
+    def _begin_session(self, start: CaptureStart, leaving: Sequence[str]) -> Begun:
         """Begin a session; then remove tables from the stream that it no longer captures.
 
         Not earlier: a start that fails for another reason must change nothing, or a table that is
         listed again would have a gap.
         """
         begun, spool = start.begin(), self.state.spool
-        if not start.joining.names:
-            self._discovery.record_captured()
-        if spool is not None and (leaving := self._leaving(source)):
+        if start.joining is None or not start.joining.names:
+            self._wanted.record_captured()
+        if spool is not None and leaving:
             high_watermark = spool.manifest.high_watermark
             spool.change_tables(dict.fromkeys(leaving), replace(high_watermark, last_delivered=None))
             for name in leaving:
                 place = show(high_watermark.commit)
                 TABLE_LEFT.log(logger, stream=spool.stream, table=name, left=place)
-        self._requests.record_captured(source.names, self.offset)
         return begun
-
-    def _leaving(self, source: SourceTables) -> list[str]:
-        """Return the tables of the stream that a session over these tables does not capture."""
-        present = self.state.spool.manifest.present_tables if self.state.spool else {}
-        return sorted(present.keys() - set(source.names))
-
-    def _require_same_source(
-        self, options: SourceOptions, source: SourceTables, receipt: Receipt | None
-    ) -> Tables:
-        """Return which tables were altered, according to the receipt; refuse other changes.
-
-        Raises:
-            BadOption: the receipt does not match.
-            DataLoss: it is another server or another table; names both.
-        """
-        if (spool := self.state.spool) is None:
-            return {}
-        if spool.manifest.source != source.source:
-            raise other_source(spool.manifest.source, source.source)
-        here = replace(
-            self.offset, position=spool.manifest.high_watermark
-        )  # a planned batch may come after it
-        return altered_tables(here, source, spool.manifest.present_tables, receipt, options)
 
     def _begin_stream(
         self, plan: SessionPlan, first_position: Position, logged: LogEnd | None
@@ -505,7 +504,7 @@ class CaptureRun:
             copies=copies_for(self.options.segment_copies, offset.stream),
             tables=offset.tables,
             captured=source.names,
-            altering=self._requests.altering(offset).keys(),
+            altering=self._wanted.altered.pending(self._folder).keys(),
             left=offset.left,
         )
         STREAM_BEGUN.log(
@@ -527,13 +526,3 @@ class CaptureRun:
     def loses_batch(self, reason: BaseException) -> bool:
         """Return whether an error loses a planned batch and the query may continue without it."""
         return self._recovery.loses_batch(reason, is_replaying=not self._is_free())
-
-
-def _all_of(watches: Sequence[Callable[[RecordBlock], None]]) -> Callable[[RecordBlock], None] | None:
-    """Return a function that passes each block of records to all of these; None if there are none."""
-
-    def watch(block: RecordBlock) -> None:
-        for each in watches:
-            each(block)
-
-    return watch if watches else None

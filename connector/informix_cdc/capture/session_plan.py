@@ -1,15 +1,15 @@
 """The tables and options with which a session of a capture begins.
 
-Rule: computed for each connection, from options, receipt and the spool; the only place for tables that
-are joining the stream.
+Rule: computed for each connection, from the options and the spool.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
+from informix_capture_client.errors import BadOption
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
@@ -18,15 +18,16 @@ from informix_cdc.snapshots import (
     PlannedTable,
     SnapshotFigures,
     Snapshots,
+    ask_server,
     look_up_snapshots,
     not_yet_delivered,
     states_at_first,
     with_keys,
 )
-from informix_cdc.table_changes import Absent, plan_joining
-from informix_checkpoints.receipts import Receipt
+from informix_cdc.table_changes import Joining, steps
+from informix_checkpoints.requests import RELOAD, RESYNC
 from informix_checkpoints.spool import Segment, Spool
-from informix_checkpoints.table_states import Tables
+from informix_checkpoints.table_states import Tables, TableState
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class SessionPlan:
         source: the captured tables.
         first_states: states of the tables for a stream that begins now.
         under_snapshot: tables whose existing rows are not all in the stream.
-        absent: tables that this session does not capture yet.
-        receipt: the receipt of option schemaChange.
+        joining: tables that this session does not capture yet.
+        leaving: tables of the stream that it captures no more.
         present_since: for each table by number, the commit since which it is in the stream.
     """
 
@@ -47,14 +48,14 @@ class SessionPlan:
     source: SourceTables
     first_states: Tables
     under_snapshot: Sequence[PlannedTable]
-    absent: Absent
-    receipt: Receipt | None
+    joining: Joining
+    leaving: Sequence[str] = ()
     present_since: Mapping[int, int] = field(default_factory=dict)
 
     @cached_property
     def to_read(self) -> list[PlannedTable]:
         """The tables of this session under snapshot; tables that join later have theirs later."""
-        return [each for each in self.under_snapshot if each.name not in self.absent.names]
+        return [each for each in self.under_snapshot if each.name not in self.joining.names]
 
     @cached_property
     def to_lock(self) -> Mapping[int, int]:
@@ -76,8 +77,6 @@ def plan_session(
     options: SourceOptions,
     source: SourceTables,
     spool: Spool | None,
-    receipt: Receipt | None,
-    altered: Tables,
     left: Tables,
     is_free: Callable[[], bool],
     clock: Callable[[], float],
@@ -86,33 +85,57 @@ def plan_session(
 
     Args:
         options: with all tables listed by name.
-        source: the captured tables.
+        source: the wanted tables.
         spool: of the stream; None before it has begun.
-        receipt: the receipt of option schemaChange.
-        altered: altered tables of the stream, with their new state.
-        left: states of tables where a stream lost data, and of tables that return to it.
+        left: states of tables where a stream lost data, and of altered tables that join again.
         is_free: whether no planned batch comes first.
         clock: a monotonic clock.
 
     Raises:
+        DataLoss: a table of the stream was changed.
         InformixCdcError: a snapshot cannot begin or continue.
     """
     # After a data loss a stream continues snapshots from their last state: delivered rows are not read
     # again.
     at_first = states_at_first(options, source, left)
-    if spool is None:
-        planned = look_up_snapshots(options, source, at_first if left else {})
-        return SessionPlan(options, source, with_keys(at_first, planned), planned, Absent(), receipt)
-    back = {name: state for name, state in left.items() if name in source.names}
-    known = {**back, **spool.manifest.present_tables, **altered}
+    present = spool.manifest.present_tables if spool else {}
+    change = steps(present, at_first) if spool else None
+    known = {**at_first, **present} if spool or left else {}
     planned = look_up_snapshots(options, source, known)
     states = with_keys(at_first, planned)
-    late = {name: state for name, state in states.items() if name not in spool.manifest.present_tables}
-    absent = plan_joining(
-        options, source, spool, late, with_keys(altered, planned), receipt, is_free, clock
+    reloaded = {each.name for each in planned if each.why_no_order}
+    late = {
+        name: _reloaded(states[name], name, options) if name in reloaded else states[name]
+        for name in (change.joining if change else ())
+    }
+    ask = partial(ask_server, options)
+    return SessionPlan(
+        options,
+        source,
+        states,
+        planned,
+        Joining(late, ask, source.is_buffered, is_free, clock),
+        change.leaving if change else (),
+        source.numbered(present),
     )
-    since = source.numbered(spool.manifest.present_tables)
-    return SessionPlan(options, source, with_keys(at_first, planned), planned, absent, receipt, since)
+
+
+def _reloaded(state: TableState, name: str, options: SourceOptions) -> TableState:
+    """Return the state of an altered table whose rows cannot be compared in key intervals.
+
+    Raises:
+        BadOption: nothing would tell a sink to drop the rows that the table no longer has.
+    """
+    if state.snapshot is None or state.snapshot.purpose != RESYNC:
+        return state
+    if options.truncate != "emit":
+        raise BadOption(
+            f"{name} was altered, and its rows cannot be compared in key intervals: it can only be read"
+            " again after a row of kind truncate.",
+            "Set option truncate=emit, and start again.",
+            option="truncate",
+        )
+    return replace(state, snapshot=replace(state.snapshot, purpose=RELOAD))
 
 
 def begin_snapshots(
@@ -124,7 +147,7 @@ def begin_snapshots(
     """Return the reader of the tables of a session whose snapshot is not done."""
     figures = state.counters.snapshots
     figures.tables_left = 0
-    if not plan.to_read or not plan.absent.lets_snapshots_begin:
+    if not plan.to_read:
         return NoSnapshots()
     side = _CaptureSide(state, plan.options.max_spool_bytes // 2, is_free)
     return Snapshots(plan.options, plan.source, plan.to_read, side, clock)

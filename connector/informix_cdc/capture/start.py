@@ -53,8 +53,7 @@ from informix_cdc.server import (
     open_catalog,
     require_capturing_server,
 )
-from informix_cdc.table_changes import Absent, Switched, require_complete
-from informix_checkpoints.receipts import Receipt
+from informix_cdc.table_changes import Joining, Switched
 from informix_checkpoints.spool import SpillFiles
 
 logger = logging.getLogger("informix_cdc.connector.capture_start")  # a logger name, not a module
@@ -103,8 +102,7 @@ class CaptureStart:
     logged: LogEnd | None = None  # as in `StreamOffset`; read where a stream begins
     probe_reads: int = 0  # reads for older transactions before there is a session
     on_switched_on: Callable[[Table], None] | None = None  # by default it is logged
-    joining: Absent = field(default_factory=Absent)
-    receipt: Receipt | None = None  # the receipt of option schemaChange
+    joining: Joining | None = None
     joined_at: int = 0
     _connection: Transport | None = None
     _previous: PreviousTables = field(default_factory=PreviousTables)
@@ -205,25 +203,33 @@ class CaptureStart:
         ):  # otherwise an earlier session has captured it
             self._switch_on(session, catalog, [self.source.heartbeat])
         for number, table in enumerate(self.source.all_tables):
-            if unqualified(str(table.name)) in self.joining.names:
+            if self._is_joining(table):
                 continue
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))
 
-    def _is_to_be_logged(self, table: Table) -> bool:
-        """Return whether full row logging may be off; an altered table's was switched on again."""
-        return unqualified(str(table.name)) in self.joining.unlogged
+    def _is_joining(self, table: Table) -> bool:
+        """Return whether a table is not captured yet; its full row logging may be off."""
+        return self.joining is not None and unqualified(str(table.name)) in self.joining.names
 
     def _log_late(self, session: CaptureSession, catalog: Catalog) -> None:
         """Switch row logging of joining tables on, then read from where it is on and what is open."""
-        late = [table for table in self.source.tables if self._is_to_be_logged(table)]
-        if late:
+        late = [table for table in self.source.tables if self._is_joining(table)]
+        if late and self.joining is not None:
             self._switch_on(session, catalog, late)
             # In this order: a transaction that begins in between is after the position; listing it is
             # harmless.
             place, still_open = catalog.next_position(), catalog.open_transactions()
             log_end = page_after(catalog.current_position())
-            self.joining.record_switch(Switched(place, still_open, log_end))
+            self.joining.switched = Switched(place, still_open, log_end)
+
+    def log_joining(self) -> None:
+        """Switch full row logging of joining tables on, without a session that captures."""
+        connection = open_capture_connection(self.options, self.source.db_locale)
+        session = CaptureSession(connection, self._session_settings())
+        closing = contextlib.closing
+        with closing(connection), closing(session), open_catalog(self.options) as catalog:
+            self._log_late(session, catalog)
 
     def begin_at(self, place: int) -> Begun:
         """Connect and activate a session at a position to test what it receives; nothing is kept."""
@@ -327,12 +333,10 @@ class CaptureStart:
         # If it is off now, it may have been off for a while: rows changed meanwhile are incomplete.
         # Switching it on again here would hide that (decision 0005, docs/design.md section 5). Checked
         # twice, so that one wrong answer does not end a stream permanently.
-        present = [table for table in self.source.tables if not self._is_to_be_logged(table)]
+        present = [table for table in self.source.tables if not self._is_joining(table)]
         seen_off = catalog.without_row_logging(present)
         if unlogged := catalog.without_row_logging(seen_off):
             names = [str(table.name) for table in unlogged]
-            for name in names:
-                require_complete(self.receipt, unqualified(name))
             self._record_loss(row_logging_off(names, position), session, catalog, unlogged)
         self._log_late(session, catalog)
         place = _resumes_at(position, catalog)

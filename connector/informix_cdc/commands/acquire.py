@@ -7,11 +7,8 @@ Only the position is printed to stdout, for scripts; everything else goes to std
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from pathlib import Path
 
 import click
 
@@ -20,18 +17,15 @@ from informix_capture_client.errors import ServerRefused
 from informix_capture_client.positions import page_after, show
 from informix_capture_client.session import PENDING_ALTER, SessionSettings
 from informix_capture_client.transport import Transport
-from informix_cdc.commands.altering import acquired, require_receipt_of
 from informix_cdc.commands.row_logging import switch_on_for_capture
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     open_capture_connection,
     open_catalog,
-    open_connection,
     require_logged_database,
     with_named_tables,
 )
 from informix_cdc.terminal import say
-from informix_checkpoints.receipts import load_receipt, save_receipt
 
 _NEXT = (
     "Every change made from now on has whole rows and is at or after {position}. Changes made"
@@ -40,24 +34,16 @@ _NEXT = (
     '  .option("startingPosition", "{position}")'
 )
 
-_IN_STREAM = (
-    "Writers may resume. Restart the query with the same checkpoint and this option:\n"
-    '  .option("schemaChange", {receipt})\n'
-    "In the file of a mirror, under [source]:\n"
-    "  schemaChange = {receipt}"
-)
-
 WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 _PENDING_SECONDS = 2.0
 
 
-def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
+def acquire(options: SourceOptions) -> None:
     """Switch full row logging of the tables on and print the position at which a new stream can start.
 
     Args:
         options: option `table` names the tables.
-        receipt: file written by `release`; it is completed, so that the streams can continue.
 
     Raises:
         BadOption: the database is not logged, or a table does not exist.
@@ -67,22 +53,12 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         options = with_named_tables(options, catalog)
         require_logged_database(options, catalog)
         tables = catalog.tables(options.table_names())
-        known = None if receipt is None else load_receipt(receipt)
-        if known is not None:
-            require_receipt_of(known, catalog, options)
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             settings = SessionSettings(server=options.server, dialect=options.dialect)
             _switch_on(connection, catalog, tables, settings)
-        if known is None or receipt is None:
-            position, still_open = _position_behind_the_switch(catalog)
-            _say_position(show(position), still_open)
-            return
-        with contextlib.closing(open_connection(options, options.database)) as marking:
-            found = acquired(options, catalog, marking, _say_who_is_waited_for)
-        save_receipt(replace(known, acquired=found), receipt, is_new=False)
-        say(_IN_STREAM.format(receipt=json.dumps(str(receipt.absolute()))))
-        click.echo(show(found.since))
+        position, still_open = _position_behind_the_switch(catalog)
+        _say_position(show(position), still_open)
 
 
 def _switch_on(
@@ -137,11 +113,6 @@ def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:
                 " meanwhile: onmode -l",
             )
         time.sleep(_POLL_SECONDS)
-
-
-def _say_who_is_waited_for(still_open: Collection[int]) -> None:
-    ids = ", ".join(map(str, sorted(still_open)))
-    say(f"Waiting for transactions to end that were open before the switch: {ids}.")
 
 
 def _say_position(position: str, open_transactions: Collection[int]) -> None:

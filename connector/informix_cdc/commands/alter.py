@@ -1,31 +1,33 @@
-"""`informix-cdc alter`: run one ALTER of a captured table while its query runs.
+"""`informix-cdc alter`: run DDL on captured tables: one statement, a script, or what others run.
 
-Rule: each step can be repeated. Which steps are done is known from the request's files, from the
-table's row logging and from its layout; so after an interruption the same command continues.
+Rule: each step can be repeated. Which steps are done is known from the request's files, from the row
+logging of the tables and from their layout; so after an interruption the same command continues.
 
-    1  request      the stream stops capturing the table; all other tables continue
-    2  switch off   full row logging of the table: the server refuses DDL while it is on
-    3  statement    unless the table's layout shows that it has run
+    1  request      the stream stops capturing the tables; all other tables continue
+    2  switch off   full row logging of the tables: the server refuses DDL while it is on
+    3  statements   each is recorded before it runs; or somebody else runs them (--begin, --end)
     4  rewrite      rows that an in-place ALTER has left in the previous layout (update_ipa)
-    5  switch on    full row logging, and a trial whether the table can be captured
-    6  return       the stream captures the table again, and reads its rows again
+    5  switch on    full row logging, and a trial whether the tables can be captured
+    6  return       the stream captures the tables again, and reads their rows again
 
-Writers of the table may continue: changes that are not in the log completely are found when the rows
+Writers of the tables may continue: changes that are not in the log completely are found when the rows
 are read again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from informix_capture_client.catalog import Catalog, Table, table_digest
-from informix_capture_client.errors import BadOption, InformixCdcError, ServerRefused
+from informix_capture_client.errors import AccessRefused, BadOption, InformixCdcError, ServerRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.session import SessionSettings, finish_alter
-from informix_capture_client.sql_names import TableName, read_paths
+from informix_capture_client.sql_names import TableName
+from informix_capture_client.transport import Transport
+from informix_cdc.commands.ddl_script import changed_table, changed_tables, statements_of
 from informix_cdc.commands.row_logging import (
     require_not_captured,
     switch_off,
@@ -39,260 +41,475 @@ from informix_cdc.server import (
     open_connection,
 )
 from informix_cdc.snapshots import plan_snapshots
+from informix_cdc.table_changes import leave_to_be_altered
 from informix_cdc.terminal import counted, require_yes, say
-from informix_checkpoints.requests import ALTER, Answer, Request
+from informix_checkpoints.requests import ALTER, AlterProgress, Answer, Request
 from informix_checkpoints.running_streams import RunningStream
 from informix_checkpoints.table_states import SnapshotState
 
-_PATH = r'(?:"(?:[^"]|"")*"|[\w$:.])+'
-_STATEMENTS = (
-    re.compile(rf"\s*ALTER\s+TABLE\s+({_PATH})\s.+", re.IGNORECASE | re.DOTALL),
-    re.compile(rf'\s*RENAME\s+COLUMN\s+({_PATH})\.(?:"[^"]*"|\w+)\s+TO\s.+', re.IGNORECASE | re.DOTALL),
-)
 LOCK_WAIT_SECONDS = 30
 _LOCKS_PAUSE_SECONDS = 0.2
 _READY_SECONDS = 300.0
 _REWRITE_PAUSE_SECONDS = 1.0
 
 _STEPS = """\
-1. The stream stops capturing {table}; all other tables continue.
-2. Full row logging of {table} is switched off.
-3. {statement}
+1. The stream stops capturing {tables}; all other tables continue.
+2. Full row logging of {tables} is switched off.
+3. {statements}
 4. If rows are still in the previous layout: {rewrite}
-5. Full row logging of {table} is switched on.
-6. The stream captures {table} again, and reads its rows again: rows that differ are delivered."""
+5. Full row logging of {tables} is switched on.
+6. The stream captures {tables} again. {rows}"""
+_ROWS_READ = "It reads the rows again: rows that differ are delivered."
+_GAP = (
+    "It does not read the rows again (--accept-gap): changes made meanwhile, and values that the DDL"
+    " gives to existing rows, are lost for its consumers, and reported as a data loss."
+)
+_FIXED = (
+    "The columns of this query are fixed when it starts, so it ends with IFXCDC-0009 when the tables"
+    " leave. Start it again after this command, with the same checkpoint."
+)
 
 
-def table_of_statement(statement: str, known: list[str]) -> str:
-    """Return the table of the stream that a statement alters, as owner.table.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What `alter` is asked to do.
 
-    Args:
-        statement: ALTER TABLE or RENAME COLUMN.
-        known: the tables of the stream.
+    Attributes:
+        statements: to run; empty: somebody else runs them.
+        tables: whose definition somebody else changes, as owner.table.
+        is_end: somebody else has run them.
+        first: number of the first statement to run, from 1; 0 if it was not given.
+        accepts_gap: do not read the rows again.
+    """
+
+    statements: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    is_end: bool = False
+    first: int = 0
+    accepts_gap: bool = False
+
+
+def change_of(
+    statement: str,
+    script: str | None,
+    first: int,
+    tables: Sequence[str],
+    *,
+    is_end: bool,
+    accepts_gap: bool,
+) -> Change:
+    """Return what to do, as given on the command line.
 
     Raises:
-        BadOption: it is another statement, or alters no table of the stream.
-
-    >>> table_of_statement("ALTER TABLE orders ADD (n INTEGER)", ["informix.orders", "informix.items"])
-    'informix.orders'
+        BadOption: not exactly one of a statement, a script, tables and an end is given.
     """
-    found = next(filter(None, (form.fullmatch(statement) for form in _STATEMENTS)), None)
-    if found is None or ";" in statement.rstrip().rstrip(";"):
+    if sum(map(bool, (statement, script is not None, tables, is_end))) != 1:
         raise BadOption(
-            "alter runs one ALTER TABLE or RENAME COLUMN statement.",
-            "For other DDL use informix-cdc release and acquire.",
+            "alter needs one of STATEMENT, --file, --begin and --end.",
+            'For example: informix-cdc alter "ALTER TABLE informix.orders ADD (size INTEGER)"',
         )
-    *owner, name = next(iter(read_paths(found[1].partition(":")[2] or found[1])))
-    tables = [
-        each
-        for each in known
-        if (path := next(iter(read_paths(each))))[-1] == name and (not owner or path[0] == owner[-1])
-    ]
-    if len(tables) != 1:
-        which = "more than one of its tables" if tables else "none of its tables"
-        raise BadOption(
-            f"the statement alters {found[1]}, but the stream captures {', '.join(known)}: that is"
-            f" {which}.",
-            "Name the table with its owner, as the stream does.",
-        )
-    return tables[0]
+    statements = () if tables or is_end else statements_of(statement or script or "")
+    if first > len(statements) + 1:
+        raise BadOption(f"--from is {first}, but there are {len(statements)} statements.")
+    return Change(
+        statements=statements[max(first, 1) - 1 :],
+        tables=tuple(tables),
+        is_end=is_end,
+        first=first,
+        accepts_gap=accepts_gap,
+    )
 
 
 def alter(
     options: SourceOptions,
-    statement: str,
-    stream: RunningStream,
+    change: Change,
+    streams: Sequence[RunningStream],
     *,
     is_dry: bool,
     is_sure: bool,
     waits: bool,
 ) -> None:
-    """Run an ALTER of a table of a running stream.
+    """Change the definition of tables of a stream.
 
     Args:
         options: where to connect; option `table` is ignored.
-        statement: ALTER TABLE or RENAME COLUMN.
-        stream: of the running query.
+        change: what to do.
+        streams: all that capture one of the tables, whether their queries run or not.
         is_dry: print the steps only.
         is_sure: do not ask for confirmation.
-        waits: wait until the table's rows have been read again.
+        waits: wait until the tables' rows have been read again.
 
     Raises:
-        BadOption: the statement or the stream does not allow it; nothing was changed.
-        ServerRefused: the table is in use, or the server refuses a step.
+        BadOption: the statements or the stream do not allow it; nothing was changed.
+        ServerRefused: a table is in use, or the server refuses a step.
     """
-    statement = statement.strip().rstrip(";")
-    pending = [each for each in stream.requests.pending() if each.kind == ALTER]
-    altering = {name for request in pending for name in request.tables}
-    name = table_of_statement(statement, sorted({*stream.tables, *altering}))
-    request = _earlier(pending, name, statement)
+    pending = {each.id: each for stream in streams for each in stream.altering()}
+    of_streams = {name for stream in streams for name in stream.tables}
+    known = sorted(of_streams.union(*(request.tables for request in pending.values())))
+    request = _earlier([*pending.values()], change, known)
     with open_catalog(options) as catalog:
-        options = options.of_tables([TableName.parse(name, options.database)])
-        (table,) = catalog.tables(options.table_names())
+        work = _Work(options, catalog, streams, request or _requested(change, known))
         if request is None:
-            _require_unused(catalog, table)
-            say(_STEPS.format(table=name, statement=statement, rewrite=finish_alter(str(table.name))))
+            work.require_unused()
+            work.say_steps()
         else:
-            say(f"{name}: continuing the ALTER that was begun before.")
+            say(f"{', '.join(request.tables)}: continuing what was begun before.")
         if is_dry:
             return say("Nothing was changed.")
-        if request is None:
-            request = _submitted(stream, statement, name, _layout(catalog, table), is_sure=is_sure)
+        if request is None and not is_sure:
+            require_yes("Run it?")
+        work.submit()
         failpoint("alter.after_request")
-        _await_ready(stream, request)
-        refused = _altered(options, catalog, table, request)
-    failpoint("alter.before_return")
-    stream.requests.mark_altered(request.id)
-    _say_returned(name, refused)
-    return _await_rows(stream, request) if waits else None
+        for stream in streams:
+            work.await_ready(stream)
+        if work.request.statements or change.is_end:
+            return work.finish(change, waits=waits)
+        work.switch_off()
+        return say("Run the DDL now. Then run this command again with --end.")
 
 
-def _submitted(
-    stream: RunningStream, statement: str, name: str, layout: str, *, is_sure: bool
-) -> Request:
-    if not is_sure:
-        require_yes("Run it?")
-    request = Request(kind=ALTER, tables=(name,), statement=statement, layout=layout)
-    stream.requests.submit(request)
-    return request
-
-
-def _earlier(pending: list[Request], name: str, statement: str) -> Request | None:
-    """Return the request of an interrupted run.
+def _earlier(pending: Sequence[Request], change: Change, known: Sequence[str]) -> Request | None:
+    """Return the request of an interrupted run, or the one to end.
 
     Raises:
-        BadOption: another statement is in progress.
+        BadOption: another change of a table is in progress, or there is nothing to end.
     """
+    if change.is_end:
+        found = [each for each in pending if not each.statements]
+        if not found:
+            raise BadOption("no `informix-cdc alter --begin` of this stream is open.")
+        return found[0]
+    names = set(change.tables or changed_tables(change.statements, known))
     for request in pending:
-        if name in request.tables:
-            if request.statement != statement:
+        are_brackets = not (change.statements or request.statements)  # --end cannot tell them apart
+        if not names & set(request.tables) and not are_brackets:
+            continue
+        rest = request.statements[len(request.statements) - len(change.statements) :]
+        is_same = change.statements == (rest if change.first else request.statements)
+        if not is_same or (not change.statements and names != set(request.tables)):
+            begun = "; ".join(request.statements) or "--begin"
+            raise BadOption(
+                f"another change of {', '.join(request.tables)} is in progress: {begun}",
+                "Run alter with the same statements again; it continues where it was."
+                if request.statements
+                else "Run alter --end when the DDL has run.",
+            )
+        return request
+    return None
+
+
+def _requested(change: Change, known: Sequence[str]) -> Request:
+    """Return a new request.
+
+    Raises:
+        BadOption: no stream captures a table.
+    """
+    if unknown := sorted(set(change.tables) - set(known)):
+        raise BadOption(
+            f"the stream does not capture {', '.join(unknown)}.", f"Its tables: {', '.join(known)}."
+        )
+    return Request(
+        kind=ALTER,
+        tables=change.tables or changed_tables(change.statements, known),
+        statements=change.statements,
+        accepts_gap=change.accepts_gap,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The steps on the tables of one request.
+
+    Each stream has the request, for its own tables; the first one records the progress.
+    """
+
+    options: SourceOptions
+    catalog: Catalog
+    streams: Sequence[RunningStream]
+    request: Request
+
+    def submit(self) -> None:
+        """Submit the request to each stream that does not have it.
+
+        Raises:
+            BadOption: a stream captures none of the tables.
+        """
+        for stream in self.streams:
+            if stream.requests.has(self.request.id):
+                continue
+            mine = tuple(name for name in self.request.tables if name in stream.tables)
+            if not mine:
                 raise BadOption(
-                    f"another ALTER of {name} is in progress: {request.statement}",
-                    "Run alter with that statement again; it continues where it was.",
+                    f"the stream of {stream.checkpoint} captures none of"
+                    f" {', '.join(self.request.tables)}.",
+                    "Give only checkpoints of queries that capture one of them.",
                 )
-            return request
-    return None
+            stream.requests.submit(replace(self.request, tables=mine))
 
+    @property
+    def names(self) -> list[TableName]:
+        return [TableName.parse(name, self.options.database) for name in self.request.tables]
 
-def _require_unused(catalog: Catalog, table: Table) -> None:
-    """Refuse a table on which a session holds locks for as long as the statement can wait for them.
+    def existing(self) -> list[Table]:
+        """Return the tables that exist now."""
+        there = set(self.catalog.tables_there())
+        names = [name for name in self.names if (name.owner, name.table) in there]
+        return self.catalog.tables(names) if names else []
 
-    A busy table is locked at any time, but not by the same sessions.
+    def layouts(self) -> dict[str, str]:
+        """Return what DDL on a table changes, by owner.table: its columns or its partition."""
+        tables = self.existing()
+        found = {str(table.name): table_digest(table) for table in tables}
+        for table, created in zip(tables, self.catalog.created(tables), strict=True):
+            found[str(table.name)] += f" {created} {table.table_id}"
+        return {
+            name: found.get(str(path), "")
+            for name, path in zip(self.request.tables, self.names, strict=True)
+        }
 
-    Raises:
-        ServerRefused: names the sessions; nothing was changed.
-    """
-    ends = time.monotonic() + LOCK_WAIT_SECONDS
-    staying = set(catalog.lock_holders(table.name))
-    while staying and time.monotonic() < ends:
-        time.sleep(_LOCKS_PAUSE_SECONDS)
-        staying.intersection_update(catalog.lock_holders(table.name))
-    if staying:
-        raise ServerRefused(
-            f"{table.name} cannot be altered: it was locked for {LOCK_WAIT_SECONDS:g} s by"
-            f" {counted(len(staying), 'session')}: {', '.join(map(str, sorted(staying)))}. Nothing was"
-            " changed.",
-            "Let them finish (onstat -g ses SESSION shows what they do), and run alter again.",
-        )
+    def require_unused(self) -> None:
+        """Refuse tables on which a session holds locks for as long as a statement can wait for them.
 
+        A busy table is locked at any time, but not by the same sessions.
 
-def _layout(catalog: Catalog, table: Table) -> str:
-    """Return what an ALTER of a table's columns changes: its columns or its partition."""
-    return f"{table_digest(table)} {catalog.created([table])[0]}"
+        Raises:
+            ServerRefused: names the sessions; nothing was changed.
+        """
+        for name in self.names:
+            ends = time.monotonic() + LOCK_WAIT_SECONDS
+            staying = set(self.catalog.lock_holders(name))
+            while staying and time.monotonic() < ends:
+                time.sleep(_LOCKS_PAUSE_SECONDS)
+                staying.intersection_update(self.catalog.lock_holders(name))
+            if staying:
+                raise ServerRefused(
+                    f"{name} cannot be altered: it was locked for {LOCK_WAIT_SECONDS:g} s by"
+                    f" {counted(len(staying), 'session')}: {', '.join(map(str, sorted(staying)))}."
+                    " Nothing was changed.",
+                    "Let them finish (onstat -g ses SESSION shows what they do), and run alter again.",
+                )
 
+    def say_steps(self) -> None:
+        """Print what is going to be done."""
+        shown = ", ".join(self.request.tables)
+        statements = "\n   ".join(self.request.statements) or "Somebody else runs the DDL."
+        rewrite = " ".join(finish_alter(str(name)) for name in self.names)
+        rows = _GAP if self.request.accepts_gap else _ROWS_READ
+        say(_STEPS.format(tables=shown, statements=statements, rewrite=rewrite, rows=rows))
+        if any(stream.columns_follow_tables for stream in self.streams):
+            say(_FIXED)
 
-def _await_ready(stream: RunningStream, request: Request) -> None:
-    def is_ready() -> bool:
-        answer = stream.answer(request.id)
-        if answer is not None:
-            raise BadOption(f"the stream refused: {'; '.join(answer.problems.values())}")
-        return stream.requests.is_ready(request.id)
+    def await_ready(self, stream: RunningStream) -> None:
+        """Wait until a stream has let the tables go; of one that does not run, take them out.
 
-    stream.wait(is_ready, f"the stream's release of {request.tables[0]}", _READY_SECONDS)
-    say(f"{request.tables[0]}: the stream no longer captures it.")
+        Raises:
+            BadOption: the stream refused.
+        """
+        requests, shown = stream.requests, ", ".join(self.request.tables)
 
+        def is_ready() -> bool:
+            if (answer := stream.answer(self.request.id)) is not None:
+                raise BadOption(f"the stream refused: {'; '.join(answer.problems.values())}")
+            return requests.is_ready(self.request.id)
 
-def _altered(
-    options: SourceOptions, catalog: Catalog, table: Table, request: Request
-) -> InformixCdcError | None:
-    """Run steps 2 to 5; return the server's error if the statement failed."""
-    refused: InformixCdcError | None = None
-    db_locale = options.db_locale or catalog.database_locale()
-    with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-        if _layout(catalog, table) == request.layout:
-            require_not_captured(connection, [table], options.dialect)
-            if catalog.logs_full_rows(table):
-                failpoint("alter.before_switch_off")
-                switch_off(connection, catalog, table, options.dialect)
-                say(f"{table.name}: full row logging is off.")
-            failpoint("alter.before_statement")
-            refused = _run(options, request.statement)
-            failpoint("alter.after_statement")
-        (table,) = catalog.tables(options.table_names())
-        _rewrite(options, catalog, table)
-        settings = SessionSettings(server=options.server, dialect=options.dialect)
-        failpoint("alter.before_switch_on")
-        switch_on_for_capture(connection, catalog, [table], settings, lambda *_: None)
-        say(f"{table.name}: full row logging is on.")
-    _require_readable_in_chunks(options, catalog)
-    return refused
+        if not is_ready() and not stream.runs_soon():
+            self._take_out(stream)
+        stream.wait(is_ready, f"the stream's release of {shown}", _READY_SECONDS)
+        say(f"{shown}: the stream no longer captures this.")
 
+    def _take_out(self, stream: RunningStream) -> None:
+        """Let the tables leave a stream that no query captures now.
 
-def _require_readable_in_chunks(options: SourceOptions, catalog: Catalog) -> None:
-    """Check that the table can return, while that fails this command and not the query.
-
-    Raises:
-        BadOption: it has no usable key any more; run the command again when it has.
-    """
-    options = replace(options, spool_path="as in the query")
-    source = describe_tables(options, catalog)
-    states = {name: replace(state, snapshot=SnapshotState()) for name, state in source.states().items()}
-    plan_snapshots(options, source, catalog, states)
-
-
-def _run(options: SourceOptions, statement: str) -> InformixCdcError | None:
-    with contextlib.closing(open_connection(options, options.database)) as connection:
-        connection.rows(f"SET LOCK MODE TO WAIT {LOCK_WAIT_SECONDS}")
+        Raises:
+            BadOption: the query must run, to say whether rows can be read again.
+        """
+        if not (self.request.accepts_gap or stream.emits_truncates):
+            raise BadOption(
+                f"the query of {stream.checkpoint} does not run, so it cannot be asked whether its rows"
+                " can be read again.",
+                "Start it, and run this command again: it continues where it was.",
+            )
         try:
+            spool = stream.opened()
+        except AccessRefused:
+            if stream.is_running():  # it was started meanwhile, and lets the tables go itself
+                return
+            raise
+        with contextlib.closing(spool):
+            if not stream.requests.is_ready(self.request.id):
+                leave_to_be_altered(spool, self.request, stream.captured.position)
+
+    def finish(self, change: Change, *, waits: bool) -> None:
+        """Run the statements, and let the tables join again.
+
+        Raises:
+            ServerRefused: a statement failed; the tables join with what the others have changed.
+        """
+        refused = self.run(change)
+        gone = self.switch_on()
+        failpoint("alter.before_return")
+        for stream in self.streams:
+            stream.requests.mark_altered(self.request.id, gone)
+        _say_returned(self.request, gone, refused, change)
+        for stream in self.streams if waits else ():
+            self.await_rows(stream)
+
+    def run(self, change: Change) -> InformixCdcError | None:
+        """Run the statements that have not run; return the server's error if one failed."""
+        requests, statements = self.streams[0].requests, self.request.statements
+        done = self._done(change)
+        if done >= len(statements):
+            return None
+        self.switch_off()
+        with contextlib.closing(open_connection(self.options, self.options.database)) as connection:
+            connection.rows(f"SET LOCK MODE TO WAIT {LOCK_WAIT_SECONDS}")
+            for number in range(done, len(statements)):
+                requests.record_progress(self.request.id, AlterProgress(number, self.layouts()))
+                failpoint("alter.before_statement")
+                if (refused := _refused(connection, statements[number])) is not None:
+                    refused.facts["statement"] = number
+                    requests.record_progress(self.request.id, AlterProgress(len(statements), {}))
+                    return refused
+                failpoint("alter.after_statement")
+        requests.record_progress(self.request.id, AlterProgress(len(statements), {}))
+        return None
+
+    def _done(self, change: Change) -> int:
+        """Return how many statements have run.
+
+        Raises:
+            BadOption: it is not known of one whether it has.
+        """
+        statements = self.request.statements
+        if change.first and len(change.statements) < len(statements):
+            return len(statements) - len(change.statements)
+        known = self.streams[0].requests.progress(self.request.id)
+        if known is None or known.statement >= len(statements):
+            return 0 if known is None else known.statement
+        number = known.statement
+        if self.layouts() != known.layouts:
+            return number + 1
+        if change.first or changed_table(statements[number]):
+            return number
+        here = number + 1
+        raise BadOption(
+            f"alter was interrupted by statement {here}, and nothing shows whether it has run:"
+            f" {statements[number]}",
+            f"Look at the database. If it has run, add --from {here + 1}; if not, --from {here}.",
+        )
+
+    def _capturing(self) -> contextlib.closing[Transport]:
+        db_locale = self.options.db_locale or self.catalog.database_locale()
+        return contextlib.closing(open_capture_connection(self.options, db_locale))
+
+    def switch_off(self) -> None:
+        """Switch full row logging of the tables off."""
+        tables = self.existing()
+        with self._capturing() as connection:
+            require_not_captured(connection, tables, self.options.dialect)
+            for table in tables:
+                if self.catalog.logs_full_rows(table):
+                    failpoint("alter.before_switch_off")
+                    switch_off(connection, self.catalog, table, self.options.dialect)
+                    say(f"{table.name}: full row logging is off.")
+
+    def switch_on(self) -> list[str]:
+        """Switch full row logging of the tables on again; return the tables that no longer exist."""
+        tables = self.existing()
+        for table in tables:
+            self._rewrite(table)
+        settings = SessionSettings(server=self.options.server, dialect=self.options.dialect)
+        failpoint("alter.before_switch_on")
+        with self._capturing() as connection:
+            switch_on_for_capture(connection, self.catalog, tables, settings, lambda *_: None)
+        for table in tables:
+            say(f"{table.name}: full row logging is on.")
+        if tables and not self.request.accepts_gap:
+            self._require_readable([table.name for table in tables])
+        there = {table.name for table in tables}
+        names = zip(self.request.tables, self.names, strict=True)
+        return [name for name, path in names if path not in there]
+
+    def _rewrite(self, table: Table) -> None:
+        """Rewrite rows in the previous layout, and wait until there are none."""
+        if not any(self.catalog.pending_alters([table])):
+            return
+        statement = finish_alter(str(table.name))
+        say(f"{table.name}: rewriting rows in the previous layout: {statement}")
+        with contextlib.closing(open_connection(self.options, self.options.database)) as connection:
             connection.rows(statement)
-        except InformixCdcError as reason:
-            if reason.is_temporary:  # nobody knows whether it ran: the next run looks at the layout
-                raise
-            return reason
+        while any(self.catalog.pending_alters([table])):
+            time.sleep(_REWRITE_PAUSE_SECONDS)
+
+    def _require_readable(self, names: Sequence[TableName]) -> None:
+        """Check that the tables can return, while that fails this command and not the query.
+
+        Raises:
+            BadOption: one has no usable key any more; run the command again when it has.
+        """
+        options = replace(self.options.of_tables(names), spool_path="as in the query")
+        source = describe_tables(options, self.catalog)
+        states = {
+            name: replace(state, snapshot=SnapshotState()) for name, state in source.states().items()
+        }
+        plan_snapshots(options, source, self.catalog, states)
+
+    def await_rows(self, stream: RunningStream) -> None:
+        """Wait until the rows have been read again, if a query runs that reads them."""
+        if not stream.is_running():
+            return say("Start the query: it captures the tables again, and reads their rows.")
+        found: list[Answer] = []
+
+        def is_answered() -> bool:
+            if (answer := stream.answer(self.request.id)) is not None:
+                found.append(answer)
+            return bool(found)
+
+        say("Waiting until the tables are in the stream again. Ctrl-C ends only this command.")
+        shown = ", ".join(self.request.tables)
+        stream.wait(is_answered, f"the return of {shown}", float("inf"))
+        for name, rows in found[0].rows.items():
+            say(f"{name}: {rows} rows were read again.")
+        for name, problem in found[0].problems.items():
+            raise ServerRefused(f"{name} is altered, but does not return: {problem}")
+        return None
+
+
+def _refused(connection: Transport, statement: str) -> InformixCdcError | None:
+    """Run a statement; return the server's error if it refuses it."""
+    try:
+        connection.rows(statement)
+    except InformixCdcError as reason:
+        if reason.is_temporary:  # nobody knows whether it ran: the next run looks at the layout
+            raise
+        return reason
     return None
 
 
-def _rewrite(options: SourceOptions, catalog: Catalog, table: Table) -> None:
-    """Rewrite rows in the previous layout, and wait until there are none."""
-    if not any(catalog.pending_alters([table])):
-        return
-    statement = finish_alter(str(table.name))
-    say(f"{table.name}: rewriting rows in the previous layout: {statement}")
-    with contextlib.closing(open_connection(options, options.database)) as connection:
-        connection.rows(statement)
-    while any(catalog.pending_alters([table])):
-        time.sleep(_REWRITE_PAUSE_SECONDS)
+def _say_returned(
+    request: Request, gone: Sequence[str], refused: InformixCdcError | None, change: Change
+) -> None:
+    """Print what has come of the statements.
 
-
-def _say_returned(name: str, refused: InformixCdcError | None) -> None:
-    if refused is not None:
-        raise ServerRefused(
-            f"the statement failed: {refused.message}",
-            f"{name} returns to the stream unchanged. {refused.remedy}".strip(),
+    Raises:
+        ServerRefused: one of them failed.
+    """
+    for name in gone:
+        say(
+            f"{name} no longer exists: the stream continues without it. Change option table before the"
+            " next start of the query, unless a pattern names its tables."
         )
-    say(f"{name}: altered. The stream captures it again.")
-
-
-def _await_rows(stream: RunningStream, request: Request) -> None:
-    """Wait until the rows have been read again."""
-    found: list[Answer] = []
-
-    def is_answered() -> bool:
-        if (answer := stream.answer(request.id)) is not None:
-            found.append(answer)
-        return bool(found)
-
-    say("Reading its rows again. Ctrl-C ends only this command.")
-    stream.wait(is_answered, f"reading {request.tables[0]} again", float("inf"))
-    for name, rows in found[0].rows.items():
-        say(f"{name}: {rows} rows were read again.")
+    there = ", ".join(name for name in request.tables if name not in gone)
+    if refused is None:
+        return say(f"{there}: altered. The stream captures it again.") if there else None
+    number = int(str(refused.facts["statement"]))
+    skipped = max(change.first, 1) - 1 + len(change.statements) - len(request.statements)
+    if len(request.statements) == 1:
+        message, next_step = "the statement failed", f"{there} returns to the stream unchanged."
+    else:
+        message = f"statement {number + 1 + skipped} of {len(request.statements) + skipped} failed"
+        next_step = (
+            f"{there} returns to the stream with what the statements before it have changed. Correct"
+            f" the script, and run alter again with --from {number + 1 + skipped}."
+        )
+    raise ServerRefused(f"{message}: {refused.message}", f"{next_step} {refused.remedy}".strip())

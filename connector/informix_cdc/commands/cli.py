@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from click.core import ParameterSource
@@ -53,7 +54,7 @@ _DRIVER_HOST = (
     *("flightHost", "flightPort", "metricsHost", "metricsPort"),
 )
 # Options of the commands that switch row logging; they take the tables as arguments.
-_ALTERED_TABLES = ("database", "tableExclude", "columns", "mask", "maskKeyFile", "lobs", "simpleLobs")
+_ALTERED_TABLES = ("database", "tableExclude")
 
 
 @click.group(
@@ -142,48 +143,31 @@ def doctor(as_json: bool, **given: str | None) -> None:
         raise SystemExit(print_findings(parse_options(given), as_json=as_json))
 
 
-@main.command(
-    epilog=PASSWORD_HINT, short_help="Switch full row logging off so that tables can be altered."
-)
-@source_options(CONNECTION, _ALTERED_TABLES, _LARGE_OBJECTS, _LOG_READING, also=["restartBound"])
+@main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging of tables off.")
+@source_options(CONNECTION, _ALTERED_TABLES, also=["restartBound"])
 @click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")
 @click.option(
     "--checkpoint",
     "checkpoints",
     multiple=True,
     metavar="PLACE",
-    help="checkpointLocation of a query that captures a TABLE; can be repeated.",
+    help="checkpointLocation of a query that has captured a TABLE; can be repeated.",
 )
 @click.option(
     "--no-checkpoint", is_flag=True, help="Confirm that no query needs the changes of these tables."
 )
-@click.option(
-    "--receipt",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to create: a receipt that lets the streams of the tables continue after the"
-    " ALTER, with the same checkpoints.",
-)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation. All checks still apply.")
-@click.option(
-    "--quiet-seconds",
-    type=click.FloatRange(0, 3600),
-    default=60,
-    show_default=True,
-    help="Seconds without new records after which the log counts as fully read.",
-)
 def release(
     tables: tuple[str, ...],
     checkpoints: tuple[str, ...],
     no_checkpoint: bool,
-    receipt: Path | None,
     yes: bool,
-    quiet_seconds: float,
     **given: str | None,
 ) -> None:
-    """Switch full row logging of each TABLE (owner.table) off, so that it can be altered.
+    """Switch full row logging of each TABLE (owner.table) off, when no query needs it any more.
 
-    Fails if a session captures a TABLE, or if a query has not delivered all of its changes: release
-    reads the log from each checkpoint's position to the end. Stop the writers and the queries first.
+    Fails if a session captures a TABLE, or if the stream of a checkpoint still has it. To run DDL on a
+    captured table, use informix-cdc alter.
     """
     from informix_cdc.commands import release as release_command
 
@@ -192,71 +176,104 @@ def release(
         checkpoints = ()  # a flag takes precedence over the file
     with one_line_errors():
         release_command.release(
-            _options_of(tables, given),
-            checkpoints,
-            needs_no_checkpoint=no_checkpoint,
-            is_sure=yes,
-            quiet_seconds=quiet_seconds,
-            receipt=receipt,
+            _options_of(tables, given), checkpoints, needs_no_checkpoint=no_checkpoint, is_sure=yes
         )
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Alter a captured table while its query runs.")
+@main.command(epilog=PASSWORD_HINT, short_help="Run DDL on captured tables.")
 @source_options(CONNECTION, ["database", "snapshotKey"], also=["restartBound"])
-@click.argument("statement", cls=AfterFile, metavar="STATEMENT")
+@click.argument("statement", cls=AfterFile, default="", metavar="[STATEMENT]")
 @click.option(
     "--checkpoint",
+    "checkpoints",
     required=True,
+    multiple=True,
     metavar="PLACE",
-    help="checkpointLocation of the query that captures the table.",
+    help="checkpointLocation of a query that captures one of the tables; repeat it for each.",
 )
 @click.option(
     "--spool",
-    default="",
+    "spools",
+    multiple=True,
     metavar="FOLDER",
-    help="spoolPath of the query, or of the capture it reads. Default: spool in the checkpoint.",
+    help="spoolPath of the query, or of the capture it reads; one for each --checkpoint, in their"
+    " order. Default: spool in the checkpoint.",
+)
+@click.option(
+    "--file",
+    "script",
+    type=click.File(encoding="utf-8"),
+    help="Script of statements separated by semicolons, instead of STATEMENT.",
+)
+@click.option(
+    "--from",
+    "first",
+    type=click.IntRange(1),
+    metavar="NUMBER",
+    help="Skip the statements before this one: they have run before.",
+)
+@click.option(
+    "--begin",
+    "tables",
+    multiple=True,
+    metavar="TABLE",
+    help="Prepare a table (owner.table) for DDL that another program runs; can be repeated.",
+)
+@click.option("--end", is_flag=True, help="The DDL after --begin has run: capture the tables again.")
+@click.option(
+    "--accept-gap",
+    is_flag=True,
+    help="Do not read the tables again, although their consumers will lack changes.",
 )
 @click.option("--dry-run", is_flag=True, help="Check everything and print the steps; change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--no-wait", is_flag=True, help="Do not wait until the rows have been read again.")
 def alter(
     statement: str,
-    checkpoint: str,
-    spool: str,
+    checkpoints: tuple[str, ...],
+    spools: tuple[str, ...],
+    script: TextIO | None,
+    first: int | None,
+    tables: tuple[str, ...],
+    end: bool,
+    accept_gap: bool,
     dry_run: bool,
     yes: bool,
     no_wait: bool,
     **given: str | None,
 ) -> None:
-    """Run STATEMENT, an ALTER TABLE or RENAME COLUMN of a captured table, while its query runs.
+    """Run STATEMENT, or a script, that changes the definition of captured tables.
 
-    The table leaves the stream, is altered, returns, and its rows are read again; the other tables
+    The tables leave the stream, are altered, return, and their rows are read again; the other tables
     continue. If alter is interrupted, run it again: it continues where it was.
     """
     from informix_cdc.commands import alter as alter_command
     from informix_checkpoints.running_streams import RunningStream
 
     with one_line_errors():
+        text = script.read() if script else None
+        change = alter_command.change_of(
+            statement, text, first or 0, tables, is_end=end, accepts_gap=accept_gap
+        )
+        if spools and len(spools) != len(checkpoints):
+            raise click.UsageError("Give one --spool for each --checkpoint, in their order, or none.")
+        pairs = zip_longest(checkpoints, spools, fillvalue="")
+        streams = [RunningStream.of(checkpoint, spool) for checkpoint, spool in pairs]
         alter_command.alter(
             _options_of(("informix.x",), given),
-            statement,
-            RunningStream.of(checkpoint, spool),
+            change,
+            streams,
             is_dry=dry_run,
             is_sure=yes,
             waits=not no_wait,
         )
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging on again after an ALTER.")
-@source_options(CONNECTION, _ALTERED_TABLES, _LARGE_OBJECTS, also=["restartBound"])
+@main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging of tables on.")
+@source_options(CONNECTION, _ALTERED_TABLES, also=["restartBound"])
 @click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")
-@click.option(
-    "--receipt",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Receipt written by release; lets the streams of the tables continue after the ALTER.",
-)
-def acquire(tables: tuple[str, ...], receipt: Path | None, **given: str | None) -> None:
-    """Switch full row logging of each TABLE on again and print the position from which it is on.
+def acquire(tables: tuple[str, ...], **given: str | None) -> None:
+    """Switch full row logging of each TABLE on and print the position from which it is on.
 
     Use that position as startingPosition of a new stream with a new checkpoint. acquire cannot detect
     whether someone else has switched row logging off and on again: changes made in between are missing.
@@ -264,7 +281,7 @@ def acquire(tables: tuple[str, ...], receipt: Path | None, **given: str | None) 
     from informix_cdc.commands import acquire as acquire_command
 
     with one_line_errors():
-        acquire_command.acquire(_options_of(tables, given), receipt)
+        acquire_command.acquire(_options_of(tables, given))
 
 
 def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:

@@ -125,4 +125,4 @@ def of_commands(path: Path) -> dict[str, Any]:
         found |= {"checkpoint": checkpoint, "checkpoints": [checkpoint]}
     source = checked_options(path, source)
     spool = source.get("captureAt") or source.get("spoolPath", "")
-    return {**source, **found, "spool": spool}
+    return {**source, **found, "spool": spool, "spools": [spool] if spool else []}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from informix_capture_client.errors import ConnectionLost, InformixCdcError
+from informix_capture_client.errors import ConnectionLost, InformixCdcError, RestartRequired
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position
 from informix_cdc.capture import CaptureState
@@ -133,7 +133,7 @@ class Publication:
         error, known = self.state.outcome.error, self.published or self.rows
         if not isinstance(error, InformixCdcError) or isinstance(error, ConnectionLost):
             return
-        if known is None or error.is_temporary:
+        if known is None or error.is_temporary or isinstance(error, RestartRequired):
             return
         with contextlib.suppress(OSError):  # it may be the disk: the log has the error
             save_published(replace(known, error=PublishedError.of(error)), self.folder)

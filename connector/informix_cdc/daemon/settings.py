@@ -74,8 +74,6 @@ def _problems_of(options: SourceOptions, values: Mapping[str, float]) -> list[st
         found.append("captureAt is an option of readers: a capture reads the server.")
     elif not options.spool_path:
         found.append("spoolPath is missing: it is the folder that readers name in captureAt.")
-    if options.schema_change:
-        found.append("schemaChange cannot be used in a capture: run informix-cdc alter instead.")
     least = values.get("retention_bytes", 0)
     if least and least > options.max_spool_bytes:
         found.append(

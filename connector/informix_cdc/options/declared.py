@@ -529,12 +529,6 @@ class DeclaredOptions:
         " not delivered. Use it if captured tables are idle for long.",
         default="",
     )
-    schema_change: str = option(
-        "Path of the receipt that informix-cdc release and acquire wrote for altered tables. The"
-        " stream continues with their new columns.",
-        local_folder,
-        default="",
-    )
     before_image: bool = option(
         "Deliver also the row before an update, as update_preimage.", flag, default=True
     )

@@ -94,12 +94,10 @@ class Pace:
     """How long a run waits.
 
     Attributes:
-        quiet_seconds: without records, after which the log counts as fully read, as in `release`.
         timeouts: TIMEOUT records in a row after which a reader stops waiting.
         seconds: how long a stream is awaited.
     """
 
-    quiet_seconds: float = 60.0
     timeouts: int = PATIENCE_TIMEOUTS
     seconds: float = 90.0
 

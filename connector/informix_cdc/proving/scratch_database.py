@@ -118,7 +118,6 @@ class ScratchDatabase:
         owner: who owns tables that are made over such a connection.
         dialect: informix or gbase8s.
         codec: the Python codec of the database's code set.
-        quiet_seconds: how late the server's newest changes may arrive.
         next_name: returns the name of the next table.
         tables: those that were made and not yet dropped.
     """
@@ -129,7 +128,6 @@ class ScratchDatabase:
     owner: str = "informix"
     dialect: str = "informix"
     codec: str = "utf-8"
-    quiet_seconds: float = 60
     next_name: Callable[[], str] = lambda: f"t{next(_names)}_{int(time.time()) % 1_000_000}"
     tables: list[ContractTable] = field(default_factory=list)
 

@@ -5,7 +5,6 @@ Rule: see `outcomes.py`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -13,7 +12,7 @@ from informix_capture_client import statements
 from informix_capture_client.catalog import UNFLUSHED_LOG
 from informix_capture_client.errors import DataLoss, InformixCdcError
 from informix_capture_client.locales import codec_of
-from informix_capture_client.positions import Position, page_after
+from informix_capture_client.positions import page_after
 from informix_capture_client.records import (
     Begin,
     Commit,
@@ -22,7 +21,6 @@ from informix_capture_client.records import (
     TableSchema,
     Timeout,
 )
-from informix_capture_client.stream import find_undelivered_changes
 from informix_cdc.proving.outcomes import Deviation, NotTried, error_text, expect, expect_equal, refused
 from informix_cdc.proving.proofs import proof
 from informix_cdc.proving.prover import Prover
@@ -433,21 +431,6 @@ def _has_come_behind(position: int, seen: Sequence[Item]) -> bool:
         if isinstance(item, Commit) and item.sequence_number > position
     }
     return bool(rows) and rows[-1].transaction_id in ends
-
-
-@proof(33, does="counts the changes above a position until only TIMEOUT records arrive")
-def a_time_without_records(prover: Prover) -> None:
-    """As `informix-cdc release` does."""
-    table = prover.plain_table()
-    with prover.session(table), prover.catalog() as catalog:
-        place = catalog.current_position()
-    with prover.writer() as writer:
-        writer.insert(table, id="1", b="one")
-    with prover.session(table, position=place) as session, prover.catalog() as catalog:
-        after, end = Position(place, place), catalog.current_position
-        quiet = prover.pace.quiet_seconds
-        found = find_undelivered_changes(session, after, end, quiet, time.monotonic)
-    expect_equal("transactions", 1, found.committed.transactions)
 
 
 def begin_of(reader: Reader, row: SessionRow) -> Begin:

@@ -24,10 +24,8 @@ from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
 from informix_cdc.reading.captured_stream import Figure, Trigger
 from informix_cdc.reading.next_offset import NextOffset, has_rows
-from informix_cdc.table_changes import explains, to_record
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.receipts import load_receipt
 from informix_checkpoints.requests import RESYNC, Request, RequestFolder
 from informix_checkpoints.spool import ReportedLosses, SegmentRange, Spool
 
@@ -136,9 +134,6 @@ class OwnCapture:
             if start.is_started and start.lost is None:
                 start = replace(start, lost=losses.find(start.stream))
             self._require_sound(start)
-            if self._is_explained(start):
-                losses.remove(start.stream)
-                start = replace(start, lost=None)
             self._on_start(start)
             self._show_metrics()
             self._publisher.open()
@@ -187,7 +182,7 @@ class OwnCapture:
         Raises:
             DataLoss: it need not be recorded, because a restart detects it again.
         """
-        marked = begun.lost_by(to_record(loss, self._options.schema_change))
+        marked = begun.lost_by(loss)
         if not begun.is_started or marked.lost is None:
             raise loss
         self._loss = loss
@@ -201,21 +196,14 @@ class OwnCapture:
         """
         if self._loss is not None and wanted.lost is not None:
             raise self._loss
-        if wanted.lost is None or not self._options.fail_on_data_loss or self._is_explained(wanted):
-            return
-        raise wanted.lost.error()
-
-    def _is_explained(self, offset: StreamOffset) -> bool:
-        """Return whether the receipt of option schemaChange shows that a reported loss is none."""
-        path = self._options.schema_change
-        receipt = load_receipt(Path(path)) if path and offset.lost else None
-        return offset.lost is not None and explains(receipt, offset, offset.lost)
+        if wanted.lost is not None and self._options.fail_on_data_loss:
+            raise wanted.lost.error()
 
     def _store_mark(self, start: StreamOffset, loss: DataLoss) -> None:
         """Record a loss in a planned batch, whose offset is already in the checkpoint."""
         losses = ReportedLosses.beside(self._options.spool_path)
         try:
-            losses.record(start.stream, start.source, to_record(loss, self._options.schema_change))
+            losses.record(start.stream, start.source, loss)
         except OSError as reason:
             LOSS_NOT_NOTED.log(logger, stream=start.stream, reason=reason)
 

@@ -256,7 +256,8 @@ class RemoteCapture:
 
     def _describe(self, client: CaptureClient) -> None:
         published = client.describe()
-        check_rows(published, self._options, self._check_schema)
+        is_change = self._client is not None
+        check_rows(published, self._options, self._check_schema, is_change=is_change)
         self._client, self._row_form = client, published.row_form
         self._digest = digest_of_rows(published)
 

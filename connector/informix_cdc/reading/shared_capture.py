@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import BadOption, RestartRequired
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher
 from informix_cdc.options import SourceOptions
 from informix_cdc.reading.captured_stream import Figure, Trigger
@@ -93,7 +93,7 @@ class SharedCapture:
         """Check the rows before any are read: Spark has fixed the schema of the query."""
         published = self.reader.folder.published
         if published.schema != self._checked:
-            check_rows(published, self._options, self._check_schema)
+            check_rows(published, self._options, self._check_schema, is_change=bool(self._checked))
             self._checked = published.schema
         if not self._has_begun:
             self._on_start(start)
@@ -102,7 +102,11 @@ class SharedCapture:
 
 
 def check_rows(
-    published: PublishedCapture, options: SourceOptions, check_schema: Callable[[pa.Schema], None]
+    published: PublishedCapture,
+    options: SourceOptions,
+    check_schema: Callable[[pa.Schema], None],
+    *,
+    is_change: bool,
 ) -> None:
     """Check that a query can read the rows of a capture.
 
@@ -111,10 +115,21 @@ def check_rows(
         options: of the query.
         check_schema: refuses a schema of rows that differs from that of the query.
 
+        is_change: the capture has published other columns while the query ran.
+
     Raises:
         BadOption: it cannot.
+        RestartRequired: it can after a restart.
     """
-    check_schema(read_schema(published.schema))
+    try:
+        check_schema(read_schema(published.schema))
+    except BadOption as reason:
+        if not is_change:
+            raise
+        raise RestartRequired(
+            f"the columns of the captured tables have changed: {reason.message}",
+            "Start the query again with the same checkpoint: it continues with the new columns.",
+        ) from None
     if options.on_data_loss == "resync" and published.options["tableEvents"] != "true":
         raise BadOption(
             "option 'onDataLoss' is resync, which requires tableEvents=true in the source of the"

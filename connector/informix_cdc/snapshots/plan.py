@@ -71,8 +71,8 @@ def states_at_first(
     Args:
         options: which tables have a snapshot.
         source: the captured tables.
-        left: states of tables where a stream lost data; a table that was created again since counts as
-            another one.
+        left: states of tables where a stream lost data, and of altered tables, which have no digest; a
+            table that was created again since counts as another one.
 
     Raises:
         BadOption: option initialSnapshot names a table that is not captured.
@@ -83,7 +83,7 @@ def states_at_first(
         states[name] = replace(state, snapshot=SnapshotState()) if table.name in wanted else state
         known = left[name].snapshot if left and name in left else None
         is_read_again = known is not None and known.purpose and not known.is_done
-        if left and name in left and (is_read_again or left[name].digest == state.digest):
+        if left and name in left and (is_read_again or left[name].digest in ("", state.digest)):
             states[name] = replace(state, snapshot=known)
     return states
 

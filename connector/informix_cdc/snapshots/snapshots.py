@@ -135,7 +135,7 @@ _STARTS = {
 
 def _has_intervals(planned: PlannedTable, state: SnapshotState | None) -> bool:
     """Return whether rows are read again, each chunk with its key interval."""
-    return state is not None and bool(state.purpose) and not planned.why_no_order
+    return state is not None and state.purpose in _STARTS and not planned.why_no_order
 
 
 class CaptureSide(Protocol):
@@ -164,9 +164,9 @@ class NoSnapshots(Companion):
     touched: TouchedTables | None = None
 
     @property
-    def watches(self) -> list[Callable[[RecordBlock], None]]:
-        """The functions that receive each block of records of the session."""
-        return []
+    def on_records(self) -> Callable[[RecordBlock], None] | None:
+        """The function that receives each block of records of the session, if there is one."""
+        return None
 
     def close(self) -> None:
         """Do nothing."""
@@ -226,9 +226,9 @@ class Snapshots(NoSnapshots):
     # at the beginning of the session
 
     @property
-    def watches(self) -> list[Callable[[RecordBlock], None]]:
-        """The functions that receive each block of records of the session."""
-        return [self.watch]
+    def on_records(self) -> Callable[[RecordBlock], None]:
+        """The function that receives each block of records of the session."""
+        return self.watch
 
     def watch(self, block: RecordBlock) -> None:
         """Process the next records of the stream, captured rows or not."""

@@ -1,37 +1,37 @@
-"""Tables that join a stream, leave it, or return after an ALTER, while the others continue.
+"""Tables join a stream and leave it while the others continue: one way, whatever the reason.
 
 Rule: positions decide, never the time at which a query is started.
 """
 
 from __future__ import annotations
 
-from informix_cdc.table_changes.absent import Absent, Switched
+from informix_cdc.table_changes.altered_tables import (
+    AlteredTables,
+    first_alters,
+    leave_to_be_altered,
+    why_not_read,
+)
+from informix_cdc.table_changes.joining import Joining, Switched
 from informix_cdc.table_changes.known_tables import (
     other_source,
     require_chunks,
     require_form_of_chunks,
     require_may_leave,
 )
-from informix_cdc.table_changes.plan import named_receipt, plan_joining, watch_writers
-from informix_cdc.table_changes.returning import (
-    altered_tables,
-    explains,
-    require_complete,
-    to_record,
-)
+from informix_cdc.table_changes.wanted_tables import Steps, WantedTables, steps
 
 __all__ = [
-    "Absent",
+    "AlteredTables",
+    "Joining",
+    "Steps",
     "Switched",
-    "altered_tables",
-    "explains",
-    "named_receipt",
+    "WantedTables",
+    "first_alters",
+    "leave_to_be_altered",
     "other_source",
-    "plan_joining",
     "require_chunks",
-    "require_complete",
     "require_form_of_chunks",
     "require_may_leave",
-    "to_record",
-    "watch_writers",
+    "steps",
+    "why_not_read",
 ]

@@ -5,6 +5,8 @@ Rule: no other table is read or captured again because of one that joins.
     phase 1   full row logging on for the joining tables; the session of the others continues
     switch    all transactions open then have ended: the tables join here, on disk
     phase 2   a session over all tables, from where full row logging is known to be on
+
+If there are no others, a stream has nothing to continue: the tables join as at its first start.
 """
 
 from __future__ import annotations
@@ -12,17 +14,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.stream import Answer, Read
+from informix_cdc.companions import Companion
 from informix_cdc.snapshots import AwaitedEnds, ServerSays
-from informix_cdc.table_changes.absent import Absent, Switched
 from informix_checkpoints.spool import Spool
-from informix_checkpoints.table_states import ChangedStates, Tables
+from informix_checkpoints.table_states import Tables
+
+
+class Switched(NamedTuple):
+    """Facts read after full row logging was switched on.
+
+    Attributes:
+        place: at or before every record written since.
+        still_open: the transactions open then.
+        log_end: after every record written before.
+    """
+
+    place: int
+    still_open: frozenset[int]
+    log_end: int
 
 
 @dataclass(slots=True)
-class Joining(Absent):
+class Joining(Companion):
     """Tables that are joining a stream; until then the others are captured alone.
 
     Transactions that were open when full row logging was switched on may have changed rows that are not
@@ -30,8 +47,7 @@ class Joining(Absent):
     tables continues (decision 0073).
 
     Args:
-        tables: states of the joining tables.
-        spool: of the stream.
+        tables: states of the joining tables; empty: the session captures all tables.
         ask: queries the server.
         is_buffered: whether commits may be missing in the readable log for a while.
         is_free: whether no planned batch comes first.
@@ -39,7 +55,6 @@ class Joining(Absent):
     """
 
     tables: Tables
-    spool: Spool
     ask: Callable[[], ServerSays]
     is_buffered: bool
     is_free: Callable[[], bool]
@@ -53,17 +68,8 @@ class Joining(Absent):
 
     @property
     def names(self) -> Collection[str]:
-        """All tables that this session does not capture."""
+        """The tables that this session does not capture yet; their full row logging is switched on."""
         return self.tables.keys()
-
-    @property
-    def unlogged(self) -> Collection[str]:
-        """The tables whose full row logging is switched on when the session begins."""
-        return self.tables.keys()
-
-    def record_switch(self, switched: Switched) -> None:
-        """Record the facts read after the switch; called by the thread that opens the session."""
-        self.switched = switched
 
     @property
     def is_urgent(self) -> bool:
@@ -72,7 +78,7 @@ class Joining(Absent):
 
     def on_stored(self, answer: Answer) -> None:
         """Record whether a session over all tables may continue from the spool's high watermark."""
-        self.is_over = isinstance(answer, Read) and self._is_passed(answer)
+        self.is_over = bool(self.tables) and isinstance(answer, Read) and self._is_passed(answer)
 
     def _is_passed(self, answer: Read) -> bool:
         self._ends.watch(answer)
@@ -91,21 +97,30 @@ class Joining(Absent):
 
         return self._ends.are_passed(answer, is_open)
 
-    def switch(self) -> ChangedStates:
+    def join(self, spool: Spool, *, is_alone: bool) -> Tables:
         """Let the tables join at the spool's high watermark, and return their states.
+
+        `is_alone`: no table is in the stream, so they join behind the log end that was known at the
+        switch.
 
         Transactions open then without a begin in the log are skipped, as at the beginning of a stream.
         The last delivered commit is not verified again: its transaction may have begun before the
         tables are complete.
         """
         assert self.switched is not None  # otherwise it is not over
-        high_watermark = self.spool.manifest.high_watermark
+        manifest, high_watermark = spool.manifest, spool.manifest.high_watermark
+        if is_alone:
+            # A transaction that ended just before the list was read is below the log's end; one that
+            # begins and ends before that end is skipped too, and its rows are read, or in the gap.
+            commit = max(high_watermark.commit, self.switched.log_end)
+            high_watermark = replace(high_watermark, commit=commit, unseen=())
         joined = {
-            name: replace(state, since=high_watermark.commit) for name, state in self.tables.items()
+            name: state.joined(high_watermark.commit, manifest.present_left.get(name))
+            for name, state in self.tables.items()
         }
         unseen = tuple(sorted({*high_watermark.unseen, *self.switched.still_open}))
         at = replace(high_watermark, restart=self.switched.place, unseen=unseen, last_delivered=None)
         failpoint("joining.before_switch")
-        self.spool.change_tables(joined, at)
+        spool.change_tables(joined, at)
         failpoint("joining.after_switch")
         return joined

@@ -99,8 +99,7 @@ def other_table(name: str, begun_on: str, found: str) -> DataLoss:
     return DataLoss(
         f"the stream has table {name} with digest {begun_on}, but its digest is now {found}.",
         "The table was dropped, re-created or altered, or options columns or mask have changed:"
-        f" {NEW_STREAM}. To alter a table and keep the stream, see --receipt of informix-cdc"
-        " release, and option schemaChange.",
+        f" {NEW_STREAM}. To alter a table and keep the stream, use informix-cdc alter.",
         expected=begun_on,
         found=found,
         table=name,

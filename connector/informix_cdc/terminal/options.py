@@ -17,7 +17,7 @@ from typing import IO, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_capture_client.errors import BadOption, InformixCdcError, RestartRequired
 from informix_capture_client.printable import printable
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.options import (
@@ -65,7 +65,16 @@ class OptionMistake(OneLineError):
     exit_code = 2
 
 
-_KINDS: dict[type[InformixCdcError], type[OneLineError]] = {BadOption: OptionMistake}
+class StartAgain(OneLineError):
+    """The columns have changed; exit code 75, as EX_TEMPFAIL of sysexits.h."""
+
+    exit_code = 75
+
+
+_KINDS: dict[type[InformixCdcError], type[OneLineError]] = {
+    BadOption: OptionMistake,
+    RestartRequired: StartAgain,
+}
 
 
 @contextlib.contextmanager

@@ -76,7 +76,7 @@ def until(
 
 
 def submitted(spool: Path, start: Offset) -> tuple[RequestFolder, Request]:
-    request = Request(kind=ALTER, tables=(TABLE,), statement=ADD)
+    request = Request(kind=ALTER, tables=(TABLE,), statements=(ADD,))
     folder = RequestFolder(spool / start["stream"])
     folder.submit(request)
     return folder, request

@@ -13,29 +13,13 @@ from informix_capture_client.stream import Answer, Read, Silence
 from informix_capture_client.transactions import PositionPassed, TransactionAssembler
 from informix_cdc.capture.counts import Gauges
 from informix_cdc.capture.end_of_log import JOIN_SECONDS, EndOfLogWatch
-from informix_cdc.table_changes import Absent
 
 END = 1000
 
 
-class Late(Absent):
-    """A table that joins; or one that comes back, when the others are through."""
-
-    def __init__(self, *, rest_is_for_next_session: bool = False) -> None:
-        self._rest_is_for_next_session = rest_is_for_next_session
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return ("informix.late",)
-
-    @property
-    def rest_is_for_next_session(self) -> bool:
-        return self._rest_is_for_next_session
-
-
-def watch(absent: Absent) -> EndOfLogWatch:
+def watch(*, is_joining: bool = False) -> EndOfLogWatch:
     made = EndOfLogWatch(Gauges(), target_position=END)
-    made.begin_session(absent, 0.0)
+    made.begin_session(0.0, is_joining=is_joining)
     return made
 
 
@@ -51,7 +35,7 @@ def after(made: EndOfLogWatch, answer: Answer, now: float = 1.0) -> tuple[bool, 
 
 
 def test_the_first_answer_beyond_the_start_is_urgent_and_no_later_one() -> None:
-    made = watch(Absent())
+    made = watch()
     assert after(made, reached(END - 1)) == (False, False)
     assert after(made, reached(END)) == (True, True)
     assert made.is_urgent
@@ -60,28 +44,20 @@ def test_the_first_answer_beyond_the_start_is_urgent_and_no_later_one() -> None:
 
 
 def test_silence_says_nothing() -> None:
-    made = watch(Absent())
+    made = watch()
     after(made, reached(END))
     assert after(made, Silence()) == (False, True)
 
 
 def test_tables_that_join_are_waited_for_but_not_for_ever() -> None:
-    made = watch(Late())
+    made = watch(is_joining=True)
     assert after(made, reached(END)) == (False, True)
     assert after(made, reached(END), JOIN_SECONDS - 1) == (False, True)
     assert after(made, reached(END), JOIN_SECONDS) == (True, True)
 
 
-def test_a_session_that_leaves_the_rest_to_the_next_one_does_not_catch_up() -> None:
-    made = watch(Late(rest_is_for_next_session=True))
-    assert after(made, reached(END), 2 * JOIN_SECONDS) == (False, False)
-    made.end_joining()
-    made.begin_session(Absent(), 0.0)
-    assert after(made, reached(END)) == (True, True)
-
-
 def test_another_stream_has_another_end() -> None:
-    made = watch(Absent())
+    made = watch()
     after(made, reached(END))
     made.begin_stream()
     assert after(made, reached(END)) == (False, False)
@@ -89,7 +65,7 @@ def test_another_stream_has_another_end() -> None:
 
 def test_a_timeout_of_a_read_from_before_the_question_proves_nothing() -> None:
     """Reads wait in a queue: what was committed in between is not in them."""
-    made = watch(Absent())
+    made = watch()
     after(made, reached(END))
     made.gauges.is_caught_up = True
     made.watch_for(END + 500, None)
@@ -109,7 +85,7 @@ def test_a_timeout_that_begins_a_stream_shows_the_end_too(records: bytes, shows_
     (block,) = blocks([records])
     begins = PositionPassed(Position(END - 1, END - 1), is_timeout=False)
     assembler = TransactionAssembler(Position(0, 0))
-    made = watch(Absent())
+    made = watch()
     assert after(made, Read([begins], END - 1, 0, assembler, block)) == (shows_end, shows_end)
 
 

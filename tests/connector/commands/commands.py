@@ -18,8 +18,7 @@ def server_options(listening: ListeningServer) -> list[str]:
 
 def run(listening: ListeningServer, command: str, *arguments: str, answer: str | None = None) -> Result:
     connection = [*server_options(listening), f"--database={DATABASE}"]
-    soon = ["--quiet-seconds=0.2"] if command == "release" else []
-    return run_plain(command, *connection, *soon, *arguments, answer=answer)
+    return run_plain(command, *connection, *arguments, answer=answer)
 
 
 def run_plain(*arguments: str, answer: str | None = None) -> Result:

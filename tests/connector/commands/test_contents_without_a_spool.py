@@ -28,14 +28,6 @@ def files() -> Iterator[ListeningServer]:
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_release_and_acquire_need_no_spool(flag: str, files: ListeningServer) -> None:
-    result = run(files, "release", "informix.files", "--no-checkpoint", "--yes", flag)
-    assert result.exit_code == 0, result.output
-    result = run(files, "acquire", "informix.files", flag)
-    assert result.exit_code == 0, result.output
-
-
-@pytest.mark.parametrize("flag", FLAGS)
 def test_a_recording_needs_no_spool_and_is_replayed_without_contents(
     flag: str, files: ListeningServer, tmp_path: Path
 ) -> None:

@@ -172,7 +172,7 @@ def test_each_command_takes_a_mirrors_file(shop: ListeningServer, file: Path) ->
     for command in (
         ["schema"],
         ["size", "--seconds=1"],
-        ["release", "informix.orders", "--no-checkpoint", "--yes", "--quiet-seconds=0.2"],
+        ["release", "informix.orders", "--no-checkpoint", "--yes"],
         ["acquire", "informix.orders"],
     ):
         result = run(command[0], str(file), *command[1:])

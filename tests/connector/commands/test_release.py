@@ -34,13 +34,12 @@ def test_it_asks_and_leaves_everything_alone_without_a_yes(served: Served) -> No
     assert is_logged(server)
 
 
-def test_without_a_query_it_is_switched_off_and_the_next_steps_are_told(served: Served) -> None:
+def test_without_a_query_it_is_switched_off_and_how_to_undo_that_is_told(served: Served) -> None:
     server, listening = served
     server.set_full_row_logging(ORDERS, on=True)
     result = run(listening, "release", "informix.orders", "--no-checkpoint", answer="y\n")
     assert result.exit_code == 0
     assert not is_logged(server)
-    assert "ALTER" in result.stdout
     assert "informix-cdc acquire informix.orders" in result.stdout
 
 

@@ -20,7 +20,7 @@ from informix_emulator import EmulatedServer, ListeningServer
 
 DATABASE, PASSWORD = "scratch_of_a_test", "s3cret-of-the-dba"
 SERVER_DATABASES = {"syscdcv1", "sysmaster"}
-QUICK = Pace(quiet_seconds=0.3, timeouts=20, seconds=patiently(60))
+QUICK = Pace(timeouts=20, seconds=patiently(60))
 Hook = Callable[[EmulatedServer], object]
 
 

@@ -110,7 +110,7 @@ TABLE = [
          on_session=_announced_anew),
     Pose("silence", ("a session over sqli",), _numbers(12, 70), found="TIMEOUT records in a row",
          when_served=lambda server: server.silence(True)),
-    Pose("stall_session", ("a time without records",), _numbers(33), found="transactions: 0",
+    Pose("stall_session", (MEETS_A_RECORD,), _numbers(10), found="TIMEOUT records in a row",
          on_session=lambda server, number: server.stall_session(number)),
     Pose("make_log_unreadable", ("ten sessions one after another",), _numbers(50),
          on_session=_unreadable_from_the_fifth),

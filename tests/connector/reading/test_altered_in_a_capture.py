@@ -105,7 +105,7 @@ def test_a_reader_gets_rows_of_both_layouts(at: SharedPlace, served: Any) -> Non
             here.until_commit(made, before)
             folder, request = (
                 RequestFolder(at.folder / here.start["stream"]),
-                Request(kind=ALTER, tables=(TABLE,), statement=ADD),
+                Request(kind=ALTER, tables=(TABLE,), statements=(ADD,)),
             )
             folder.submit(request)
             here.until(made, lambda: folder.is_ready(request.id))
@@ -137,7 +137,7 @@ def test_an_alter_goes_on_after_a_restart_of_the_capture(
     restart: str, at: SharedPlace, served: Any
 ) -> None:
     server, listening, writer = served
-    request = Request(kind=ALTER, tables=(TABLE,), statement=ADD)
+    request = Request(kind=ALTER, tables=(TABLE,), statements=(ADD,))
     with at.capturing(listening.port, **captured_options(at)), at.reader() as made:
         here = Target(anchor_of(made))
         here.until_commit(made, insert(server, id=200, name="before"))

@@ -21,6 +21,7 @@ from harness.capture.snapshots import serving_tables
 from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import DATABASE
 from harness.spark.checkpoints import commit, offset, plan
+from informix_checkpoints import running_streams
 from informix_checkpoints.requests import RequestFolder
 from informix_checkpoints.shared_captures import load_published
 from informix_emulator import EmulatedServer, ListeningServer, load_rows
@@ -169,16 +170,19 @@ def test_alter_runs_while_readers_read(at: SharedPlace, served: Any, tmp_path: P
     assert {image["size"] for image in sizes} == {7, 3}
 
 
-def test_alter_says_that_the_capture_does_not_run(at: SharedPlace, served: Any, tmp_path: Path) -> None:
+def test_a_table_of_a_capture_that_does_not_run_is_altered_too(
+    at: SharedPlace, served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, listening = served
-    given = [*places(at, tmp_path / "c"), "--yes"]
+    monkeypatch.setattr(running_streams, "_GRACE_SECONDS", 0.2)
     with at.capturing(listening.port, **SOURCE), query(at, tmp_path / "c"):
         pass
-    line = refusal(run(listening, "alter", ADD, *given))
-    assert f"the capture {at.folder} does not run" in line
-    with at.capturing(listening.port, **SOURCE), query(at, tmp_path / "c2"):
-        found = run(listening, "alter", ADD, *given)
+    found = run(listening, "alter", ADD, *places(at, tmp_path / "c"), "--yes")
     assert found.exit_code == 0, found.output
+    with at.capturing(listening.port, **SOURCE), query(at, tmp_path / "c2") as running:
+        wait_until(lambda: len(inserted(running)) == 7)
+    sizes = [json.loads(row["after"]) for row in running.rows if row["_change_type"] == "insert"]
+    assert {image["size"] for image in sizes} == {7}
 
 
 def test_a_folder_without_the_stream_is_refused(at: SharedPlace, served: Any, tmp_path: Path) -> None:

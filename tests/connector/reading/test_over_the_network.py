@@ -24,7 +24,7 @@ from harness.capture.driving import (
 )
 from harness.capture.scraping import free_port
 from harness.capture.shared import RunningCapture, capturing, options_of_reader, shared_reader
-from informix_capture_client.errors import AccessRefused, BadOption
+from informix_capture_client.errors import AccessRefused, BadOption, RestartRequired
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.reading import SharedFolder
 from informix_cdc.reading.calls import limits_from_json, limits_to_json
@@ -69,7 +69,7 @@ def test_a_capture_that_restarts_with_other_rows_between_two_calls_ends_the_quer
     with serving(served, tmp_path, port, metadata="minimal"):
         insert(served[0], 1)
         changed = failure_of(lambda: next_offset(made, start))
-    assert isinstance(changed, BadOption)
+    assert isinstance(changed, RestartRequired)
 
 
 @pytest.mark.only_in_all

@@ -24,11 +24,11 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.positions import Position
 from informix_capture_client.sql_names import TableName
-from informix_cdc.capture import discovery
-from informix_cdc.capture.discovery import Discovery
 from informix_cdc.capture.run import CaptureRun
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
+from informix_cdc.table_changes import discovery
+from informix_cdc.table_changes.discovery import Discovery
 from informix_checkpoints.offsets import NOT_STARTED
 
 SECONDS = 60
@@ -238,7 +238,7 @@ def test_a_session_ends_for_other_tables_only_where_that_costs_nothing(
     state.counters.snapshots.tables_left = tables_left
     options = SourceOptions.parse(source_options(1, **ORDERS_AND_LATE))
     made = CaptureRun(options, NOT_STARTED, planned, lambda _: None, state, threading.Event())
-    plan: Any = SimpleNamespace(to_lock=to_lock, absent=SimpleNamespace(names=joining))
+    plan: Any = SimpleNamespace(to_lock=to_lock, joining=SimpleNamespace(names=joining))
     assert made._may_end_for_others(plan) == may_end
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
@@ -25,7 +23,6 @@ PLACE, LOG_END, SLOT = 1500, 1600, 7
 class Waits:
     """What waits for those that were open when full row logging went on."""
 
-    high_watermark: Position = field(default_factory=lambda: Position(PLACE, PLACE))
     is_free: bool = True
     still_open: frozenset[int] = frozenset()
     now: float = 0.0
@@ -36,7 +33,6 @@ class Waits:
     def __post_init__(self) -> None:
         self.joining = Joining(
             {"informix.t": TableState("d")},
-            cast("Any", SimpleNamespace(manifest=SimpleNamespace(high_watermark=self.high_watermark))),
             lambda: ServerSays(self.still_open, clock=5000, log_end=3000),
             False,
             is_free=lambda: self.is_free,

@@ -35,12 +35,11 @@ def of_stream(folder: Path, **more: str) -> dict[str, str]:
     }
 
 
-def filled(server: EmulatedServer) -> None:
-    for name in ("lines", "other"):
-        rows = [{"id": n, "name": "x"} for n in range(30)]
-        load_rows(server, f"{DATABASE}:informix.{name}", rows)
-    pairs = [{"a": a, "b": b, "v": 0} for a in range(6) for b in "xyz"]
-    load_rows(server, f"{DATABASE}:informix.pairs", pairs)
+def filled(server: EmulatedServer, *tables: str) -> None:
+    rows = {name: [{"id": n, "name": "x"} for n in range(30)] for name in ("lines", "other")}
+    rows["pairs"] = [{"a": a, "b": b, "v": 0} for a in range(6) for b in "xyz"]
+    for name in tables or rows:
+        load_rows(server, f"{DATABASE}:informix.{name}", rows[name])
 
 
 def change(writer: InProcessConnection, draw: random.Random, *tables: str) -> None:

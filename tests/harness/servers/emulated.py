@@ -85,7 +85,6 @@ class Emulated:
             dialect=self.dialect,
             driver=self.driver,
             codec=codec_of(locale),
-            quiet_seconds=0.1,
             add_user=self.server.users.__setitem__,
             sibling=lambda other: self.capture_server(f"{name}_{codec_of(other)[-1]}", other),
             cannot=CANNOT if self.driver else {**CANNOT, "driver": _NO_DRIVER},

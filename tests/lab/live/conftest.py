@@ -32,7 +32,6 @@ def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
     with emulated_world(driver, dialect) as world:
         server = capture_server(NamedServer(world.settings("ifxcdc_test"), dialect), world.open)
         server.add_user, server.cannot = world.server.users.__setitem__, CANNOT
-        server.quiet_seconds = 0.1
         world.server.sbspace.files["/etc/passwd"] = b"root:x:0:0:root:/root:/bin/sh\n"
         yield server
         server.drop_tables()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import fields
-from time import monotonic
 
 import pytest
 
@@ -15,11 +14,9 @@ from informix_capture_client.catalog.set_up import major_version
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.findings import Unanswered
-from informix_capture_client.positions import Position
 from informix_capture_client.session.session import set_full_row_logging
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import SYSTEM_DATABASE
-from informix_capture_client.stream.undelivered_changes import find_undelivered_changes
 from informix_cdc.commands.row_logging import switch_off
 from informix_cdc.doctor.facts import (
     LONG_TRANSACTIONS,
@@ -75,21 +72,6 @@ def test_a_table_is_altered_only_while_it_does_not_log_full_rows(
         assert [column.name for column in described.columns] == ["id", "b"]
         switch_off(transport, catalog, described, DIALECTS[server.dialect])  # as `release` does
     server.run(f"ALTER TABLE {table.name} ADD (c varchar(9,0))")
-
-
-@pytest.mark.assumption(33)
-def test_what_has_committed_shows_before_a_minute_of_silence(
-    server: CaptureServer, table: ContractTable
-) -> None:
-    with server.session(table), server.catalog() as catalog:
-        place = catalog.current_position()
-    with server.writer() as writer:
-        writer.insert(table, id="1", b="one")
-    with server.session(table, position=place) as session, server.catalog() as catalog:
-        found = find_undelivered_changes(
-            session, Position(place, place), catalog.current_position, server.quiet_seconds, monotonic
-        )
-    assert found.committed.transactions == 1
 
 
 @pytest.mark.assumption(34)

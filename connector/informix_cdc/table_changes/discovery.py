@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from informix_capture_client.catalog import Catalog
+from informix_capture_client.catalog import Catalog, unqualified
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.log_events import DISCOVERY_FAILED, TABLE_LEFT_OUT
 from informix_capture_client.sql_names import TableName
@@ -55,11 +55,11 @@ class Discovery(Companion):
 
     # called when the capture describes its tables
 
-    def named(self, catalog: Catalog, *, may_change: bool) -> SourceOptions:
+    def named(self, catalog: Catalog, *, may_change: bool, away: Collection[str] = ()) -> SourceOptions:
         """Return options that list the tables to capture by name.
 
-        A reconnect keeps the previous tables; if they may change, dropped tables are removed and found
-        tables are added.
+        A reconnect keeps the previous tables; if they may change, dropped tables are removed, except
+        those that are away for an ALTER, and found tables are added.
 
         Raises:
             BadOption: a pattern matches nothing when the query starts.
@@ -73,6 +73,8 @@ class Discovery(Companion):
             new = tuple(name for name in found if name not in self._names)
             self._names, self._joining = (*self._names, *new), (*self._joining, *new)
             for name in self._dropped(catalog):
+                if unqualified(str(name)) in away:  # DROP and CREATE
+                    continue
                 self._leave_out(name, "it was dropped, or has become a table that is not logged.")
         return self._options.of_tables(self._names)
 

@@ -1,0 +1,196 @@
+"""A query of any shape that a supervisor starts again, and copies of its tables from its rows."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.capture.copies import Copies
+from harness.capture.driving import LIMIT, Offset, reader, rows_of
+from harness.runs.patience import wait_until
+from harness.servers.in_process import InProcessConnection
+from harness.spark.checkpoints import run_batches
+from informix_capture_client.errors import InformixCdcError, RestartRequired
+from informix_checkpoints.offsets import NOT_STARTED
+from informix_checkpoints.requests import RequestFolder
+
+Row = dict[str, Any]
+_IMAGES = ("before", "after")
+_ENVELOPES = {"c": "insert", "d": "delete", "u": "update", "r": "insert", "t": "truncate"}
+OF_SHAPES: dict[str, dict[str, str]] = {
+    "rows": {"shape": "rows"},
+    "rows with events": {"shape": "rows", "tableEvents": "true"},
+    "envelope": {"shape": "envelope"},
+    "json": {"shape": "json", "tableEvents": "true"},
+    "json without events": {"shape": "json"},
+}
+
+
+@dataclass
+class Supervised:
+    """A query that is started again whenever it ends, with the tables that exist then.
+
+    Attributes:
+        ends: the errors with which it has ended.
+        commits: whether Spark commits each batch.
+        copies: as a consumer of the manual has them.
+    """
+
+    port: int
+    folder: Path
+    options: dict[str, str]
+    tables: tuple[str, ...] = ("informix.lines", "informix.other")
+    copies: Copies = field(init=False)
+    ends: list[InformixCdcError] = field(default_factory=list)
+    commits: bool = True
+    offset: Offset = field(default_factory=NOT_STARTED.to_json)
+
+    def __post_init__(self) -> None:
+        self.copies = Copies(dict.fromkeys(self.tables, ("id",)))
+
+    @property
+    def spool(self) -> Path:
+        return self.folder / "spool"
+
+    @property
+    def requests(self) -> RequestFolder:
+        return RequestFolder(self.spool / self.offset["stream"])
+
+    def arguments(self) -> list[str]:
+        """Return the flags of a command about it."""
+        checkpoint = run_batches(self.folder / "checkpoint", NOT_STARTED.to_json(), self.offset)
+        return [f"--checkpoint={checkpoint}", f"--spool={self.spool}", "--yes"]
+
+    def begin(self) -> None:
+        """Deliver the existing rows, and stop."""
+        with self._reader() as made:
+            wait_until(lambda: self._step(made) and self._is_loaded(), 60)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run in the background, started again whenever it ends."""
+        stop, failures = threading.Event(), list[Exception]()
+
+        def run() -> None:
+            try:
+                while not stop.is_set():
+                    self._run_once(stop)
+            except Exception as reason:  # noqa: BLE001 - told where the block ends
+                failures.append(reason)
+
+        worker = threading.Thread(target=run)
+        worker.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            worker.join()
+            assert not failures, failures
+
+    def until_equal(self, writer: InProcessConnection, *tables: str) -> None:
+        """Run until nothing is requested and the copies have what the tables have."""
+
+        def is_equal() -> bool:
+            copied = {table: self.copies.rows[table] for table in tables}
+            return not self.requests.pending() and copied == in_server(writer, *tables)
+
+        with self.running():
+            wait_until(is_equal, 60)
+
+    def repeat(self, start: Offset, end: Offset) -> None:
+        """Deliver a batch as Spark does that was planned before the process died."""
+        with self._reader() as made:
+            self.offset = start
+            self._take(made, end)
+
+    def _reader(self) -> Any:
+        common = {
+            "table": ",".join(self.tables),
+            "truncate": "emit",
+            "spoolPath": str(self.spool),
+            "snapshotChunkRows": "5",
+        }
+        return reader(self.port, **{**common, "initialSnapshot": "all", **self.options})
+
+    def _run_once(self, stop: threading.Event) -> None:
+        try:
+            with self._reader() as made:
+                while not stop.is_set():
+                    self._step(made)
+        except RestartRequired as reason:
+            self.ends.append(reason)
+            stop.wait(0.2)
+        except InformixCdcError as reason:  # between DROP and CREATE there is no table to start with
+            if "does not exist" not in str(reason):
+                raise
+            self.ends.append(reason)
+            stop.wait(0.2)
+
+    def _step(self, made: Any) -> bool:
+        end = made.latestOffset(self.offset, LIMIT)
+        if end != self.offset:
+            self._take(made, end)
+        return True
+
+    def _take(self, made: Any, end: Offset) -> None:
+        rows = rows_of(made, self.offset, end)
+        self.copies.apply(_change_of(number, row) for number, row in enumerate(rows))
+        if self.commits:
+            made.commit(end)
+        self.offset = end
+
+    def _is_loaded(self) -> bool:
+        tables = self.offset["tables"].values()
+        return bool(tables) and all(each["snapshot"].get("done") for each in tables)
+
+
+def _change_of(number: int, row: Row) -> Row:
+    """Return a row of any shape as one of shape=json, which copies apply."""
+    if "op" in row:
+        table, kind = f"informix.{row['source']['table']}", _ENVELOPES[row["op"]]
+        images = {name: row[name] and row[name].get(_plain(table), row[name]) for name in _IMAGES}
+    elif "after" in row:
+        return row
+    else:
+        table, kind = row["_table"].partition(":")[2], row["_change_type"]
+        values = {name: value for name, value in row.items() if not name.startswith("_")}
+        image = row.get(_plain(table), values)
+        is_before = kind in ("delete", "update_preimage")
+        images = {"before": image if is_before else None, "after": None if is_before else image}
+        kind = {"update_preimage": "delete", "update_postimage": "insert"}.get(kind, kind)
+    texts = {name: json.dumps(image, default=str) if image else None for name, image in images.items()}
+    return {
+        "_commit_version": 0,
+        "_change_ordinal": number,
+        "_table": f":{table}",
+        "_change_type": kind,
+        **texts,
+    }
+
+
+def _plain(table: str) -> str:
+    return table.rpartition(".")[2]
+
+
+def in_server(writer: InProcessConnection, *tables: str) -> dict[str, dict[Any, Row]]:
+    """Return the rows of tables by their key id, with the types of the stream."""
+    found: dict[str, dict[Any, Row]] = {}
+    for table in tables:
+        columns = writer.rows(
+            "SELECT colname FROM syscolumns c, systables t WHERE c.tabid = t.tabid AND"
+            f" t.tabname = '{_plain(table)}' ORDER BY colno"
+        )
+        names = [str(name).strip() for (name,) in columns]
+        rows = [dict(zip(names, row, strict=True)) for row in writer.rows(f"SELECT * FROM {table}")]
+        found[table] = {(int(str(row["id"])),): {k: _typed(v) for k, v in row.items()} for row in rows}
+    return found
+
+
+def _typed(value: object) -> object:
+    text = str(value)
+    return int(text) if text.lstrip("-").isdigit() else value
