@@ -103,12 +103,11 @@ class Requests(Companion):
             self._left.pop(0)
         pending = folder.pending()
         self._altered.watch(spool.stream, spool.folder, pending)
-        altering, known = first_alters(pending), spool.manifest.present_tables
+        altering = first_alters(pending)
 
         def waits(request: Request) -> bool:
-            """Return whether a table of it comes back from an ALTER first, with all its rows."""
-            others = {n for n in request.tables if altering.get(n, request) is not request}
-            return bool(others if request.kind == ALTER else others - known.keys())
+            """Return whether a table of it is altered first, and then read with all its rows."""
+            return any(altering.get(name, request) is not request for name in request.tables)
 
         return [each for each in pending if not waits(each) and self._is_due(each, spool)]
 

@@ -48,6 +48,12 @@ class Copies:
         self._delete(table, before, None)
         self.rows[table][self._key(table, after)] = after
 
+    def _update_preimage(self, table: str, before: Row, _after: None) -> None:
+        self._delete(table, before, None)
+
+    def _update_postimage(self, table: str, _before: None, after: Row) -> None:
+        self._insert(table, None, after)
+
     def _truncate(self, table: str, _before: None, _after: None) -> None:
         self.rows[table].clear()
 

@@ -162,7 +162,6 @@ def _change_of(number: int, row: Row) -> Row:
         image = row.get(_plain(table), values)
         is_before = kind in ("delete", "update_preimage")
         images = {"before": image if is_before else None, "after": None if is_before else image}
-        kind = {"update_preimage": "delete", "update_postimage": "insert"}.get(kind, kind)
     texts = {name: json.dumps(image, default=str) if image else None for name, image in images.items()}
     return {
         "_commit_version": 0,

@@ -33,9 +33,9 @@ _OPTIONS = SourceOptions.parse(
 )
 
 
-def captured_table(name: str) -> Table:
+def captured_table(name: str, layout: str = COLUMNS) -> Table:
     """Return what Spark is told of a table before anybody looks into the catalog."""
-    columns = tuple(Column(*each.split()) for each in COLUMNS.split(", "))
+    columns = tuple(Column(*each.split()) for each in layout.split(", "))
     return Table(TableName.parse(name.partition(":")[2], DATABASE), 0, 0, "", columns)
 
 

@@ -93,6 +93,9 @@ class ReaderInTurns:
             self._back.release()
 
 
+_KINDS = {"integer": pa.int32(), "bigint": pa.int64()}
+
+
 class InProcessBlocks:
     """A `BlockReader` over the emulator's own answers: two columns of integers."""
 
@@ -109,8 +112,10 @@ class InProcessBlocks:
         def batches() -> Iterator[tuple[pa.RecordBatch, Callable[[], tuple[str | None, ...]]]]:
             rows = self._transport.rows(statement, *arguments)
             if rows:
-                columns_of_rows = zip(*rows, strict=True)
-                arrays = [pa.array(map(_number, each), pa.int32()) for each in columns_of_rows]
+                kinds = [_KINDS[column.type_text] for column in columns]
+                values = zip(*rows, strict=True)
+                pairs = zip(values, kinds, strict=True)
+                arrays = [pa.array(map(_number, each), kind) for each, kind in pairs]
                 names = [column.name for column in columns]
                 yield pa.RecordBatch.from_arrays(arrays, names), lambda: tuple(rows[-1])
 

@@ -17,8 +17,10 @@ from typing import Any
 import pyarrow as pa
 
 from harness.capture.copies import Copies
-from harness.simulation.account import TABLE, Noted
+from harness.servers.in_process import LOGIN, InProcessConnection
+from harness.simulation.account import COLUMNS, DATABASE, OTHER_TABLE, TABLE, Noted
 from harness.simulation.decisions import Decisions
+from harness.simulation.setup import captured_table
 from harness.simulation.spark import Checkpoint, Offset
 from harness.simulation_of_snapshots.joining import (
     OTHER_NAME,
@@ -30,33 +32,52 @@ from harness.simulation_of_snapshots.joining import (
 )
 from harness.simulation_of_snapshots.oracle import NAME, touched
 from harness.simulation_of_snapshots.writers import KEYS, Writers
+from informix_capture_client.catalog import Table
+from informix_capture_client.errors import InformixCdcError, RestartRequired
 from informix_cdc.options.source import SourceOptions
 from informix_checkpoints.requests import ALTER, RESYNC, Request, RequestFolder
-from informix_emulator import EmulatedServer
+from informix_emulator import EmulatedServer, LongTransactionError
+from informix_emulator.sql_errors import SqlError
 
 Row = dict[str, Any]
 _MOST_PENDING = 2
+_LAYOUTS = (COLUMNS, COLUMNS.replace("value integer", "value bigint"))
 _CHANGES = {
     "insert": (("insert", "after"),),
     "delete": (("delete", "before"),),
     "update": (("update_preimage", "before"), ("update_postimage", "after")),
+    "update_preimage": (("update_preimage", "before"),),
+    "update_postimage": (("update_postimage", "after"),),
     "truncate": (("truncate", ""),),
 }
 
 
 @dataclass(frozen=True)
 class RequestingSetup(JoiningSetup):
-    """As of a table that joins, with what requests need."""
+    """As of a table that joins, with what requests need.
+
+    Attributes:
+        shape: with rows, the query ends where its columns change, and is started again.
+    """
+
+    shape: str = "json"
+    layout: str = _LAYOUTS[0]  # of the table, when the query starts
+
+    @property
+    def captured(self) -> list[Table]:
+        joined = [captured_table(TABLE, self.layout)] if self.names_both else []
+        return [captured_table(OTHER_TABLE), *joined]
 
     @classmethod
     def decided(cls, decide: Decisions) -> RequestingSetup:
         found = super().decided(decide)
         assert isinstance(found, RequestingSetup)
-        needed = {"truncate": "emit", "before_images": True, "loses_spool_one_in": 0}
+        needed: dict[str, Any] = {"truncate": "emit", "before_images": True, "loses_spool_one_in": 0}
+        needed["shape"] = decide.one_of(["json", "json", "rows"])
         return replace(found, turns=found.turns + 60, most_touched=1_000_000, **needed)
 
     def options(self, folder: Path, decide: Decisions) -> SourceOptions:
-        return replace(super().options(folder, decide), shape="json", table_events=True)
+        return replace(super().options(folder, decide), shape=self.shape, table_events=True)
 
 
 @dataclass
@@ -213,7 +234,17 @@ class RequestingOracle(JoiningOracle):
 
 
 def _delivered(table: pa.Table | None) -> list[Row]:
-    return table.to_pylist() if table is not None else []
+    rows = table.to_pylist() if table is not None else []
+    return [row if "after" in row else _as_json(row) for row in rows]
+
+
+def _as_json(row: Row) -> Row:
+    """Return a row of shape=rows as one of shape=json."""
+    kind, name = row["_change_type"], row["_table"].rpartition(".")[2]
+    image = row.get(name, {each: value for each, value in row.items() if not each.startswith("_")})
+    text = json.dumps(image) if image is not None else None
+    is_before = kind in ("delete", "update_preimage")
+    return {**row, "before": text if is_before else None, "after": None if is_before else text}
 
 
 def _is_change(row: Row) -> bool:
@@ -242,6 +273,8 @@ class RequestingWorld(JoiningWorld):
 
     def __init__(self, decide: Decisions, setup: RequestingSetup, folder: Path) -> None:
         self.requested = {RESYNC: 0, ALTER: 0}
+        self.restarts = 0  # because the columns of the query had changed
+        self.layouts = 0  # that the table has had
         self._alters: list[str] = []
         self.whole: set[str] = set()  # requests for all rows that are not cancelled
         self._numbers = count(1)
@@ -306,10 +339,41 @@ class RequestingWorld(JoiningWorld):
             if self.server.table(TABLE).full_row_logging:
                 self.server.set_full_row_logging(TABLE, False)
                 self.log("full row logging is off")
+                self._change_layout()
             elif self.is_draining or self.decide.one_in(4):
                 self.server.set_full_row_logging(TABLE, True)
                 folder.mark_altered(request.id)
                 self.log("full row logging is on, and the table altered")
+
+    def _change_layout(self) -> None:
+        """Run an ALTER, which waits for transactions that have locked rows of the table."""
+        if self.decide.one_in(4):
+            return
+        name, kind = _LAYOUTS[(self.layouts + 1) % 2].rpartition(", ")[2].split()
+        writer = InProcessConnection(self.server, LOGIN, DATABASE)
+        try:
+            for noted in list(self.account.open):
+                self.log(self.account.commit(noted))
+            writer.rows(f"ALTER TABLE informix.changes MODIFY ({name} {kind})")
+        except (SqlError, LongTransactionError) as reason:
+            self.log(f"the ALTER fails: {reason}")
+            return
+        self.layouts += 1
+        self.server.finish_alter(TABLE)
+        self.log(f"the table is altered: {name} {kind}")
+
+    def _begin_process(self) -> None:
+        assert isinstance(self.setup, RequestingSetup)
+        self.setup = replace(self.setup, layout=_LAYOUTS[self.layouts % 2])
+        super()._begin_process()
+
+    def _query_failed(self, reason: InformixCdcError) -> None:
+        if isinstance(reason, RestartRequired):
+            self.log(f"the query ends: {reason}")
+            self.restarts += 1
+            self._alter()  # somebody goes on while the query is away
+            self.die("it is to be started again")
+        super()._query_failed(reason)
 
     def require_altered(self) -> None:
         """Require that no table came back before it was altered."""
@@ -317,8 +381,8 @@ class RequestingWorld(JoiningWorld):
             assert self._requests.is_altered(request), f"request {request} ended without an ALTER"
 
     def _drain(self) -> None:
-        super()._drain()
         self._alter()
+        super()._drain()
 
     def is_all_there(self) -> bool:
         return super().is_all_there() and not self._requests.pending()
