@@ -7,16 +7,19 @@ written once, atomically; an answered request is never processed again.
     requests/<id>.cancel    the request is no longer wanted
     requests/<id>.ready     for alter: the stream no longer captures the tables
     requests/<id>.progress  for alter: which statement runs, and the layout of the tables before it
+    requests/<id>.lock      for alter: held by the command that works on it
     requests/<id>.altered   for alter: the tables can be captured again; names those that are gone
     requests/<id>.done      the answer; written when the stream has everything that the request asks for
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import secrets
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,7 +38,7 @@ FOLDER = "requests"
 _MOST_BYTES = 16 << 20  # of an answer for thousands of tables, or of a script
 _MOST_ANSWERS = 200  # older answers are removed
 _REQUEST, _CANCEL, _READY, _DONE = ".json", ".cancel", ".ready", ".done"
-_PROGRESS, _ALTERED = ".progress", ".altered"
+_PROGRESS, _ALTERED, _LOCK = ".progress", ".altered", ".lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +50,14 @@ class Request:
             compare: the same as resync, in place of an initial snapshot if one runs, and only in key
             intervals;
             alter: stop capturing tables, and capture and read them again when they have been altered.
-        tables: owner.table.
+        tables: owner.table, of this stream.
         low, high: limits of the first key column, inclusive, as text; None: unlimited.
         column: the name of that column, to be checked; empty: not checked.
         window: the time of day in which rows are read, such as 22:00-05:00; empty: any.
         sample: the fraction of rows to read.
         statements: for alter: the statements to run; empty: somebody else runs them.
         accepts_gap: for alter: do not read the rows again, although changes will be missing.
+        all_tables: for alter: the tables of all streams.
         id: name of its files; ids sort by time of submission.
     """
 
@@ -66,6 +70,7 @@ class Request:
     sample: float = 1.0
     statements: tuple[str, ...] = ()
     accepts_gap: bool = False
+    all_tables: tuple[str, ...] = ()
     id: str = field(default_factory=lambda: f"{time.time_ns():019d}-{secrets.token_hex(3)}")
 
     def to_json(self) -> dict[str, object]:
@@ -80,6 +85,7 @@ class Request:
             "sample": self.sample,
             "statements": list(self.statements),
             "accepts_gap": self.accepts_gap,
+            "all_tables": list(self.all_tables),
         }
 
     @classmethod
@@ -105,6 +111,7 @@ class Request:
             sample=float(sample),
             statements=_texts(known.get("statements")),
             accepts_gap=known.get("accepts_gap") is True,
+            all_tables=_texts(known.get("all_tables")),
             id=request_id,
         )
 
@@ -116,10 +123,12 @@ class AlterProgress:
     Attributes:
         statement: its index.
         layouts: a digest of the columns and the partition of each table before it; "" if there is none.
+        failed: why it has failed, so that no other one is run; empty: it has not.
     """
 
     statement: int
-    layouts: Mapping[str, str]
+    layouts: Mapping[str, str] = field(default_factory=dict)
+    failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +192,10 @@ class RequestFolder:
         """Return whether a request was submitted here."""
         return (self.path / (request_id + _REQUEST)).exists()
 
+    def accepts_gap(self, request_id: str) -> bool:
+        """Return whether an alter that waits here does not read the rows again."""
+        return any(each.id == request_id and each.accepts_gap for each in self.pending())
+
     def cancel(self, request_id: str) -> None:
         """Mark a request as no longer wanted."""
         self._write(request_id + _CANCEL, {})
@@ -214,7 +227,9 @@ class RequestFolder:
             known = mapping(self._read(request_id + _PROGRESS), "progress")
             layouts = mapping(known.get("layouts"), "layouts")
             return AlterProgress(
-                number(known.get("statement")), {text(name): text(at) for name, at in layouts.items()}
+                number(known.get("statement")),
+                {text(name): text(at) for name, at in layouts.items()},
+                text(known.get("failed")),
             )
         except FileNotFoundError:
             return None
@@ -223,8 +238,25 @@ class RequestFolder:
 
     def record_progress(self, request_id: str, progress: AlterProgress) -> None:
         """Record that a statement of an alter is about to run."""
-        content = {"statement": progress.statement, "layouts": dict(progress.layouts)}
+        layouts, failed = dict(progress.layouts), progress.failed
+        content = {"statement": progress.statement, "layouts": layouts, "failed": failed}
         self._write(request_id + _PROGRESS, content)
+
+    @contextlib.contextmanager
+    def held(self, request_id: str) -> Iterator[None]:
+        """Let no other process work on an alter until the block ends.
+
+        Raises:
+            BadOption: another one does.
+        """
+        with (self.path / (request_id + _LOCK)).open("wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BadOption(
+                    "another informix-cdc alter runs these statements now.", "Wait until it has ended."
+                ) from None
+            yield
 
     def mark_altered(self, request_id: str, gone: Collection[str] = ()) -> None:
         """Let the stream capture the tables of an alter again, except those that no longer exist."""
@@ -245,6 +277,14 @@ class RequestFolder:
             except (ValueError, RecursionError) as reason:
                 self.finish(request_id, Answer(problems={"": f"it is not a request: {reason}"}))
         return found
+
+    def altering(self) -> list[Request]:
+        """Return the pending requests to alter tables; one that was cancelled before counts no more."""
+        return [
+            each
+            for each in self.pending()
+            if each.kind == ALTER and (self.is_ready(each.id) or not self.is_cancelled(each.id))
+        ]
 
     def is_cancelled(self, request_id: str) -> bool:
         """Return whether a request is no longer wanted."""
@@ -276,15 +316,31 @@ class RequestFolder:
         self._write(request_id + _DONE, answer.to_json())
         for old in self._ids(_DONE)[:-_MOST_ANSWERS]:
             # the answer last: without it, the request is pending
-            for suffix in (_REQUEST, _CANCEL, _READY, _PROGRESS, _ALTERED, _DONE):
+            for suffix in (_REQUEST, _CANCEL, _READY, _PROGRESS, _ALTERED, _LOCK, _DONE):
                 (self.path / (old + suffix)).unlink(missing_ok=True)
+
+    def carried(self) -> list[Request]:
+        """Return the requests without an answer, as they are in a stream that continues this one.
+
+        Tables that have been altered are in that stream from its beginning: only their rows are read.
+        """
+        found = []
+        for request in self.pending():
+            if request.kind != ALTER or not self.is_altered(request.id):
+                found.append(request)
+            elif not request.accepts_gap:
+                gone = self.gone(request.id)
+                tables = tuple(name for name in request.tables if name not in gone)
+                found.append(Request(kind=RESYNC, tables=tables, id=request.id))
+        return found
 
     def move_to(self, other: RequestFolder) -> None:
         """Move the requests without an answer to a stream that continues this one."""
-        for request in self.pending():
+        for request in self.carried():
             other.submit(request)
             if self.is_cancelled(request.id):
                 other.cancel(request.id)
+        for request in self.pending():
             (self.path / (request.id + _REQUEST)).unlink(missing_ok=True)
 
     def _ids(self, suffix: str) -> list[str]:

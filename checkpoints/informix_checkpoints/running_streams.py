@@ -18,7 +18,7 @@ from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.positions import RecordPlace
 from informix_checkpoints.offsets import StreamOffset, read_checkpoint
 from informix_checkpoints.readers import Readers
-from informix_checkpoints.requests import ALTER, Answer, Request, RequestFolder
+from informix_checkpoints.requests import Answer, Request, RequestFolder
 from informix_checkpoints.shared_captures import load_published
 from informix_checkpoints.spool import Spool, has_writer, load_manifest
 from informix_checkpoints.table_states import Tables
@@ -74,6 +74,14 @@ class RunningStream:
         """Whether rows of kind truncate are delivered, after which a table can be read again."""
         form = self.captured.row_form.split()
         return "truncate=emit" in form and "shape=raw" not in form
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether no planned batch is incomplete; those of readers are repeated by a shared capture."""
+        if self.is_shared:
+            return True
+        (source,) = read_checkpoint(self.checkpoint).sources
+        return source.delivered.position.place >= self.offset.position.place
 
     @property
     def is_shared(self) -> bool:
@@ -141,12 +149,13 @@ class RunningStream:
             durable=True,
             tables=known.tables,
             captured=known.tables.keys() | self.tables.keys(),
+            altering={name for each in self.altering() for name in each.tables},
             left=known.left,
         )
 
     def altering(self) -> list[Request]:
         """Return the requests to alter tables that have no answer."""
-        return [each for each in self.requests.pending() if each.kind == ALTER]
+        return self.requests.altering()
 
     def tables_matching(self, patterns: Sequence[str]) -> tuple[str, ...]:
         """Return the stream's tables that match names or patterns with `*` of owner.table.

@@ -29,7 +29,7 @@ from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
-from informix_cdc.table_changes import AlteredTables, first_alters, why_not_read
+from informix_cdc.table_changes import AlteredTables, first_alters, why_not_altered
 from informix_checkpoints.requests import (
     ALTER,
     COMPARE,
@@ -68,7 +68,7 @@ class Requests(Companion):
     def keep(self, previous: Spool) -> None:
         """Keep the requests of a stream whose folder is about to be removed."""
         if self._options.spool_path:
-            self._left += RequestFolder(previous.folder).pending()
+            self._left += RequestFolder(previous.folder).carried()
 
     # during a session
 
@@ -119,17 +119,23 @@ class Requests(Companion):
         gone = folder.gone(request.id) if request.kind == ALTER else ()
         wanted = [name for name in request.tables if name not in problems and name not in gone]
         states = {name: known[name].snapshot for name in wanted if name in known}
-        begun = {name: s for name, s in states.items() if s is not None and s.request >= request.id}
-        if request.kind == ALTER and not folder.is_altered(request.id):
+        is_alter = request.kind == ALTER  # after which a table that has a gap was not read
+        begun = {
+            name: s
+            for name, s in states.items()
+            if s is not None and s.request >= request.id and (is_alter or s.purpose)
+        }
+        if is_alter and not folder.is_altered(request.id):
             return not folder.is_ready(request.id)
         if len(begun) == len(wanted):
             running = [snapshot for snapshot in begun.values() if not snapshot.is_done]
             if not running:
                 rows = {name: snapshot.rows for name, snapshot in begun.items()}
                 place = spool.manifest.reached.place  # an idle stream has no later batch
+                self._altered.gone(spool.folder)  # which are remembered when the request is answered
                 self._finish(folder, request, Answer(place, rows, problems))
             return any(map(_may_be_cancelled, running)) and folder.is_cancelled(request.id)
-        if request.kind == ALTER:
+        if is_alter:
             return not set(wanted) <= known.keys()
         # An initial snapshot is finished first, except for a comparison.
         first = _is_nothing if request.kind == COMPARE else _is_initial
@@ -163,7 +169,8 @@ class Requests(Companion):
             if unknown := sorted(set(request.tables) - known.keys() - left.keys()):
                 why = f"the stream does not capture {', '.join(unknown)}."
             else:
-                why = why_not_read(self._options) if not request.accepts_gap else ""
+                states = [known[name] for name in request.tables if name in known]
+                why = why_not_altered(request, states, self._options)
             if why:
                 self._finish(folder, request, Answer(problems=dict.fromkeys(request.tables, why)))
         return self._altered.leave(spool)

@@ -22,6 +22,7 @@ from informix_capture_client.errors import (
     ConnectionLost,
     DataLoss,
     InformixCdcError,
+    RestartRequired,
 )
 from informix_capture_client.log_events import (
     DATA_LOSS,
@@ -152,9 +153,7 @@ class CaptureRun:
                 if self._leaves_tables_out(reason):
                     self.end_session()
                     self.state.end_of_log.end_joining()
-                elif isinstance(reason, DataLoss) and self._recovery.may_leave(
-                    reason, is_replaying=not self._is_free()
-                ):
+                elif isinstance(reason, DataLoss) and self._may_begin_anew(reason):
                     self.end_session()
                     if previous := self._recovery.leave(reason):
                         self._requests.keep(previous)
@@ -163,6 +162,12 @@ class CaptureRun:
                         self._recovery.discard(previous)
                 else:
                     raise
+
+    def _may_begin_anew(self, loss: DataLoss) -> bool:
+        """Return whether a new stream may follow one that lost data; not while DDL runs."""
+        is_replaying = not self._is_free()
+        may_leave = self._recovery.may_leave(loss, is_replaying=is_replaying)
+        return may_leave and not self._wanted.altered.are_under_way(self._folder)
 
     def end_session(self) -> None:
         """Close the session, if one is open, after the read in flight; can be called twice."""
@@ -186,7 +191,7 @@ class CaptureRun:
         if described is None:
             return self._wait_for_tables()
         options, source = described
-        self.check_source(source)
+        self._check(source)
         if self.stop.is_set():
             return False
         if self.offset.is_started and self.state.spool is None:
@@ -206,6 +211,23 @@ class CaptureRun:
         if is_joining:
             self._let_in(plan.joining, is_alone=False)
         return True
+
+    def _check(self, source: SourceTables) -> None:
+        """Check the source with the columns of the query.
+
+        Raises:
+            BadOption: they differ.
+            RestartRequired: they differ because tables have been altered.
+        """
+        try:
+            self.check_source(source)
+        except BadOption as reason:
+            if not self._wanted.altered.pending(self._folder):
+                raise
+            raise RestartRequired(
+                f"the columns of altered tables have changed: {reason.message}",
+                "Start the query again with the same checkpoint.",
+            ) from None
 
     def _tables_change(self, options: SourceOptions, source: SourceTables) -> bool:
         """Begin requests; return whether the tables must be looked up again.

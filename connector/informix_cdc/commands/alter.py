@@ -41,7 +41,7 @@ from informix_cdc.server import (
     open_connection,
 )
 from informix_cdc.snapshots import plan_snapshots
-from informix_cdc.table_changes import leave_to_be_altered
+from informix_cdc.table_changes import UNFINISHED, leave_to_be_altered
 from informix_cdc.terminal import counted, require_yes, say
 from informix_checkpoints.requests import ALTER, AlterProgress, Answer, Request
 from informix_checkpoints.running_streams import RunningStream
@@ -110,9 +110,9 @@ def change_of(
         )
     statements = () if tables or is_end else statements_of(statement or script or "")
     if first > len(statements) + 1:
-        raise BadOption(f"--from is {first}, but there are {len(statements)} statements.")
+        raise BadOption(f"--from is {first}, but the number of statements is {len(statements)}.")
     return Change(
-        statements=statements[max(first, 1) - 1 :],
+        statements=statements,
         tables=tuple(tables),
         is_end=is_end,
         first=first,
@@ -143,7 +143,11 @@ def alter(
         BadOption: the statements or the stream do not allow it; nothing was changed.
         ServerRefused: a table is in use, or the server refuses a step.
     """
-    pending = {each.id: each for stream in streams for each in stream.altering()}
+    pending = {
+        each.id: replace(each, tables=each.all_tables or each.tables)
+        for stream in streams
+        for each in stream.altering()
+    }
     of_streams = {name for stream in streams for name in stream.tables}
     known = sorted(of_streams.union(*(request.tables for request in pending.values())))
     request = _earlier([*pending.values()], change, known)
@@ -151,6 +155,7 @@ def alter(
         work = _Work(options, catalog, streams, request or _requested(change, known))
         if request is None:
             work.require_unused()
+            work.require_readable()
             work.say_steps()
         else:
             say(f"{', '.join(request.tables)}: continuing what was begun before.")
@@ -158,14 +163,16 @@ def alter(
             return say("Nothing was changed.")
         if request is None and not is_sure:
             require_yes("Run it?")
-        work.submit()
-        failpoint("alter.after_request")
-        for stream in streams:
-            work.await_ready(stream)
-        if work.request.statements or change.is_end:
-            return work.finish(change, waits=waits)
-        work.switch_off()
-        return say("Run the DDL now. Then run this command again with --end.")
+        work.submit(change)
+        with streams[0].requests.held(work.request.id):
+            failpoint("alter.after_request")
+            work.await_ready()
+            if not (work.request.statements or change.is_end):
+                work.switch_off()
+                return say("Run the DDL now. Then run this command again with --end.")
+            work.finish(change)
+    for stream in streams if waits else ():
+        work.await_rows(stream)
 
 
 def _earlier(pending: Sequence[Request], change: Change, known: Sequence[str]) -> Request | None:
@@ -184,8 +191,7 @@ def _earlier(pending: Sequence[Request], change: Change, known: Sequence[str]) -
         are_brackets = not (change.statements or request.statements)  # --end cannot tell them apart
         if not names & set(request.tables) and not are_brackets:
             continue
-        rest = request.statements[len(request.statements) - len(change.statements) :]
-        is_same = change.statements == (rest if change.first else request.statements)
+        is_same = change.statements == request.statements
         if not is_same or (not change.statements and names != set(request.tables)):
             begun = "; ".join(request.statements) or "--begin"
             raise BadOption(
@@ -228,23 +234,31 @@ class _Work:
     streams: Sequence[RunningStream]
     request: Request
 
-    def submit(self) -> None:
-        """Submit the request to each stream that does not have it.
+    def submit(self, change: Change) -> None:
+        """Submit the request to each stream that does not have it, or has it without --accept-gap.
 
         Raises:
             BadOption: a stream captures none of the tables.
         """
+        is_accepted, all_tables = change.accepts_gap, self.request.tables
         for stream in self.streams:
-            if stream.requests.has(self.request.id):
+            known = {each.id: each for each in stream.altering()}.get(self.request.id)
+            if known is not None:
+                if is_accepted and not known.accepts_gap:
+                    stream.requests.submit(replace(known, accepts_gap=True))
                 continue
-            mine = tuple(name for name in self.request.tables if name in stream.tables)
+            mine = tuple(name for name in all_tables if name in stream.tables)
             if not mine:
                 raise BadOption(
-                    f"the stream of {stream.checkpoint} captures none of"
-                    f" {', '.join(self.request.tables)}.",
+                    f"the stream of {stream.checkpoint} captures none of {', '.join(all_tables)}.",
                     "Give only checkpoints of queries that capture one of them.",
                 )
-            stream.requests.submit(replace(self.request, tables=mine))
+            if stream.requests.has(self.request.id):
+                continue  # it has answered
+            stream.requests.submit(replace(self.request, tables=mine, all_tables=all_tables))
+        requests = self.streams[0].requests
+        if change.first and requests.progress(self.request.id) is None:
+            requests.record_progress(self.request.id, AlterProgress(change.first - 1))
 
     @property
     def names(self) -> list[TableName]:
@@ -299,23 +313,56 @@ class _Work:
         if any(stream.columns_follow_tables for stream in self.streams):
             say(_FIXED)
 
-    def await_ready(self, stream: RunningStream) -> None:
-        """Wait until a stream has let the tables go; of one that does not run, take them out.
+    def await_ready(self) -> None:
+        """Wait until the streams have let the tables go; of those that do not run, take them out.
 
         Raises:
-            BadOption: the stream refused.
+            BadOption, ServerRefused: one of them did not; the tables return to the others unchanged.
         """
-        requests, shown = stream.requests, ", ".join(self.request.tables)
+        shown = ", ".join(self.request.tables)
+        known = self.streams[0].requests.progress(self.request.id)
+        if known is not None and known.failed and known.statement >= len(self.request.statements):
+            raise BadOption(
+                f"{shown} is on its way back, because a stream refused: {known.failed}",
+                "Run this command again when the streams have it; informix-cdc offsets shows that.",
+            )
+        try:
+            for stream in self.streams:
+                self._await_ready(stream, shown)
+        except (BadOption, ServerRefused, AccessRefused) as reason:
+            if self._has_run():
+                raise
+            for stream in self.streams:
+                if stream.requests.is_ready(self.request.id):
+                    stream.requests.mark_altered(self.request.id)
+                else:
+                    stream.requests.cancel(self.request.id)
+            self._record(AlterProgress(len(self.request.statements), failed=reason.message))
+            raise
+        say(f"{shown}: no stream captures this any more.")
 
+    def _await_ready(self, stream: RunningStream, shown: str) -> None:
         def is_ready() -> bool:
-            if (answer := stream.answer(self.request.id)) is not None:
-                raise BadOption(f"the stream refused: {'; '.join(answer.problems.values())}")
-            return requests.is_ready(self.request.id)
+            if (answer := stream.answer(self.request.id)) is not None and answer.problems:
+                raise BadOption(
+                    f"the stream of {stream.checkpoint} refused: {'; '.join(answer.problems.values())}"
+                )
+            return answer is not None or stream.requests.is_ready(self.request.id)
 
         if not is_ready() and not stream.runs_soon():
             self._take_out(stream)
-        stream.wait(is_ready, f"the stream's release of {shown}", _READY_SECONDS)
-        say(f"{shown}: the stream no longer captures this.")
+        next_step = "run this command again"
+        stream.wait(is_ready, f"the stream's release of {shown}", _READY_SECONDS, next_step)
+
+    def _has_run(self) -> bool:
+        """Return whether the DDL may have begun."""
+        if not self.request.statements:
+            return not all(map(self.catalog.logs_full_rows, self.existing()))
+        known = self.streams[0].requests.progress(self.request.id)
+        return known is not None and bool(known.layouts or known.failed)
+
+    def _record(self, progress: AlterProgress) -> None:
+        self.streams[0].requests.record_progress(self.request.id, progress)
 
     def _take_out(self, stream: RunningStream) -> None:
         """Let the tables leave a stream that no query captures now.
@@ -323,7 +370,10 @@ class _Work:
         Raises:
             BadOption: the query must run, to say whether rows can be read again.
         """
-        if not (self.request.accepts_gap or stream.emits_truncates):
+        accepts_gap = stream.requests.accepts_gap(self.request.id)
+        if accepts_gap and any(stream.tables[n].is_read for n in self._mine(stream)):
+            raise BadOption(UNFINISHED)
+        if not (accepts_gap or stream.emits_truncates):
             raise BadOption(
                 f"the query of {stream.checkpoint} does not run, so it cannot be asked whether its rows"
                 " can be read again.",
@@ -336,10 +386,19 @@ class _Work:
                 return
             raise
         with contextlib.closing(spool):
+            planned, known = stream.captured.position, spool.manifest.high_watermark
+            if not stream.is_delivered and planned.place > known.place:
+                raise BadOption(
+                    f"the query of {stream.checkpoint} does not run, and its last batch is incomplete.",
+                    "Start it until it has committed that batch, and run this command again.",
+                )
             if not stream.requests.is_ready(self.request.id):
-                leave_to_be_altered(spool, self.request, stream.captured.position)
+                leave_to_be_altered(spool, self.request, planned)
 
-    def finish(self, change: Change, *, waits: bool) -> None:
+    def _mine(self, stream: RunningStream) -> set[str]:
+        return stream.tables.keys() & set(self.request.tables)
+
+    def finish(self, change: Change) -> None:
         """Run the statements, and let the tables join again.
 
         Raises:
@@ -350,52 +409,52 @@ class _Work:
         failpoint("alter.before_return")
         for stream in self.streams:
             stream.requests.mark_altered(self.request.id, gone)
-        _say_returned(self.request, gone, refused, change)
-        for stream in self.streams if waits else ():
-            self.await_rows(stream)
+        _say_returned(self.request, gone, refused)
 
-    def run(self, change: Change) -> InformixCdcError | None:
-        """Run the statements that have not run; return the server's error if one failed."""
+    def run(self, change: Change) -> AlterProgress | None:
+        """Run the statements that have not run; return which one failed, and why."""
         requests, statements = self.streams[0].requests, self.request.statements
-        done = self._done(change)
+        known = requests.progress(self.request.id)
+        if known is not None and known.failed:
+            return known
+        done = self._done(change, known)
         if done >= len(statements):
             return None
         self.switch_off()
         with contextlib.closing(open_connection(self.options, self.options.database)) as connection:
             connection.rows(f"SET LOCK MODE TO WAIT {LOCK_WAIT_SECONDS}")
             for number in range(done, len(statements)):
-                requests.record_progress(self.request.id, AlterProgress(number, self.layouts()))
+                self._record(AlterProgress(number, self.layouts()))
                 failpoint("alter.before_statement")
                 if (refused := _refused(connection, statements[number])) is not None:
-                    refused.facts["statement"] = number
-                    requests.record_progress(self.request.id, AlterProgress(len(statements), {}))
-                    return refused
+                    why = f"{refused.message} {refused.remedy}".strip()
+                    failed = AlterProgress(number, failed=why)
+                    self._record(failed)
+                    say(f"statement {number + 1} failed: {why}")
+                    return failed
                 failpoint("alter.after_statement")
-        requests.record_progress(self.request.id, AlterProgress(len(statements), {}))
+        self._record(AlterProgress(len(statements)))
         return None
 
-    def _done(self, change: Change) -> int:
+    def _done(self, change: Change, known: AlterProgress | None) -> int:
         """Return how many statements have run.
 
         Raises:
             BadOption: it is not known of one whether it has.
         """
         statements = self.request.statements
-        if change.first and len(change.statements) < len(statements):
-            return len(statements) - len(change.statements)
-        known = self.streams[0].requests.progress(self.request.id)
-        if known is None or known.statement >= len(statements):
+        if known is None or not known.layouts:
             return 0 if known is None else known.statement
         number = known.statement
-        if self.layouts() != known.layouts:
+        if self.layouts() != known.layouts or change.first == number + 2:
             return number + 1
-        if change.first or changed_table(statements[number]):
+        if changed_table(statements[number]):
             return number
-        here = number + 1
         raise BadOption(
-            f"alter was interrupted by statement {here}, and nothing shows whether it has run:"
+            f"alter was interrupted by statement {number + 1}, and nothing shows whether it has run:"
             f" {statements[number]}",
-            f"Look at the database. If it has run, add --from {here + 1}; if not, --from {here}.",
+            f"Look at the database, and run it with dbaccess if it has not run. Then run this command"
+            f" again with --from {number + 2}.",
         )
 
     def _capturing(self) -> contextlib.closing[Transport]:
@@ -424,8 +483,7 @@ class _Work:
             switch_on_for_capture(connection, self.catalog, tables, settings, lambda *_: None)
         for table in tables:
             say(f"{table.name}: full row logging is on.")
-        if tables and not self.request.accepts_gap:
-            self._require_readable([table.name for table in tables])
+        self.require_readable()
         there = {table.name for table in tables}
         names = zip(self.request.tables, self.names, strict=True)
         return [name for name, path in names if path not in there]
@@ -441,18 +499,33 @@ class _Work:
         while any(self.catalog.pending_alters([table])):
             time.sleep(_REWRITE_PAUSE_SECONDS)
 
-    def _require_readable(self, names: Sequence[TableName]) -> None:
+    def require_readable(self) -> None:
         """Check that the tables can return, while that fails this command and not the query.
 
         Raises:
-            BadOption: one has no usable key any more; run the command again when it has.
+            BadOption: one cannot be read again; run the command again when that is mended.
         """
-        options = replace(self.options.of_tables(names), spool_path="as in the query")
+        tables = self.existing()
+        accepted = [stream.requests.accepts_gap(self.request.id) for stream in self.streams]
+        if not tables or self.request.accepts_gap or all(accepted):
+            return
+        options = self.options.of_tables([table.name for table in tables])
+        options = replace(options, spool_path="as in the query")
         source = describe_tables(options, self.catalog)
         states = {
             name: replace(state, snapshot=SnapshotState()) for name, state in source.states().items()
         }
-        plan_snapshots(options, source, self.catalog, states)
+        planned = plan_snapshots(options, source, self.catalog, states)
+        if all(stream.emits_truncates for stream in self.streams):
+            return
+        for each in planned:
+            if each.why_no_order:
+                raise BadOption(
+                    f"{each.name} cannot be compared in key intervals: {each.why_no_order}. It can only"
+                    " be read again after a row of kind truncate.",
+                    "Set truncate=emit in its query, name another key with snapshotKey, or add"
+                    " --accept-gap.",
+                )
 
     def await_rows(self, stream: RunningStream) -> None:
         """Wait until the rows have been read again, if a query runs that reads them."""
@@ -486,9 +559,7 @@ def _refused(connection: Transport, statement: str) -> InformixCdcError | None:
     return None
 
 
-def _say_returned(
-    request: Request, gone: Sequence[str], refused: InformixCdcError | None, change: Change
-) -> None:
+def _say_returned(request: Request, gone: Sequence[str], failed: AlterProgress | None) -> None:
     """Print what has come of the statements.
 
     Raises:
@@ -500,16 +571,15 @@ def _say_returned(
             " next start of the query, unless a pattern names its tables."
         )
     there = ", ".join(name for name in request.tables if name not in gone)
-    if refused is None:
+    if failed is None:
         return say(f"{there}: altered. The stream captures it again.") if there else None
-    number = int(str(refused.facts["statement"]))
-    skipped = max(change.first, 1) - 1 + len(change.statements) - len(request.statements)
-    if len(request.statements) == 1:
+    number, count = failed.statement + 1, len(request.statements)
+    if count == 1:
         message, next_step = "the statement failed", f"{there} returns to the stream unchanged."
     else:
-        message = f"statement {number + 1 + skipped} of {len(request.statements) + skipped} failed"
+        message = f"statement {number} of {count} failed"
         next_step = (
             f"{there} returns to the stream with what the statements before it have changed. Correct"
-            f" the script, and run alter again with --from {number + 1 + skipped}."
+            f" the script, and run alter again with --from {number}."
         )
-    raise ServerRefused(f"{message}: {refused.message}", f"{next_step} {refused.remedy}".strip())
+    raise ServerRefused(f"{message}: {failed.failed}", next_step)

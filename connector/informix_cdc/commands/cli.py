@@ -181,7 +181,7 @@ def release(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Run DDL on captured tables.")
-@source_options(CONNECTION, ["database", "snapshotKey"], also=["restartBound"])
+@source_options(CONNECTION, ["database", "snapshotKey", "snapshotWithoutKey"], also=["restartBound"])
 @click.argument("statement", cls=AfterFile, default="", metavar="[STATEMENT]")
 @click.option(
     "--checkpoint",

@@ -13,7 +13,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import read_paths
 
 _TOKEN = re.compile(
-    r"""(?P<comment>--[^\n]*|(?<![tT])\{[^}]*\}|/\*.*?\*/)|(?P<end>;)
+    r"""(?P<comment>--[^\n]*|(?<![tT])(?<![tT]\ )\{[^}]*\}|/\*.*?\*/)|(?P<end>;)
     |(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*"|[^'"{;/-]+|.)""",
     re.VERBOSE | re.DOTALL,
 )

@@ -18,7 +18,12 @@ from informix_cdc.server.connections import (
     silent_seconds,
     trace_wire,
 )
-from informix_cdc.server.named_tables import matched_tables, named_tables, with_named_tables
+from informix_cdc.server.named_tables import (
+    matched_tables,
+    named_tables,
+    tables_there,
+    with_named_tables,
+)
 from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.server.source_tables import (
     SourceTables,
@@ -57,6 +62,7 @@ __all__ = [
     "server_version_text",
     "silent_seconds",
     "table_definitions",
+    "tables_there",
     "trace_wire",
     "with_named_tables",
 ]

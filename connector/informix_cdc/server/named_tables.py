@@ -34,7 +34,7 @@ def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, .
         )
     if not choice.patterns:
         return choice.names
-    there = _tables_there(options, catalog)
+    there = tables_there(options, catalog)
     for pattern in choice.patterns:
         _require_match(pattern, there)
     matched = _matched(options, there)
@@ -54,7 +54,7 @@ def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, .
 
 def matched_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, ...]:
     """Return the tables that patterns match now, without the named ones; refuse nothing."""
-    return _matched(options, _tables_there(options, catalog))
+    return _matched(options, tables_there(options, catalog))
 
 
 def with_named_tables(options: SourceOptions, catalog: Catalog) -> SourceOptions:
@@ -64,7 +64,8 @@ def with_named_tables(options: SourceOptions, catalog: Catalog) -> SourceOptions
     return options.of_tables(named_tables(options, catalog))
 
 
-def _tables_there(options: SourceOptions, catalog: Catalog) -> list[TableName]:
+def tables_there(options: SourceOptions, catalog: Catalog) -> list[TableName]:
+    """Return the tables of the captured database that can be captured."""
     return [TableName(options.database, *name) for name in catalog.tables_there()]
 
 

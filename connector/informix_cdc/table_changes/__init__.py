@@ -6,10 +6,11 @@ Rule: positions decide, never the time at which a query is started.
 from __future__ import annotations
 
 from informix_cdc.table_changes.altered_tables import (
+    UNFINISHED,
     AlteredTables,
     first_alters,
     leave_to_be_altered,
-    why_not_read,
+    why_not_altered,
 )
 from informix_cdc.table_changes.joining import Joining, Switched
 from informix_cdc.table_changes.known_tables import (
@@ -21,6 +22,7 @@ from informix_cdc.table_changes.known_tables import (
 from informix_cdc.table_changes.wanted_tables import Steps, WantedTables, steps
 
 __all__ = [
+    "UNFINISHED",
     "AlteredTables",
     "Joining",
     "Steps",
@@ -33,5 +35,5 @@ __all__ = [
     "require_form_of_chunks",
     "require_may_leave",
     "steps",
-    "why_not_read",
+    "why_not_altered",
 ]

@@ -12,7 +12,7 @@ from the spool; so after an interruption everything continues where it was.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from informix_capture_client.errors import RestartRequired
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import TABLE_ALTERING, TABLE_LEFT
 from informix_capture_client.positions import Position, show
-from informix_capture_client.shell_commands import command
+from informix_capture_client.shell_commands import command_for_log
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_checkpoints.requests import ALTER, RELOAD, RESYNC, Request, RequestFolder
 from informix_checkpoints.spool import Spool
@@ -28,6 +28,10 @@ from informix_checkpoints.table_states import SnapshotState, TableState
 
 logger = logging.getLogger("informix_cdc.connector.altered_tables")  # a logger name, not a module
 
+UNFINISHED = (
+    "the existing rows of a table have not been read to the end, and --accept-gap would leave out the"
+    " rest. Omit it, or wait until they have been read."
+)
 _WARN_SECONDS = 60.0  # between two warnings that tables are being altered
 
 
@@ -54,7 +58,7 @@ class AlteredTables:
         Args:
             folder: of the stream; None before it has begun.
         """
-        return first_alters(RequestFolder(folder).pending()) if folder is not None else {}
+        return first_alters(RequestFolder(folder).altering()) if folder is not None else {}
 
     def away(self, folder: Path | None) -> set[str]:
         """Return the tables that must not be captured now: they are being altered.
@@ -73,6 +77,14 @@ class AlteredTables:
         if away and not self._options.row_form().has_fixed_schema:
             raise _restart_required(away)
         return away
+
+    def are_under_way(self, folder: Path | None) -> bool:
+        """Return whether the DDL of tables is running, which a new stream would disturb."""
+        requests = RequestFolder(folder) if folder is not None else None
+        return requests is not None and any(
+            requests.is_ready(each.id) and not requests.is_altered(each.id)
+            for each in self.pending(folder).values()
+        )
 
     def gone(self, folder: Path | None) -> set[str]:
         """Return the tables that the DDL has dropped or renamed, for as long as this process runs.
@@ -140,8 +152,16 @@ class AlteredTables:
             )
 
 
-def why_not_read(options: SourceOptions) -> str:
-    """Return why the rows of an altered table cannot be read again in a stream; empty if they can."""
+def why_not_altered(request: Request, states: Iterable[TableState], options: SourceOptions) -> str:
+    """Return why a stream does not let tables be altered; empty if it does.
+
+    Args:
+        request: of `informix-cdc alter`.
+        states: of its tables in the stream.
+        options: of the stream.
+    """
+    if request.accepts_gap:
+        return UNFINISHED if any(state.is_read for state in states) else ""
     if options.shape != "raw" and (options.table_events or options.truncate == "emit"):
         return ""
     return (
@@ -158,7 +178,7 @@ def first_alters(pending: Sequence[Request]) -> dict[str, Request]:
     return {name: request for request in alters for name in request.tables}
 
 
-def leave_to_be_altered(spool: Spool, request: Request, planned: Position | None = None) -> None:
+def leave_to_be_altered(spool: Spool, request: Request, delivered: Position | None = None) -> None:
     """Let tables leave a stream at the end of what it has; then nothing captures them.
 
     `informix-cdc alter` calls this too, for a stream that no query captures now. A quiet stream's
@@ -167,11 +187,11 @@ def leave_to_be_altered(spool: Spool, request: Request, planned: Position | None
     Args:
         spool: of the stream.
         request: names the tables.
-        planned: where the last batch ends.
+        delivered: up to where everything is delivered.
     """
     leaving = sorted(spool.manifest.present_tables.keys() & set(request.tables))
     if leaving:
-        at = max(filter(None, (spool.manifest.high_watermark, planned)), key=lambda each: each.place)
+        at = max(filter(None, (spool.manifest.high_watermark, delivered)), key=lambda it: it.place)
         failpoint("altering.before_leaving")
         spool.change_tables(dict.fromkeys(leaving), replace(at, last_delivered=None))
         for name in leaving:
@@ -184,7 +204,7 @@ def _command_of(request: Request, options: SourceOptions) -> str:
     """Return the command with which an interrupted `alter` continues."""
     words = request.statements if len(request.statements) == 1 else ("--file", "FILE")
     words = words if request.statements else ("--end",)
-    return command("alter", *words, *connection_arguments(options), "--checkpoint", "PLACE")
+    return command_for_log("alter", *words, *connection_arguments(options), "--checkpoint", "PLACE")
 
 
 def _restart_required(tables: Collection[str]) -> RestartRequired:

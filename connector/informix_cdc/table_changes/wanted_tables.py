@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from informix_capture_client.catalog import Catalog
+from informix_capture_client.catalog import Catalog, unqualified
 from informix_capture_client.errors import InformixCdcError
 from informix_cdc.clock import Clock
 from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables
+from informix_cdc.server import SourceTables, tables_there
 from informix_cdc.table_changes.altered_tables import AlteredTables
 from informix_cdc.table_changes.discovery import Discovery
 from informix_cdc.table_changes.known_tables import other_table
@@ -83,9 +83,10 @@ class WantedTables(Companion):
         """
         self._away = away = self.altered.away(folder)
         options = self._discovery.named(catalog, may_change=may_change, away=away)
-        if out := away | self.altered.gone(folder):
-            return options.without_tables(out)
-        return options
+        gone = self.altered.gone(folder)
+        if gone:  # unless somebody has created them again
+            gone = gone - {unqualified(str(name)) for name in tables_there(options, catalog)}
+        return options.without_tables(away | gone) if away | gone else options
 
     def has_changed(self, folder: Path | None) -> bool:
         """Return whether tables have left or may join since they were looked up.

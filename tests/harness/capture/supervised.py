@@ -68,7 +68,7 @@ class Supervised:
 
     def begin(self) -> None:
         """Deliver the existing rows, and stop."""
-        with self._reader() as made:
+        with self.reader() as made:
             wait_until(lambda: self._step(made) and self._is_loaded(), 60)
 
     @contextmanager
@@ -104,11 +104,12 @@ class Supervised:
 
     def repeat(self, start: Offset, end: Offset) -> None:
         """Deliver a batch as Spark does that was planned before the process died."""
-        with self._reader() as made:
+        with self.reader() as made:
             self.offset = start
             self._take(made, end)
 
-    def _reader(self) -> Any:
+    def reader(self) -> Any:
+        """Return a reader of the tables, as they are now."""
         common = {
             "table": ",".join(self.tables),
             "truncate": "emit",
@@ -119,7 +120,7 @@ class Supervised:
 
     def _run_once(self, stop: threading.Event) -> None:
         try:
-            with self._reader() as made:
+            with self.reader() as made:
                 while not stop.is_set():
                     self._step(made)
         except RestartRequired as reason:
