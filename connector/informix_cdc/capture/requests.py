@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from informix_capture_client.catalog import Catalog
-from informix_capture_client.errors import AccessRefused, BadOption
+from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.incremental_snapshot import ChunkQuery, typed_key
 from informix_capture_client.log_events import REQUEST_ANSWERED, REQUEST_BEGUN
@@ -27,7 +27,7 @@ from informix_capture_client.stream import Answer as StreamAnswer
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.companions import Companion
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, open_catalog
+from informix_cdc.server import SourceTables, is_locked, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
 from informix_cdc.table_changes import AlteredTables, first_alters, why_not_altered
 from informix_checkpoints.requests import (
@@ -298,7 +298,15 @@ class Requests(Companion):
         after: tuple[str, ...] = () if request.low is None else (request.low,)
         if request.low is not None and len(planned.key.names) == 1:
             with contextlib.closing(SnapshotConnection(options, source, planned)) as connection:
-                after = connection.last_before(ChunkQuery(planned.table, planned.key), request.low)
+                try:
+                    after = connection.last_before(ChunkQuery(planned.table, planned.key), request.low)
+                except ServerRefused as reason:
+                    if not is_locked(reason):
+                        raise
+                    raise BadOption(
+                        f"a row at {request.low}, where the part begins, is locked.",
+                        "Request it again when the transaction that changes it has ended.",
+                    ) from None
         limit = () if request.high is None else (request.high,)
         return replace(snapshot, after=after, limit=limit)
 

@@ -323,7 +323,7 @@ class _Work:
         known = self.streams[0].requests.progress(self.request.id)
         if known is not None and known.failed and known.statement >= len(self.request.statements):
             raise BadOption(
-                f"{shown} is on its way back, because a stream refused: {known.failed}",
+                f"{shown} has not returned yet, after a stream has refused: {known.failed}",
                 "Run this command again when the streams have it; informix-cdc offsets shows that.",
             )
         try:
@@ -529,7 +529,7 @@ class _Work:
 
     def await_rows(self, stream: RunningStream) -> None:
         """Wait until the rows have been read again, if a query runs that reads them."""
-        if not stream.is_running():
+        if stream.columns_follow_tables or not stream.is_running():
             return say("Start the query: it captures the tables again, and reads their rows.")
         found: list[Answer] = []
 

@@ -1,4 +1,4 @@
-"""A mirror over an ALTER with release and acquire: the altered table is exact, no other one stops."""
+"""A mirror over an ALTER: the altered table is exact, no other one stops."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from connector.commands.commands import run as command
 from harness.lake.ledger import LedgerTable, ledger
 from harness.lake.mirroring import MirrorRun, until
-from harness.runs.tiers import rest_in_all
 from harness.servers.in_process import LOGIN, InProcessConnection
-from harness.spark.checkpoints import run_batches
 from informix_checkpoints.requests import ALTER, Request, RequestFolder
-from informix_emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer
 
 T, OTHER = "stores:informix.t", "stores:informix.other"
 COLUMNS = {"id": "integer", "note": "varchar(20,0)", "size": "integer"}
@@ -45,53 +42,6 @@ def insert(server: EmulatedServer, table: str, *rows: dict[str, Any]) -> int:
 
 def only(row: dict[str, Any], columns: dict[str, str]) -> dict[str, Any]:
     return {name: row[name] for name in columns}
-
-
-def altered(
-    server: EmulatedServer, listening: ListeningServer, columns: dict[str, str], folder: Path
-) -> str:
-    """Release the table, alter it and acquire it; return the path of the receipt."""
-    receipt = f"--receipt={folder / 'receipt.json'}"
-    released = command(
-        listening, "release", "informix.t", f"--checkpoint={folder / 'query'}", "--yes", receipt
-    )
-    assert released.exit_code == 0, released.output
-    shown = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-    server.alter_table(T, f"{shown}, primary key (id)")
-    server.finish_alter(T)
-    acquired = command(listening, "acquire", "informix.t", receipt)
-    assert acquired.exit_code == 0, acquired.output
-    return str(folder / "receipt.json")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", rest_in_all(ALTERED))
-@pytest.mark.only_in_all
-def test_an_altered_table_equals_informix_and_the_others_go_on(name: str, tmp_path: Path) -> None:
-    columns = ALTERED[name]
-    with ledger(1, 0) as (made, listening):
-        made.add(LedgerTable("t", ("id",), COLUMNS))
-        made.add(LedgerTable("other", ("id",), {"id": "integer"}))
-        server = made.server
-        insert(server, T, *(only(row, COLUMNS) for row in ROWS))
-        run = MirrorRun(tmp_path, listening.port, snapshotParallelism="8")
-        with run.running() as step:
-            step()
-            begun = run.start
-            caught_up(run, step, insert(server, OTHER, {"id": 1}))
-        assert begun is not None
-        assert run.start is not None
-        run_batches(tmp_path / "query", begun, run.start)
-        run.source["schemaChange"] = altered(server, listening, columns, tmp_path)
-        new = {"id": 9, "note": "n9", "size": 9, "priority": 7}
-        insert(server, T, only(new, columns))
-        upto = insert(server, OTHER, {"id": 2})
-        with run.running() as step:
-            caught_up(run, step, upto)
-        wanted = [only(row, columns) for row in (*ROWS, new)]
-        assert sorted(run.rows("t"), key=lambda row: row["id"]) == wanted
-        assert sorted(row["id"] for row in run.rows("other")) == [1, 2]
-        assert run.batches[-1].stopped == {}
 
 
 def caught_up(run: MirrorRun, step: Callable[[], bool], upto: int) -> None:

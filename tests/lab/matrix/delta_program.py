@@ -27,7 +27,6 @@ from lab.matrix.stream_program import run_to_its_end
 
 PLACE = ["_commit_version", "_change_ordinal"]
 ROWS_THERE, CHUNK_ROWS, TRANSACTIONS, MOST_RUNS = 300, 50, 40, 12
-RECEIPT = "orders.receipt"
 NUMBER = {"txnAppId": "a checkpoint", "txnVersion": "0"}
 
 
@@ -180,7 +179,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, kept_orders(seed=16) as orders:
         folder = Path(name)
         spark = delta_spark(folder)
-        queries, receipt = Queries(spark, orders, folder), folder / RECEIPT
+        queries = Queries(spark, orders, folder)
         for begun in ("changes", "once", "counts"):  # before there are rows
             queries.run(begun)
         orders.insert(ROWS_THERE)
@@ -193,12 +192,12 @@ def main() -> None:
         orders.change(TRANSACTIONS)
         queries.run_all()
         named = [f"--checkpoint={queries.checkpoint(each)}" for each in queries.queries]
-        release = ("release", "informix.orders", "--yes", "--quiet-seconds=1", f"--receipt={receipt}")
-        command(orders, *release, *named)
+        spools = [f"--spool={folder / 'spools' / each}" for each in queries.queries]
+        command(orders, "alter", "--begin=informix.orders", "--yes", *named, *spools)
         orders.alter()
-        command(orders, "acquire", "informix.orders", f"--receipt={receipt}")
+        command(orders, "alter", "--end", *named, *spools)
         orders.change(TRANSACTIONS)
-        queries.run_all(schemaChange=str(receipt))
+        queries.run_all()
         changes = queries.rows("changes")
         assert queries.rows("once") == changes
         assert queries.of_snapshots >= ROWS_THERE // 2
