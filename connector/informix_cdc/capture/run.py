@@ -25,11 +25,8 @@ from informix_capture_client.errors import (
     RestartRequired,
 )
 from informix_capture_client.log_events import (
-    DATA_LOSS,
     SESSION_ABANDONED,
     STREAM_BEGUN,
-    TABLE_CAME_BACK,
-    TABLE_JOINED,
     TABLE_LEFT,
 )
 from informix_capture_client.positions import LogEnd, Position, page_after, show
@@ -198,8 +195,8 @@ class CaptureRun:
             self._go_on(source)
         if self._tables_change(options, source):
             return True
-        left = {**self._recovery.tables, **self._wanted.states(self._folder, source)}
-        plan = plan_session(options, source, self.state.spool, left, self._is_free, self.state.clock)
+        earlier = {**self._recovery.tables, **self._wanted.states(self._folder, source)}
+        plan = plan_session(options, source, self.state.spool, earlier, self._is_free, self.state.clock)
         is_joining = bool(plan.joining.names)
         if is_joining and self._is_free() and set(source.names) == set(plan.joining.names):
             self._start(plan).log_joining()
@@ -392,29 +389,10 @@ class CaptureRun:
     def _let_in(self, joining: Joining, *, is_alone: bool) -> None:
         """Add joining tables to the stream at the end of the spool; the next session captures them."""
         assert self.state.spool is not None  # otherwise nothing joins
-        stream, left = self.state.stream, self.state.spool.manifest.present_left
-        for name, state in joining.join(self.state.spool, is_alone=is_alone).items():
-            since = show(state.since)
-            TABLE_JOINED.log(logger, stream=stream, table=name, since=since)
-            if state.left is not None:
-                self._report_gap(name, state.left, state.since)
-            elif name in left and state.snapshot is not None and not state.snapshot.purpose:
-                place = show(left[name])
-                TABLE_CAME_BACK.log(logger, stream=stream, table=name, left=place, since=since)
+        for _ in range(joining.join(self.state.spool, is_alone=is_alone)):
+            self.state.counters.count_loss()
         self.state.end_of_log.end_joining()
         self.state.notify()
-
-    def _report_gap(self, name: str, left: int, since: int) -> None:
-        """Report what is lost of a table that joins again without its rows."""
-        reason = DataLoss(
-            f"table {name} was not in the stream from {show(left)} to {show(since)}, and its rows are"
-            " not read again.",
-            "Read the table again with informix-cdc resync, if its consumer needs all rows.",
-            table=name,
-        )
-        places = {"after": show(left), "upto": show(since), "transactions_open": 0}
-        DATA_LOSS.log(logger, **{"stream": self.state.stream, **places, "reason": reason})
-        self.state.counters.count_loss()
 
     def _reads_from(self, place: int, plan: SessionPlan) -> bool:
         """Return whether another session that begins at a position receives records in time."""

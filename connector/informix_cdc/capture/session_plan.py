@@ -77,7 +77,7 @@ def plan_session(
     options: SourceOptions,
     source: SourceTables,
     spool: Spool | None,
-    left: Tables,
+    earlier: Tables,
     is_free: Callable[[], bool],
     clock: Callable[[], float],
 ) -> SessionPlan:
@@ -87,7 +87,7 @@ def plan_session(
         options: with all tables listed by name.
         source: the wanted tables.
         spool: of the stream; None before it has begun.
-        left: states of tables where a stream lost data, and of altered tables that join again.
+        earlier: states of tables where a stream lost data, and of altered tables that join again.
         is_free: whether no planned batch comes first.
         clock: a monotonic clock.
 
@@ -97,10 +97,10 @@ def plan_session(
     """
     # After a data loss a stream continues snapshots from their last state: delivered rows are not read
     # again.
-    at_first = states_at_first(options, source, left)
+    at_first = states_at_first(options, source, earlier)
     present = spool.manifest.present_tables if spool else {}
     change = steps(present, at_first) if spool else None
-    known = {**at_first, **present} if spool or left else {}
+    known = {**at_first, **present} if spool or earlier else {}
     planned = look_up_snapshots(options, source, known)
     states = with_keys(at_first, planned)
     reloaded = {each.name for each in planned if each.why_no_order}

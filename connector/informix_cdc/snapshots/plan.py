@@ -64,15 +64,15 @@ def not_yet_delivered(planned: Iterable[PlannedTable]) -> dict[int, int]:
 
 
 def states_at_first(
-    options: SourceOptions, source: SourceTables, left: Tables | None = None
+    options: SourceOptions, source: SourceTables, earlier: Tables | None = None
 ) -> dict[str, TableState]:
     """Return the table states of a stream that begins.
 
     Args:
         options: which tables have a snapshot.
         source: the captured tables.
-        left: states of tables where a stream lost data, and of altered tables, which have no digest; a
-            table that was created again since counts as another one.
+        earlier: states of tables where a stream lost data, and of altered tables, which have no
+            digest; a table that was created again since counts as another one.
 
     Raises:
         BadOption: option initialSnapshot names a table that is not captured.
@@ -81,9 +81,13 @@ def states_at_first(
     states = {}
     for (name, state), table in zip(source.states().items(), source.tables, strict=True):
         states[name] = replace(state, snapshot=SnapshotState()) if table.name in wanted else state
-        known = left[name].snapshot if left and name in left else None
+        known = earlier[name].snapshot if earlier and name in earlier else None
         is_read_again = known is not None and known.purpose and not known.is_done
-        if left and name in left and (is_read_again or left[name].digest in ("", state.digest)):
+        if (
+            earlier
+            and name in earlier
+            and (is_read_again or earlier[name].digest in ("", state.digest))
+        ):
             states[name] = replace(state, snapshot=known)
     return states
 

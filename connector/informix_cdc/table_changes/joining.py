@@ -11,17 +11,23 @@ If there are no others, a stream has nothing to continue: the tables join as at 
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from informix_capture_client.errors import DataLoss
 from informix_capture_client.failpoints import failpoint
+from informix_capture_client.log_events import DATA_LOSS, TABLE_CAME_BACK, TABLE_JOINED
+from informix_capture_client.positions import show
 from informix_capture_client.stream import Answer, Read
 from informix_cdc.companions import Companion
 from informix_cdc.snapshots import AwaitedEnds, ServerSays
 from informix_checkpoints.spool import Spool
-from informix_checkpoints.table_states import Tables
+from informix_checkpoints.table_states import Tables, TableState
+
+logger = logging.getLogger("informix_cdc.connector.joining")  # a logger name, not a module
 
 
 class Switched(NamedTuple):
@@ -97,8 +103,8 @@ class Joining(Companion):
 
         return self._ends.are_passed(answer, is_open)
 
-    def join(self, spool: Spool, *, is_alone: bool) -> Tables:
-        """Let the tables join at the spool's high watermark, and return their states.
+    def join(self, spool: Spool, *, is_alone: bool) -> int:
+        """Let the tables join at the spool's high watermark; return how many have a gap.
 
         `is_alone`: no table is in the stream, so they join behind the log end that was known at the
         switch.
@@ -123,4 +129,25 @@ class Joining(Companion):
         failpoint("joining.before_switch")
         spool.change_tables(joined, at)
         failpoint("joining.after_switch")
-        return joined
+        left = manifest.present_left
+        return sum(_has_gap(spool.stream, name, state, left) for name, state in joined.items())
+
+
+def _has_gap(stream: str, name: str, state: TableState, left: Mapping[str, int]) -> bool:
+    """Log that a table has joined; report what is lost of one that had left, and is not read again."""
+    since = show(state.since)
+    TABLE_JOINED.log(logger, stream=stream, table=name, since=since)
+    if state.left is None:
+        if name in left and state.snapshot is not None and not state.snapshot.purpose:
+            place = show(left[name])
+            TABLE_CAME_BACK.log(logger, stream=stream, table=name, left=place, since=since)
+        return False
+    reason = DataLoss(
+        f"table {name} was not in the stream from {show(state.left)} to {since}, and its rows are not"
+        " read again.",
+        "Read the table again with informix-cdc resync, if its consumer needs all rows.",
+        table=name,
+    )
+    places = {"after": show(state.left), "upto": since, "transactions_open": 0}
+    DATA_LOSS.log(logger, **{"stream": stream, **places, "reason": reason})
+    return True

@@ -132,6 +132,7 @@ def random_log(seed: int, hides: bool) -> Log:
 class Spool:
     high_watermark: Position
     joined: Any = None
+    stream: str = "a"
     present_left: Mapping[str, int] = field(default_factory=dict)
 
     @property
