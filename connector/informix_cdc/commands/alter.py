@@ -143,17 +143,10 @@ def alter(
         BadOption: the statements or the stream do not allow it; nothing was changed.
         ServerRefused: a table is in use, or the server refuses a step.
     """
-    pending = {
-        each.id: replace(each, tables=each.all_tables or each.tables)
-        for stream in streams
-        for each in stream.altering()
-    }
-    of_streams = {name for stream in streams for name in stream.tables}
-    known = sorted(of_streams.union(*(request.tables for request in pending.values())))
-    request = _earlier([*pending.values()], change, known)
+    request, is_new = _request_of(change, streams)
     with open_catalog(options) as catalog:
-        work = _Work(options, catalog, streams, request or _requested(change, known))
-        if request is None:
+        work = _Work(options, catalog, streams, request)
+        if is_new:
             work.require_unused()
             work.require_readable()
             work.say_steps()
@@ -161,18 +154,35 @@ def alter(
             say(f"{', '.join(request.tables)}: continuing what was begun before.")
         if is_dry:
             return say("Nothing was changed.")
-        if request is None and not is_sure:
+        if is_new and not is_sure:
             require_yes("Run it?")
         work.submit(change)
-        with streams[0].requests.held(work.request.id):
+        with streams[0].requests.held(request.id):
             failpoint("alter.after_request")
             work.await_ready()
-            if not (work.request.statements or change.is_end):
+            if not (request.statements or change.is_end):
                 work.switch_off()
                 return say("Run the DDL now. Then run this command again with --end.")
             work.finish(change)
     for stream in streams if waits else ():
         work.await_rows(stream)
+
+
+def _request_of(change: Change, streams: Sequence[RunningStream]) -> tuple[Request, bool]:
+    """Return the request, with the tables of all streams, and whether it is new.
+
+    Raises:
+        BadOption: as `_earlier` and `_requested`.
+    """
+    pending = {
+        each.id: replace(each, tables=each.all_tables or each.tables)
+        for stream in streams
+        for each in stream.altering()
+    }
+    of_streams = {name for stream in streams for name in stream.tables}
+    known = sorted(of_streams.union(*(request.tables for request in pending.values())))
+    earlier = _earlier([*pending.values()], change, known)
+    return earlier or _requested(change, known), earlier is None
 
 
 def _earlier(pending: Sequence[Request], change: Change, known: Sequence[str]) -> Request | None:

@@ -81,14 +81,11 @@ def states_at_first(
     states = {}
     for (name, state), table in zip(source.states().items(), source.tables, strict=True):
         states[name] = replace(state, snapshot=SnapshotState()) if table.name in wanted else state
-        known = earlier[name].snapshot if earlier and name in earlier else None
-        is_read_again = known is not None and known.purpose and not known.is_done
-        if (
-            earlier
-            and name in earlier
-            and (is_read_again or earlier[name].digest in ("", state.digest))
-        ):
-            states[name] = replace(state, snapshot=known)
+        if (known := (earlier or {}).get(name)) is None:
+            continue
+        is_read_again = known.snapshot is not None and known.snapshot.purpose and known.is_read
+        if is_read_again or known.digest in ("", state.digest):
+            states[name] = replace(states[name], snapshot=known.snapshot)
     return states
 
 
