@@ -162,8 +162,10 @@ class Requests(Companion):
         if (spool := self._state.spool) is None or not self._options.spool_path:
             return False
         folder, known = RequestFolder(spool.folder), spool.manifest.present_tables
-        for request in folder.pending():
-            if request.kind != ALTER or folder.is_ready(request.id):
+        accepted = list[Request]()  # checked: one that is submitted meanwhile comes next time
+        for request in folder.altering():
+            if folder.is_ready(request.id):
+                accepted.append(request)
                 continue
             left = spool.manifest.present_left
             if unknown := sorted(set(request.tables) - known.keys() - left.keys()):
@@ -173,7 +175,9 @@ class Requests(Companion):
                 why = why_not_altered(request, states, self._options)
             if why:
                 self._finish(folder, request, Answer(problems=dict.fromkeys(request.tables, why)))
-        return self._altered.leave(spool)
+            else:
+                accepted.append(request)
+        return self._altered.leave(spool, accepted)
 
     # between two sessions
 

@@ -20,7 +20,7 @@ from informix_capture_client.errors import RestartRequired
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import TABLE_ALTERING, TABLE_LEFT
 from informix_capture_client.positions import Position, show
-from informix_capture_client.shell_commands import command_for_log
+from informix_capture_client.shell_commands import command
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_checkpoints.requests import ALTER, RELOAD, RESYNC, Request, RequestFolder
 from informix_checkpoints.spool import Spool
@@ -97,21 +97,22 @@ class AlteredTables:
             self._gone.update(name for each in alters for name in requests.gone(each))
         return self._gone
 
-    def leave(self, spool: Spool) -> bool:
-        """Let requested tables leave the stream; return whether there were any."""
-        requests, waiting = RequestFolder(spool.folder), list[Request]()
-        for request in self._first(spool.folder):
-            if requests.is_ready(request.id) or requests.is_cancelled(request.id):
-                continue
-            leave_to_be_altered(spool, request)
-            waiting.append(request)
-        return bool(waiting)
+    def leave(self, spool: Spool, accepted: Sequence[Request]) -> bool:
+        """Let requested tables leave the stream; return whether there were any.
 
-    def _first(self, folder: Path) -> list[Request]:
-        """Return the requests for whose tables no earlier one waits."""
-        first = self.pending(folder)
-        requests = {each.id: each for each in first.values()}
-        return [each for each in requests.values() if all(first[n] is each for n in each.tables)]
+        Args:
+            spool: of the stream.
+            accepted: the requests whose tables may leave or have left, oldest first.
+        """
+        requests, first = RequestFolder(spool.folder), first_alters(accepted)
+        due = [
+            each
+            for each in accepted
+            if not requests.is_ready(each.id) and all(first[n] is each for n in each.tables)
+        ]
+        for request in due:
+            leave_to_be_altered(spool, request)
+        return bool(due)
 
     def returning(self, folder: Path | None) -> dict[str, TableState]:
         """Return the states in which tables join again: their rows are to be read, or there is a gap.
@@ -204,7 +205,7 @@ def _command_of(request: Request, options: SourceOptions) -> str:
     """Return the command with which an interrupted `alter` continues."""
     words = request.statements if len(request.statements) == 1 else ("--file", "FILE")
     words = words if request.statements else ("--end",)
-    return command_for_log("alter", *words, *connection_arguments(options), "--checkpoint", "PLACE")
+    return command("alter", *words, *connection_arguments(options), "--checkpoint", "PLACE")
 
 
 def _restart_required(tables: Collection[str]) -> RestartRequired:

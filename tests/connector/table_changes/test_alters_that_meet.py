@@ -64,6 +64,7 @@ def test_two_streams_of_different_tables(served: Any, tmp_path: Path) -> None:
     assert "informix.other no longer exists" in run(listening, "alter", "--end", *arguments).stderr
 
 
+@pytest.mark.only_in_all
 def test_a_stream_that_refuses_gets_the_tables_of_the_others_back(served: Any, tmp_path: Path) -> None:
     _, listening, writer = served
     one = begun(served, tmp_path / "1")
@@ -93,6 +94,7 @@ def test_a_failure_is_not_forgotten(query: Supervised, served: Any) -> None:
     query.until_equal(writer, LINE, OTHER_ONE)
 
 
+@pytest.mark.only_in_all
 def test_a_statement_of_a_rest_is_not_run_twice(query: Supervised, served: Any) -> None:
     _, listening, writer = served
     writer.rows("CREATE TABLE audit (n INTEGER)")
@@ -125,6 +127,7 @@ def test_the_same_command_twice_at_once(
     assert len(writer.rows("SELECT * FROM audit")) == 1
 
 
+@pytest.mark.only_in_all
 def test_a_resync_that_waits_for_a_gap_reads_all_rows(query: Supervised, served: Any) -> None:
     _, listening, _ = served
     arguments = query.arguments()
@@ -137,6 +140,7 @@ def test_a_resync_that_waits_for_a_gap_reads_all_rows(query: Supervised, served:
     assert (4,) in query.copies.rows[LINE]
 
 
+@pytest.mark.only_in_all
 def test_a_gap_is_refused_while_existing_rows_are_read(served: Any, tmp_path: Path) -> None:
     _, listening, writer = served
     query = Supervised(served[1].port, tmp_path, {**OF_SHAPES["json"], "snapshotChunkRows": "1"})
@@ -147,6 +151,7 @@ def test_a_gap_is_refused_while_existing_rows_are_read(served: Any, tmp_path: Pa
     query.until_equal(writer, LINE, OTHER_ONE)
 
 
+@pytest.mark.only_in_all
 def test_a_table_without_a_key_returns_if_it_may_be_locked(served: Any, tmp_path: Path) -> None:
     _, listening, writer = served
     writer.rows("CREATE TABLE informix.nokey (id INTEGER NOT NULL, name VARCHAR(20))")
@@ -183,6 +188,7 @@ def test_a_planned_batch_that_is_lost_comes_first(query: Supervised, served: Any
     assert (77,) in query.copies.rows[OTHER_ONE]
 
 
+@pytest.mark.only_in_all
 def test_a_session_begins_again_without_a_table_that_was_dropped(
     query: Supervised, served: Any
 ) -> None:
@@ -197,6 +203,7 @@ def test_a_session_begins_again_without_a_table_that_was_dropped(
     query.until_equal(writer, OTHER_ONE)
 
 
+@pytest.mark.only_in_all
 def test_columns_that_change_before_the_first_batch_ask_for_a_restart(
     served: Any, tmp_path: Path
 ) -> None:

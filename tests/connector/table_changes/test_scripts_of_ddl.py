@@ -60,6 +60,7 @@ def script_in(folder: Path, text: str = SCRIPT) -> str:
     return f"--file={path}"
 
 
+@pytest.mark.only_in_all
 def test_a_script_for_two_tables(query: Supervised, served: Any, tmp_path: Path) -> None:
     _, listening, writer = served
     arguments = query.arguments()
@@ -131,6 +132,7 @@ def test_a_script_that_died_is_continued(
     assert "note" in query.copies.rows[OTHER_ONE][1,]
 
 
+@pytest.mark.only_in_all
 def test_a_bracket_around_ddl_of_another_program(query: Supervised, served: Any) -> None:
     server, listening, writer = served
     arguments = query.arguments()
@@ -155,6 +157,7 @@ def test_a_bracket_around_ddl_of_another_program(query: Supervised, served: Any)
     assert query.copies.rows[LINE] == {(1,): {"id": 1, "other": 2}}
 
 
+@pytest.mark.only_in_all
 def test_a_table_that_is_dropped_for_good_leaves_the_running_query(
     query: Supervised, served: Any
 ) -> None:
@@ -199,6 +202,7 @@ def test_two_at_once(query: Supervised, served: Any) -> None:
     assert "c" in query.copies.rows[LINE][1,]
 
 
+@pytest.mark.only_in_all
 def test_streams_of_two_queries(served: Any, tmp_path: Path) -> None:
     """One runs and one does not; each has another set of tables."""
     _, listening, writer = served
@@ -217,6 +221,7 @@ def test_streams_of_two_queries(served: Any, tmp_path: Path) -> None:
     outcome="it leaves at once, and is read from its first row when it is back",
 )
 @pytest.mark.parametrize("shape", ["json", "rows"])
+@pytest.mark.only_in_all
 def test_a_table_leaves_in_the_middle_of_its_snapshot(shape: str, served: Any, tmp_path: Path) -> None:
     _, listening, writer = served
     query = Supervised(listening.port, tmp_path, {**OF_SHAPES[shape], "snapshotChunkRows": "1"})
