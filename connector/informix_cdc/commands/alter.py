@@ -403,7 +403,7 @@ class _Work:
                     "Start it until it has committed that batch, and run this command again.",
                 )
             if not stream.requests.is_ready(self.request.id):
-                leave_to_be_altered(spool, self.request, planned)
+                leave_to_be_altered(spool, self.request)
 
     def _mine(self, stream: RunningStream) -> set[str]:
         return stream.tables.keys() & set(self.request.tables)

@@ -19,7 +19,7 @@ from pathlib import Path
 from informix_capture_client.errors import RestartRequired
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import TABLE_ALTERING, TABLE_LEFT
-from informix_capture_client.positions import Position, show
+from informix_capture_client.positions import show
 from informix_capture_client.shell_commands import command
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_checkpoints.requests import ALTER, RELOAD, RESYNC, Request, RequestFolder
@@ -179,20 +179,14 @@ def first_alters(pending: Sequence[Request]) -> dict[str, Request]:
     return {name: request for request in alters for name in request.tables}
 
 
-def leave_to_be_altered(spool: Spool, request: Request, delivered: Position | None = None) -> None:
+def leave_to_be_altered(spool: Spool, request: Request) -> None:
     """Let tables leave a stream at the end of what it has; then nothing captures them.
 
-    `informix-cdc alter` calls this too, for a stream that no query captures now. A quiet stream's
-    position is not always in the spool: the checkpoint may be further.
-
-    Args:
-        spool: of the stream.
-        request: names the tables.
-        delivered: up to where everything is delivered.
+    `informix-cdc alter` calls this too, for a stream that no query captures now.
     """
     leaving = sorted(spool.manifest.present_tables.keys() & set(request.tables))
     if leaving:
-        at = max(filter(None, (spool.manifest.high_watermark, delivered)), key=lambda it: it.place)
+        at = spool.manifest.high_watermark
         failpoint("altering.before_leaving")
         spool.change_tables(dict.fromkeys(leaving), replace(at, last_delivered=None))
         for name in leaving:
