@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import secrets
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -249,7 +250,7 @@ class RequestFolder:
         Raises:
             BadOption: another one does.
         """
-        with (self.path / (request_id + _LOCK)).open("wb") as file:
+        with open(self.path / (request_id + _LOCK), "wb", opener=_not_a_link) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -354,6 +355,10 @@ class RequestFolder:
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB")
         return json.loads(read_plain(path))
+
+
+def _not_a_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def has_requests(stream_folder: Path) -> bool:

@@ -105,7 +105,7 @@ def plan_session(
     states = with_keys(at_first, planned)
     reloaded = {each.name for each in planned if each.why_no_order}
     late = {
-        name: _reloaded(states[name], name, options) if name in reloaded else states[name]
+        name: _read_again(states[name], name, options, is_reloaded=name in reloaded)
         for name in (change.joining if change else ())
     }
     ask = partial(ask_server, options)
@@ -120,17 +120,21 @@ def plan_session(
     )
 
 
-def _reloaded(state: TableState, name: str, options: SourceOptions) -> TableState:
-    """Return the state of an altered table whose rows cannot be compared in key intervals.
+def _read_again(
+    state: TableState, name: str, options: SourceOptions, *, is_reloaded: bool
+) -> TableState:
+    """Return the state of a joining table; `is_reloaded`: its rows cannot be compared in intervals.
 
     Raises:
         BadOption: nothing would tell a sink to drop the rows that the table no longer has.
     """
-    if state.snapshot is None or state.snapshot.purpose != RESYNC:
+    if state.snapshot is None or state.snapshot.purpose not in (RESYNC, RELOAD):
+        return state
+    if state.snapshot.purpose == RESYNC and not is_reloaded:
         return state
     if options.truncate != "emit":
         raise BadOption(
-            f"{name} was altered, and its rows cannot be compared in key intervals: it can only be read"
+            f"{name} was altered, and its rows are not compared in key intervals: it can only be read"
             " again after a row of kind truncate.",
             "Set option truncate=emit, and start again.",
             option="truncate",

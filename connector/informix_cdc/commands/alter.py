@@ -250,22 +250,23 @@ class _Work:
         Raises:
             BadOption: a stream captures none of the tables.
         """
-        is_accepted, all_tables = change.accepts_gap, self.request.tables
+        all_tables, wanted = self.request.tables, list[tuple[RunningStream, Request]]()
         for stream in self.streams:
             known = {each.id: each for each in stream.altering()}.get(self.request.id)
             if known is not None:
-                if is_accepted and not known.accepts_gap:
-                    stream.requests.submit(replace(known, accepts_gap=True))
-                continue
-            mine = tuple(name for name in all_tables if name in stream.tables)
-            if not mine:
+                gap = known.accepts_gap or change.accepts_gap
+                wanted.append((stream, replace(known, accepts_gap=gap)))
+            elif not stream.requests.has(self.request.id):  # otherwise it has answered
+                mine = tuple(name for name in all_tables if name in stream.tables)
+                wanted.append((stream, replace(self.request, tables=mine, all_tables=all_tables)))
+        for stream, request in wanted:  # before any of them has one
+            if not request.tables:
                 raise BadOption(
                     f"the stream of {stream.checkpoint} captures none of {', '.join(all_tables)}.",
                     "Give only checkpoints of queries that capture one of them.",
                 )
-            if stream.requests.has(self.request.id):
-                continue  # it has answered
-            stream.requests.submit(replace(self.request, tables=mine, all_tables=all_tables))
+        for stream, request in wanted:
+            stream.requests.submit(request)
         requests = self.streams[0].requests
         if change.first and requests.progress(self.request.id) is None:
             requests.record_progress(self.request.id, AlterProgress(change.first - 1))

@@ -108,7 +108,8 @@ class AlteredTables:
         due = [
             each
             for each in accepted
-            if not requests.is_ready(each.id) and all(first[n] is each for n in each.tables)
+            if all(first[name] is each for name in each.tables)
+            and (not requests.is_ready(each.id) or _to_leave(spool, each))
         ]
         for request in due:
             leave_to_be_altered(spool, request)
@@ -184,8 +185,7 @@ def leave_to_be_altered(spool: Spool, request: Request) -> None:
 
     `informix-cdc alter` calls this too, for a stream that no query captures now.
     """
-    leaving = sorted(spool.manifest.present_tables.keys() & set(request.tables))
-    if leaving:
+    if leaving := _to_leave(spool, request):
         at = spool.manifest.high_watermark
         failpoint("altering.before_leaving")
         spool.change_tables(dict.fromkeys(leaving), replace(at, last_delivered=None))
@@ -193,6 +193,16 @@ def leave_to_be_altered(spool: Spool, request: Request) -> None:
             TABLE_LEFT.log(logger, stream=spool.stream, table=name, left=show(at.commit))
     failpoint("requests.before_ready")
     RequestFolder(spool.folder).mark_ready(request.id)
+
+
+def _to_leave(spool: Spool, request: Request) -> list[str]:
+    """Return the tables of a request that are in the stream, and have not joined by it.
+
+    A spool that was lost, or whose rows have another form, has forgotten that they have left.
+    """
+    present = spool.manifest.present_tables
+    states = {name: present[name].snapshot for name in request.tables if name in present}
+    return sorted(name for name, read in states.items() if read is None or read.request != request.id)
 
 
 def _command_of(request: Request, options: SourceOptions) -> str:

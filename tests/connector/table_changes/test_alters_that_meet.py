@@ -79,6 +79,28 @@ def test_a_stream_that_refuses_gets_the_tables_of_the_others_back(served: Any, t
     assert "size" in columns_of(writer, LINE)
 
 
+@pytest.mark.only_in_all
+def test_a_checkpoint_without_the_table_changes_nothing(served: Any, tmp_path: Path) -> None:
+    _, listening, _ = served
+    one, two = begun(served, tmp_path / "1"), begun(served, tmp_path / "2", table=OTHER_ONE)
+    line = refusal(run(listening, "alter", ADD, *one.arguments(), *two.arguments()), 2)
+    assert "captures none of informix.lines" in line
+    assert one.requests.pending() == []
+
+
+@pytest.mark.only_in_all
+def test_a_start_whose_options_cannot_empty_the_copy_is_refused(query: Supervised, served: Any) -> None:
+    """The table was altered while the query did not run, with the options of before."""
+    _, listening, writer = served
+    query.options = {"shape": "json"}
+    assert run(listening, "alter", ADD, *query.arguments()).exit_code == 0
+    query.options = {"shape": "json", "truncate": "ignore"}
+    with pytest.raises(AssertionError, match="after a row of kind truncate"):
+        query.until_equal(writer, LINE, OTHER_ONE)
+    query.options = {"shape": "json"}
+    query.until_equal(writer, LINE, OTHER_ONE)
+
+
 @pytest.mark.fault(
     fault="a statement fails, and `informix-cdc alter` dies before the tables are back",
     outcome="the same command lets them return, and reports the failure again",

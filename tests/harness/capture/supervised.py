@@ -80,7 +80,7 @@ class Supervised:
             try:
                 while not stop.is_set():
                     self._run_once(stop)
-            except Exception as reason:  # noqa: BLE001 - told where the block ends
+            except Exception as reason:  # noqa: BLE001 - reported where the block ends
                 failures.append(reason)
 
         worker = threading.Thread(target=run)
