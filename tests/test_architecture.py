@@ -20,9 +20,10 @@ SOURCE_ROOTS = ("connector", "capture_client", "checkpoints")
 CLIENT = "capture_client/informix_capture_client/"
 EMULATOR = "capture_client/informix_emulator/"
 CONNECTOR = "connector/informix_cdc/"
-# checkpoints knows positions, errors, failpoints and what may be logged from below, nothing else.
+# checkpoints knows positions, errors, failpoints, what may be logged, and the stored form of changes.
 CHECKPOINTS_MAY_IMPORT = {
-    f"informix_capture_client.{name}" for name in ("positions", "errors", "failpoints", "log_events")
+    f"informix_capture_client.{name}"
+    for name in ("positions", "errors", "failpoints", "log_events", "shapes")
 }
 OWNERS = {
     "pyspark": (
@@ -146,7 +147,7 @@ def test_each_heavy_dependency_has_one_owner() -> None:
     assert not strangers
 
 
-def test_checkpoints_know_only_positions_and_errors_of_the_client() -> None:
+def test_checkpoints_know_only_positions_errors_and_stored_changes_of_the_client() -> None:
     strangers = [
         f"{name_of(path)} imports {name}"
         for path in MODULES

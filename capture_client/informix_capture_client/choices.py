@@ -29,8 +29,6 @@ class ColumnChoice:
         simple_lobs: what happens to TEXT and BYTE columns.
         masks: columns whose values are replaced.
         mask_key: of hashes.
-        omits_masked: whether masked columns are not captured at all, because rows are delivered as the
-            bytes that the server sent.
     """
 
     names: tuple[NamePath, ...] = ()
@@ -39,7 +37,6 @@ class ColumnChoice:
     simple_lobs: Literal["unsupported", "reselect"] = "unsupported"
     masks: tuple[MaskedName, ...] = ()
     mask_key: MaskKey | None = None
-    omits_masked: bool = False
 
 
 def parse_names(text: str) -> tuple[NamePath, ...]:
@@ -81,21 +78,23 @@ class DecodeRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowForm:
-    """The form in which a change becomes a row.
+    """What a reader makes of stored changes.
 
     Attributes:
         shape: the form of a row.
-        truncate: what a TRUNCATE does; in the raw shape it is a record like any other.
+        truncate: what a TRUNCATE does.
         before_image: whether an update shows the row before it.
         server: the server's name, which the envelope states.
         metadata: which metadata columns are delivered with a row.
+        table_events: whether rows that describe a chunk of rows that are read again are delivered.
     """
 
-    shape: Literal["rows", "envelope", "raw", "json", "arrow"] = "rows"
+    shape: Literal["rows", "envelope", "json", "arrow"] = "rows"
     truncate: Literal["fail", "emit", "ignore"] = "fail"
     before_image: bool = True
     server: str = ""
     metadata: Literal["full", "minimal"] = "full"
+    table_events: bool = False
 
     @property
     def has_fixed_schema(self) -> bool:
@@ -103,8 +102,13 @@ class RowForm:
         return self.shape in ("json", "arrow")
 
     @property
+    def joins_images(self) -> bool:
+        """Whether an update is one row, made of both of its images."""
+        return self.shape in ("json", "envelope")
+
+    @property
     def of_keys(self) -> str:
-        """The options that decide which rows a change becomes, and so the keys of rows.
+        """The options that decide which rows a change becomes.
 
         `metadata` is none of them: rows and keys stay the same, so a planned batch may have either.
         """

@@ -7,21 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """The maximum size of a batch; None means no limit. Bytes are counted as in the spool.
+    """The maximum size of a batch; None means no limit. Rows and bytes are counted as in the spool.
 
     Attributes:
         chunk_alone: whether a snapshot chunk is a batch alone.
+        until_truncate: whether a batch ends before a transaction with a TRUNCATE, which is refused.
     """
 
     rows: int | None = None
     size_bytes: int | None = None
     transactions: int | None = None
     chunk_alone: bool = False
+    until_truncate: bool = False
 
     @property
     def are_none(self) -> bool:
-        """Return whether there is no limit."""
-        return self == _NONE
-
-
-_NONE = BatchLimits()
+        """Return whether there is no limit of size."""
+        return self in (BatchLimits(), BatchLimits(until_truncate=True))

@@ -72,8 +72,7 @@ class RunningStream:
     @property
     def emits_truncates(self) -> bool:
         """Whether rows of kind truncate are delivered, after which a table can be read again."""
-        form = self.captured.row_form.split()
-        return "truncate=emit" in form and "shape=raw" not in form
+        return "truncate=emit" in self.captured.row_form.split()
 
     @property
     def is_delivered(self) -> bool:

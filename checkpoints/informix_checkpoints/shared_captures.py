@@ -58,10 +58,14 @@ class PreviousStream:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A captured table: its definition as text, and the Arrow schema of its rows, serialized."""
+    """A captured table: database:owner.table, the Arrow schema of its rows, and its definition as text.
 
-    definition: str
+    The schema is serialized by Arrow; sinks plan with the definition.
+    """
+
+    name: str
     schema: bytes
+    definition: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,35 +92,30 @@ class PublishedCapture:
     """What a capture publishes.
 
     Attributes:
-        row_form: as in `StreamOffset`.
-        schema: of delivered rows, serialized by Arrow.
-        options: of the capture, by name, as far as they decide what the rows are.
+        tables: the captured tables, of which each reader makes the rows of its shape.
+        options: of the capture, by name, as far as readers need them.
         offset: the newest position of the stream; None before it has begun.
         previous: the streams before it, by id.
         bounds_restart: whether the server's list of open transactions limits the restart position.
         waits: whether the log is not read further until readers have read more.
         answered: for each reader, how many of its questions for the end of the log are answered: all
             that was committed before is in the stream.
-        tables: of a stream with shape=arrow, for sinks that plan with them.
         error: that ended the capture, unless a restart may help.
     """
 
-    row_form: str
-    schema: bytes
+    tables: tuple[PublishedTable, ...]
     options: Mapping[str, str]
     offset: StreamOffset | None = None
     previous: Mapping[str, PreviousStream] = field(default_factory=dict)
     bounds_restart: bool = True
     waits: bool = False
     answered: Mapping[str, int] = field(default_factory=dict)
-    tables: tuple[PublishedTable, ...] = ()
     error: PublishedError | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the content of the file."""
         return {
-            "row_form": self.row_form,
-            "schema": _as_text(self.schema),
+            "tables": [[each.name, _as_text(each.schema), each.definition] for each in self.tables],
             "options": dict(self.options),
             "offset": self.offset.to_json() if self.offset else None,
             "previous": {
@@ -125,7 +124,6 @@ class PublishedCapture:
             "bounds_restart": self.bounds_restart,
             "waits": self.waits,
             "answered": dict(self.answered),
-            "tables": [[each.definition, _as_text(each.schema)] for each in self.tables],
             "error": [self.error.code, self.error.message, self.error.remedy] if self.error else None,
         }
 
@@ -143,8 +141,10 @@ class PublishedCapture:
         if not isinstance(tables, list):
             raise ValueError(f"{tables!r} is not a list of tables")
         return cls(
-            row_form=text(known["row_form"]),
-            schema=_as_bytes(known["schema"]),
+            tables=tuple(
+                PublishedTable(text(name), _as_bytes(schema), text(definition))
+                for name, schema, definition in tables
+            ),
             options={name: text(value) for name, value in mapping(known["options"], "options").items()},
             offset=None if offset is None else StreamOffset.from_json(mapping(offset, "an offset")),
             previous={
@@ -155,7 +155,6 @@ class PublishedCapture:
             answered={
                 name: number(value) for name, value in mapping(known["answered"], "answers").items()
             },
-            tables=tuple(PublishedTable(text(each), _as_bytes(schema)) for each, schema in tables),
             error=None if error is None else PublishedError(*_texts(error)),
         )
 

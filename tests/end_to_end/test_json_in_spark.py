@@ -14,9 +14,9 @@ from pyspark.sql.types import StructType
 
 from capture_client.shapes.test_json_shape import Tables, records
 from harness.capture.decoding import encode_rows
-from informix_capture_client.choices import DecodeRules, RowForm
+from harness.capture.shaped import delivery_of
+from informix_capture_client.choices import RowForm
 from informix_capture_client.records.records import RecordKind
-from informix_capture_client.shapes.row_forms import row_schema
 from informix_cdc.lake import TargetColumn, TargetTable, definitions
 from informix_cdc.spark.schema import to_spark
 
@@ -88,13 +88,13 @@ def frame_of(spark: SparkSession, texts: list[str]) -> DataFrame:
 
 def data_schema() -> StructType:
     tables = Tables([COLUMNS]).tables
-    schema = to_spark(row_schema(tables, DecodeRules()))
+    schema = to_spark(delivery_of(tables).schema)
     return StructType([field for field in schema if not field.name.startswith("_")])
 
 
 def printed_schema() -> str:
     """The schema as `informix-cdc schema --format from-json` prints it."""
-    fields = row_schema(Tables([COLUMNS]).tables, DecodeRules())
+    fields = delivery_of(Tables([COLUMNS]).tables).schema
     columns = [
         TargetColumn(field.name, "", field.type, True)
         for field in fields

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from harness.capture.shaped import Shaped
 from harness.capture.tables import make_table
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import (
@@ -27,8 +28,6 @@ from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
@@ -38,7 +37,6 @@ from informix_capture_client.transactions.events import (
     StreamEvent,
 )
 from informix_capture_client.transport.base import Argument, Row
-from informix_checkpoints.spool.stored_rows import in_row_form
 from informix_emulator import EmulatedServer
 
 _TIMEOUT = (201).to_bytes(4)  # the record number of a read that found nothing
@@ -167,7 +165,8 @@ class Captured:
         stream = ChangeStream(
             lambda: _begun(transport, self.position, read_bytes), transport.close, _InTurn
         )
-        encoder = make_encoder([make_table("orders", ORDER_COLUMNS)], DecodeRules(), RowForm())
+        form = RowForm(truncate="emit")  # a record that turns into one shows
+        encoder = Shaped([make_table("orders", ORDER_COLUMNS)], DecodeRules(), form)
         try:
             while True:
                 answer = stream.next(0)
@@ -178,15 +177,13 @@ class Captured:
         finally:
             stream.stop(0)
 
-    def _take(self, encoder: ChangeEncoder, event: StreamEvent | TableSchema) -> None:
+    def _take(self, encoder: Shaped, event: StreamEvent | TableSchema) -> None:
         if isinstance(event, TableSchema):
             encoder.announce(event)
         elif isinstance(event, CommittedTransactions):
             for one in event.each():
-                batches = list(encoder.encode([one]))
-                self.rows += [
-                    _row(each) for b in batches for each in in_row_form(b, encoder.schema).to_pylist()
-                ]
+                batches = encoder.delivered(list(encoder.encode([one])))
+                self.rows += [_row(each) for batch in batches for each in batch.to_pylist()]
                 self._move(one.position)
         elif isinstance(event, PositionPassed):
             self._move(event.position)

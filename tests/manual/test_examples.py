@@ -69,7 +69,7 @@ def is_debeziums_envelope(output: str) -> None:
         ("d", second, None),
     ]
     assert {each["source"]["table"] for each in messages} == {"orders"}
-    assert [each["transaction"]["total_order"] for each in messages] == [1, 2, 3]
+    assert [each["transaction"]["total_order"] for each in messages] == [1, 3, 4]
 
 
 def keeps_history_and_present(output: str) -> None:

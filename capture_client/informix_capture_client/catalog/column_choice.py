@@ -74,11 +74,11 @@ def _masks(tables: Sequence[Table], choice: ColumnChoice) -> Mapping[tuple[Table
 def _with_masks(
     table: Table, masked: Mapping[tuple[TableName, str], Mask], choice: ColumnChoice
 ) -> Table:
-    """Return a table whose columns have their masks, or without masked columns."""
+    """Return a table whose columns have their masks."""
     columns = []
     for column in table.columns:
         mask = masked.get((table.name, column.name))
-        if mask is not None and not choice.omits_masked:
+        if mask is not None:
             is_of_content = _has_content(column, choice)
             if is_of_content and mask.kind == "last4":
                 raise _bad(
@@ -88,8 +88,7 @@ def _with_masks(
                     option="mask",
                 )
             column = replace(column, mask=replace(mask, is_of_content=is_of_content))
-        if mask is None or not choice.omits_masked:
-            columns.append(column)
+        columns.append(column)
     return replace(table, columns=tuple(columns))
 
 

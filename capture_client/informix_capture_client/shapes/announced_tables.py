@@ -16,7 +16,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import NEW_STREAM, ProtocolViolation
 from informix_capture_client.positions import show
-from informix_capture_client.records import BOUNDS, ROW_HEADER_BYTES, TableSchema
+from informix_capture_client.records import ROW_HEADER_BYTES, TableSchema
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.values import (
     Column,
@@ -38,13 +38,11 @@ class AnnouncedTables:
     Attributes:
         tables: the tables.
         captured: the captured schema of each table, with handles for large objects.
-        announcements: the number of TABSCHEMA records; state derived from earlier layouts may be stale.
     """
 
     def __init__(self, tables: Sequence[Table], rules: DecodeRules) -> None:
         self.tables = tuple(tables)
         self.captured = [table_schema(table, rules) for table in tables]
-        self.announcements = 0
         self._layouts = [_layout(table.columns, rules) for table in tables]
         self._masks = [
             {column.name: column.mask for column in table.columns if column.mask} for table in tables
@@ -87,8 +85,7 @@ class AnnouncedTables:
                 table=name,
             )
         self._decoders[announced.table_id] = decoder
-        self.announcements += 1
-        streamed = self.stream_columns(announced.table_id)
+        streamed = [column.name for column in decoder.columns]
         names = self.captured[announced.table_id].names
         self._places[announced.table_id] = [streamed.index(name) for name in names]
         self._together = None
@@ -100,7 +97,6 @@ class AnnouncedTables:
             ProtocolViolation: names the first of them.
         """
         foreign = (changes.table_ids < 0) | (changes.table_ids >= len(self.tables))
-        foreign &= ~BOUNDS[changes.kinds]
         if foreign.any():
             row = int(np.flatnonzero(foreign)[0])
             raise ProtocolViolation(
@@ -138,11 +134,6 @@ class AnnouncedTables:
     def in_table_order(self, number: int, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """Reorder a table's captured columns from stream order to table order."""
         return [columns[place] for place in self._places[number]]
-
-    def stream_columns(self, number: int) -> list[str]:
-        """Return a table's column names in stream order, to which cells refer."""
-        streamed = [column.name for column in self._decoders[number].columns]
-        return [*streamed, *(column.name for _, column in self.tables[number].reselected)]
 
     def decoder(self, number: int, changes: Changes) -> TableDecoder:
         """Return the decoder of one table's rows.

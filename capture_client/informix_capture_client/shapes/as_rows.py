@@ -35,8 +35,8 @@ def structs_of(tables: Sequence[Table]) -> dict[str, str]:
     """Return the name of each table's struct column; empty for one table, whose rows are flat."""
     if len(tables) == 1:
         return {}
-    names = (str(table.name) for table in tables)
-    return dict(zip(names, struct_names(tables), strict=True))
+    names = [str(table.name) for table in tables]
+    return dict(zip(names, struct_names(names), strict=True))
 
 
 def changes_in(batch: pa.RecordBatch | pa.Table, structs: Mapping[str, str]) -> Iterator[ChangeRow]:

@@ -1,27 +1,20 @@
-"""The steps from committed transactions to rows: changes in, changes out.
+"""The steps from committed transactions to stored changes: changes in, changes out.
 
 Rule: decisions at commit time are made here, after DISCARDs were applied: which tables were in the
-stream, the pairing of update images, and the policy for TRUNCATE. No step decodes rows, except the
-observed keys, or creates rows.
+stream, and the pairing of update images. No step decodes rows, except the observed keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import NEW_STREAM, DataLoss
 from informix_capture_client.positions import show
-from informix_capture_client.records import BOUNDS, RecordKind
+from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes.announced_tables import AnnouncedTables
 from informix_capture_client.shapes.change_columns import Changes, KeyObserver
-from informix_capture_client.shapes.numbering import Numbering
-
-_OF_CHANGES = ("envelope", "json")  # shapes in which an update is one row
-_OF_IMAGES = ("rows", "arrow")  # shapes in which it is two
 
 
 class JoinedTables:
@@ -43,9 +36,7 @@ class JoinedTables:
         """Return the changes that are in the stream."""
         if not any(self._since):
             return changes
-        is_bound = BOUNDS[changes.kinds]  # of a transaction, and of no table; with shape=raw alone
-        since = np.array([*self._since, 0])[np.where(is_bound, len(self._since), changes.table_ids)]
-        is_early = changes.commits <= since
+        is_early = changes.commits <= np.array(self._since)[changes.table_ids]
         return changes.only(~is_early) if is_early.any() else changes
 
 
@@ -77,72 +68,12 @@ class ObservedKeys:
         return changes
 
 
-@dataclass(slots=True)
-class LeftOut:
-    """The number of changes that a policy has removed so far."""
+def require_pairs(changes: Changes) -> Changes:
+    """Return the changes; reject an update with only one image (servers emit such: APAR IT07378).
 
-    truncates: int = 0
-
-
-class TruncatePolicy:
-    """Applies option truncate: `emit`, `ignore` or `fail`."""
-
-    def __init__(self, tables: AnnouncedTables, policy: str, left_out: LeftOut) -> None:
-        self._tables = tables
-        self._policy = policy
-        self._left_out = left_out
-
-    def applied(self, changes: Changes) -> Changes:
-        """Return the changes without ignored TRUNCATEs, and count these.
-
-        Raises:
-            DataLoss: a table was truncated, and the policy is `fail`.
-        """
-        truncates = changes.kinds == RecordKind.TRUNCATE
-        if self._policy == "emit" or not truncates.any():
-            return changes
-        if self._policy == "ignore":
-            self._left_out.truncates += int(np.count_nonzero(truncates))
-            return changes.only(~truncates)
-        row = int(np.flatnonzero(truncates)[0])
-        raise DataLoss(
-            f"table {self._tables.tables[int(changes.table_ids[row])].name} was truncated by the"
-            f" transaction that committed at {show(int(changes.commits[row]))}.",
-            "Set option truncate to emit (a row on which the sink empties the table's copy, as"
-            " examples/upsert.py does) or to ignore, and start again.",
-            sequence_number=int(changes.sequence_numbers[row]),
-        )
-
-
-class UpdateImages:
-    """Pairs the images of updates, and numbers the delivered changes.
-
-    It keeps state across batches: create one per sequence of transactions.
+    Raises:
+        DataLoss: half an update is missing.
     """
-
-    def __init__(self, row_form: RowForm) -> None:
-        self._numbering = Numbering()
-        self._drops_before_images = row_form.shape in _OF_IMAGES and not row_form.before_image
-        self._one_row_per_update = self._drops_before_images or row_form.shape in _OF_CHANGES
-        # Else each record is a row, and has its place in the transaction already.
-        self._renumbers = self._one_row_per_update or row_form.truncate == "ignore"
-
-    def paired(self, changes: Changes) -> Changes:
-        """Return the delivered changes, at least one, with their ordinals.
-
-        Raises:
-            DataLoss: half an update is missing.
-        """
-        _require_pairs(changes)
-        is_before = changes.kinds == RecordKind.UPDBEF
-        if self._renumbers:
-            counted = ~is_before if self._one_row_per_update else np.ones(len(changes), bool)
-            changes = replace(changes, ordinals=self._numbering.number(changes, counted))
-        return changes.only(~is_before) if self._drops_before_images else changes
-
-
-def _require_pairs(changes: Changes) -> None:
-    """Reject an update with only one image (servers emit such updates: APAR IT07378)."""
     before, after = changes.kinds == RecordKind.UPDBEF, changes.kinds == RecordKind.UPDAFT
     follows = np.zeros(len(changes), bool)
     follows[1:] = (
@@ -160,3 +91,4 @@ def _require_pairs(changes: Changes) -> None:
             f"The row's other image is missing: {NEW_STREAM}.",
             sequence_number=place,
         )
+    return changes

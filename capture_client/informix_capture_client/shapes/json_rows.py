@@ -10,6 +10,7 @@ rows in one call; a row is a range of the result.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -18,10 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.records import Bits, Integers
-from informix_capture_client.shapes.captured_tables import CapturedTables
-from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.json_values import json_kind
-from informix_capture_client.values import TypedCells
+from informix_capture_client.shapes.stored_changes import ChangeGroup
 
 _CELLS_AT_ONCE = 1 << 19
 _NULL, _NOTHING, _QUOTE, _END, _CONSTANTS = range(5)
@@ -47,76 +46,65 @@ class JsonTexts(NamedTuple):
 
 
 class JsonRows:
-    """Writes rows of a fixed list of tables."""
+    """Writes rows of the tables of a group."""
 
-    def __init__(self, tables: CapturedTables) -> None:
-        self._tables = tables
-        names = [schema.names for schema in tables.schemas]
-        # With a type, because a stream whose only table is being altered has none for a while.
-        counts = np.array([len(of_table) for of_table in names], np.int64)
+    def __init__(self, group: ChangeGroup) -> None:
+        self._group = group
+        rows = [group.rows_at(place).type for place in range(len(group.tables))]
+        heads = list(map(_heads, rows))
+        # With a type, because a group may have no tables.
+        counts = np.array([row.num_fields for row in rows], np.int64)
         self._first = np.cumsum(counts) - counts  # of each table's columns among those of all tables
-        quoted = [json_kind(kind).is_quoted for schema in tables.schemas for kind in schema.types]
-        self._is_quoted = np.array(quoted, bool)
+        self._is_quoted = np.array([one for of in heads for one in of.is_quoted], bool)
         widths = 2 + self._is_quoted  # pieces of a cell
-        ends = np.cumsum(widths)
-        begins = ends - widths
+        begins = np.cumsum(widths) - widths
         self._piece = begins - np.repeat(begins[self._first], counts)
         self._pieces = np.add.reduceat(widths, self._first) + 1  # of a row, with its end
         self._counts = counts
-        heads = [name + '"' * is_quoted for name, is_quoted in zip(_named(names), quoted, strict=True)]
-        self._constants = pa.array(
-            ["null", "", '"', "}", *heads, *(f"{name}null" for name in _named(names))], pa.string()
-        )
-        self._column_of_slot = np.zeros(len(quoted), np.int64)
-        self._announcements = -1
-        self._is_mapped = np.zeros(len(names), bool)
+        of_values = [text for of in heads for text in of.of_values]
+        of_nulls = [text for of in heads for text in of.of_nulls]
+        self._constants = pa.array(["null", "", '"', "}", *of_values, *of_nulls], pa.string())
 
-    def texts(self, images: Changes) -> JsonTexts:
-        """Return each record's row as JSON, with columns in table order; each must have a row.
-
-        Raises:
-            ProtocolViolation: a row cannot be decoded.
-        """
-        parts = [self._texts(images.only(slice(*bounds))) for bounds in self._parts(images)]
+    def texts(self, changes: Integers) -> JsonTexts:
+        """Return each change's row as JSON, with columns in table order; each must have a row."""
+        parts = [self._texts(changes[first:end]) for first, end in self._parts(changes)]
         return _joined(parts)
 
-    def _parts(self, images: Changes) -> Iterator[tuple[int, int]]:
-        """Split records of wide tables into parts: a name is written with every cell."""
-        ends = np.cumsum(self._counts[images.table_ids])
+    def _parts(self, changes: Integers) -> Iterator[tuple[int, int]]:
+        """Split rows of wide tables into parts: a name is written with every cell."""
+        ends = np.cumsum(self._counts[self._group.places[changes]])
         at = before = 0
-        while at < len(images):
+        while at < len(changes):
             end = int(np.searchsorted(ends, before + _CELLS_AT_ONCE, side="right"))
             yield at, (at := max(end, at + 1))
             before = int(ends[at - 1])
 
-    def _texts(self, images: Changes) -> JsonTexts:
-        pieces = self._pieces[images.table_ids]
+    def _texts(self, changes: Integers) -> JsonTexts:
+        pieces = self._pieces[self._group.places[changes]]
         ends = np.cumsum(pieces)
         begins = ends - pieces
         order = np.full(int(ends[-1]) if len(ends) else 0, _END)
         found, base = [self._constants], len(self._constants)
-        for rows, columns, values in self._cells(images):
+        for rows, columns, values in self._cells(changes):
             found.append(json_kind(values.type).texts(values))
             self._place(order, begins[rows] + self._piece[columns], columns, values, base)
             base += len(values)
         return _laid(found, order, begins)
 
-    def _cells(self, images: Changes) -> Iterator[tuple[Integers, Integers, pa.Array]]:
+    def _cells(self, changes: Integers) -> Iterator[tuple[Integers, Integers, pa.Array]]:
         """Yield the cells of all rows by type: their rows, columns and values."""
-        if images.read is None:
-            for cells in self._tables.cells(images):
-                yield (
-                    cells.rows,
-                    np.repeat(self._columns_of(cells), np.diff(cells.bounds)),
-                    cells.values,
-                )
-            return
-        # What a snapshot has read is in table order, whether or not the stream has announced the table.
-        number, rows = int(images.table_ids[0]), np.arange(len(images))
-        first = int(self._first[number])
-        columns = self._tables.columns_of(number, images, np.ones(len(images), bool))
-        for place, values in enumerate(columns):
-            yield rows, np.full(len(images), first + place), values
+        by_type: dict[pa.DataType, list[tuple[Integers, int, pa.Array]]] = {}
+        for place, mine in self._group.by_table(changes):
+            rows = self._group.rows_of(place, changes[mine])
+            for number, values in enumerate(rows.flatten(), int(self._first[place])):
+                by_type.setdefault(values.type, []).append((mine, number, values))
+        for cells in by_type.values():
+            lengths = [len(mine) for mine, _, _ in cells]
+            yield (
+                np.concatenate([mine for mine, _, _ in cells]),
+                np.repeat([number for _, number, _ in cells], lengths),
+                pa.concat_arrays([values for _, _, values in cells]),
+            )
 
     def _place(
         self, order: Integers, at: Integers, columns: Integers, values: pa.Array, base: int
@@ -137,29 +125,24 @@ class JsonRows:
         if is_quoted:
             order[at + 2] = quotes
 
-    def _columns_of(self, cells: TypedCells) -> Integers:
-        """Return the number of each slot's column among all columns in table order."""
-        if self._announcements != self._tables.announced.announcements:
-            self._announcements = self._tables.announced.announcements
-            self._is_mapped[:] = False
-        for table in np.unique(cells.tables[~self._is_mapped[cells.tables]]).tolist():
-            self._map(table)
-        numbers: Integers = self._column_of_slot[self._first[cells.tables] + cells.columns]
-        return numbers
 
-    def _map(self, table: int) -> None:
-        """Record the table position of each column of the stream."""
-        first = int(self._first[table])
-        places = {name: place for place, name in enumerate(self._tables.schemas[table].names)}
-        for slot, name in enumerate(self._tables.announced.stream_columns(table)):
-            self._column_of_slot[first + slot] = first + places[name]
-        self._is_mapped[table] = True
+class _Heads(NamedTuple):
+    """What is written before the values of a table's columns, and in place of a quoted NULL."""
+
+    of_values: list[str]
+    of_nulls: list[str]
+    is_quoted: list[bool]
 
 
-def _named(names: list[list[str]]) -> Iterator[str]:
-    for of_table in names:
-        for place, name in enumerate(of_table):
-            yield f"{',' if place else '{'}{json.dumps(name, ensure_ascii=False)}:"
+@functools.lru_cache(maxsize=4096)  # a millisecond for hundreds of tables, and groups may be small
+def _heads(row: pa.StructType) -> _Heads:
+    named = [
+        f"{',' if place else '{'}{json.dumps(field.name, ensure_ascii=False)}:"
+        for place, field in enumerate(row)
+    ]
+    is_quoted = [json_kind(field.type).is_quoted for field in row]
+    heads = [name + '"' * quoted for name, quoted in zip(named, is_quoted, strict=True)]
+    return _Heads(heads, [f"{name}null" for name in named], is_quoted)
 
 
 def _laid(pieces: Sequence[pa.Array], order: Integers, begins: Integers) -> JsonTexts:

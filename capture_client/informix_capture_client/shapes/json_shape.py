@@ -10,60 +10,60 @@ with them; a row has all columns in table order, NULL as null.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records import RecordKind, is_one_of
-from informix_capture_client.shapes.captured_tables import CapturedTables
-from informix_capture_client.shapes.change_columns import Changes, RangeKind
+from informix_capture_client.choices import RowForm
+from informix_capture_client.records import Integers
 from informix_capture_client.shapes.json_rows import JsonRows
-from informix_capture_client.shapes.metadata import ChangeMetadata, metadata_schema
-from informix_capture_client.shapes.stored_form import StoredForm
+from informix_capture_client.shapes.metadata import metadata_columns, metadata_schema
+from informix_capture_client.shapes.row_shape import DeliveredTable, delivered_changes
+from informix_capture_client.shapes.stored_changes import (
+    AFTER,
+    CHANGE_TYPES,
+    DELETE,
+    TRUNCATE,
+    ChangeGroup,
+)
 
-_IMAGES = pa.schema([("before", pa.string()), ("after", pa.string())])
-_CHANGE_TYPES: dict[int, str] = {
-    RecordKind.INSERT: "insert",
-    RecordKind.DELETE: "delete",
-    RecordKind.UPDAFT: "update",
-    RecordKind.TRUNCATE: "truncate",
-    **{kind: kind.name.lower() for kind in RangeKind},
-}
-_AFTER_IMAGES = is_one_of(RecordKind.INSERT, RecordKind.UPDAFT, *RangeKind)
+_IMAGES = [("before", pa.string()), ("after", pa.string())]
+_CHANGE_TYPES = ["update" if code == AFTER else text for code, text in enumerate(CHANGE_TYPES.values())]
 _ANY_NUMBER = 2  # of tables: `_table` is there for one as well, so that a second changes no schema
+_ROWS_AT_ONCE = 8192
+
+
+def json_schema(_tables: Sequence[DeliveredTable], form: RowForm) -> pa.Schema:
+    """Return the schema of shape=json."""
+    return pa.schema([*_IMAGES, *metadata_schema(form.metadata, _ANY_NUMBER)])
 
 
 class JsonShape:
-    """One row per change; `before` of an update is NULL unless before-images are requested."""
+    """Makes rows of `schema`, which is that of `json_schema`."""
 
-    is_grouped = False
+    def __init__(self, form: RowForm, schema: pa.Schema) -> None:
+        self._form, self._schema = form, schema
 
-    def __init__(self, tables: CapturedTables, before_image: bool, metadata: str = "full") -> None:
-        chosen = metadata_schema(metadata, _ANY_NUMBER)
-        self._metadata = ChangeMetadata(tables, _CHANGE_TYPES, chosen)
-        self.schema = pa.schema([*_IMAGES, *chosen])
-        self._form = StoredForm(self.schema, self._metadata.texts, self._metadata.shared)
-        self.stored_schema = self._form.schema
-        self._rows = JsonRows(tables)
-        self._of_before = is_one_of(RecordKind.DELETE, *([RecordKind.UPDBEF] if before_image else []))
-        self._has_before = is_one_of(RecordKind.DELETE, *([RecordKind.UPDAFT] if before_image else []))
+    def batches(self, group: ChangeGroup) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of a group, in order."""
+        rows = JsonRows(group)
+        events = delivered_changes(group, self._form, one_row_per_update=True)
+        for first, end in pairwise([*range(0, len(events), _ROWS_AT_ONCE), len(events)]):
+            yield self._batch(group, events[first:end], rows)
 
-    def begin(self, present: Sequence[int]) -> None:
-        """Start a new sequence of transactions; all records are of the tables `present`."""
-
-    def encode(self, changes: Changes) -> pa.RecordBatch:
-        """Return changes, whose update images are paired, as rows.
-
-        Raises:
-            ProtocolViolation: a row cannot be decoded.
-        """
-        events = changes.only(changes.kinds != RecordKind.UPDBEF)
-        before, after = (np.flatnonzero(of[changes.kinds]) for of in (self._of_before, _AFTER_IMAGES))
+    def _batch(self, group: ChangeGroup, events: Integers, rows: JsonRows) -> pa.RecordBatch:
+        kinds = group.kinds[events]
+        is_update = kinds == AFTER
+        has_before = (kinds == DELETE) | (is_update if self._form.before_image else False)
+        has_after = (kinds != DELETE) & (kinds != TRUNCATE)
+        before, after = (events - is_update)[has_before], events[has_after]
         # Both images at once: a call for each type of their columns, not two.
-        texts = self._rows.texts(changes.only(np.concatenate([before, after])))
+        found = rows.texts(np.concatenate([before, after]))
         images = [
-            texts.part(0, len(before), self._has_before[events.kinds]),
-            texts.part(len(before), len(before) + len(after), _AFTER_IMAGES[events.kinds]),
+            found.part(0, len(before), has_before),
+            found.part(len(before), len(before) + len(after), has_after),
         ]
-        return self._form.batch([*images, *self._metadata.columns(events)], events)
+        about = metadata_columns(group, events, self._schema.names[len(_IMAGES) :], _CHANGE_TYPES)
+        return pa.RecordBatch.from_arrays([*images, *about], schema=self._schema)

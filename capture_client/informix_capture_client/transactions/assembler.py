@@ -40,7 +40,6 @@ from informix_capture_client.transactions.counters import AssemblyCounters
 from informix_capture_client.transactions.events import PositionPassed, StreamEvent
 from informix_capture_client.transactions.long_transactions import LongTransaction, LongTransactions
 from informix_capture_client.transactions.order_errors import OrderCheck, beginning_lost, out_of_order
-from informix_capture_client.transactions.pieces import BlockRecords
 from informix_capture_client.transactions.replay import ContinuityCheck, Replay
 from informix_capture_client.transactions.short_transactions import SHARE_OF_LIMIT, ShortTransactions
 from informix_capture_client.transactions.spans import ENDS, Run, Spans, spans_of
@@ -70,9 +69,6 @@ class TransactionAssembler:
     Attributes:
         start_offset: where the stream starts; None until known.
         counters: of delivered, skipped and spilled transactions.
-        with_bounds: whether BEGINTX and COMMTX records are delivered with the rows. This is the only
-            part of shape=raw outside its encoder: the bytes of these records exist nowhere else, and
-            keeping them for other shapes would cost memory for each open transaction.
     """
 
     # Between two runs of records these hold:
@@ -100,7 +96,6 @@ class TransactionAssembler:
         restart_bound: int | None = None,
     ) -> None:
         self.start_offset = start
-        self.with_bounds = False
         self.counters = AssemblyCounters()
         # A TIMEOUT carries the number of the last data retrieved (guide, table 3-10): at a first start
         # that may lie before the position that was activated, hence `floor`.
@@ -326,7 +321,7 @@ class TransactionAssembler:
             ends.abandoned.append((int(place[0]), previous.begin.sequence_number))
         self._unseen.discard(begin.transaction_id)
         self._long.add_begin(begin)
-        return LongTransaction(begin, BlockRecords(ends.block, place) if self.with_bounds else None)
+        return LongTransaction(begin)
 
     def _append_rows(
         self, open_: LongTransaction, block: RecordBlock, rows: Integers, *, has_discard: bool
@@ -398,7 +393,7 @@ class TransactionAssembler:
         delivered = self._delivered(ends, sound)
         transactions, last_delivered = None, self._position.last_delivered
         if len(delivered):
-            transactions = ends.transactions(delivered, self._unseen.ids, self.with_bounds)
+            transactions = ends.transactions(delivered, self._unseen.ids)
             last_delivered = transactions.last_delivered
         self._position = ends.position(sound - 1, self._unseen.ids, last_delivered)
         self._shown_restart = int(ends.shown_restarts[sound - 1])

@@ -31,7 +31,7 @@ _SPARE_BEGINS = 1024
 
 @dataclass(slots=True, eq=False)
 class LongTransaction:
-    """An open transaction and its rows so far; `beginning` is its BEGINTX record, if kept.
+    """An open transaction and its rows so far.
 
     `rows` are in the stream's order: first spilled rows, then settled ones, then those that were added
     since it was last settled.
@@ -46,7 +46,6 @@ class LongTransaction:
     """
 
     begin: Begin
-    beginning: BlockRecords | None
     rows: list[Piece] = field(default_factory=list)
     ordered: int = 0
     settled: int = 0
@@ -91,8 +90,6 @@ class LongTransaction:
         """Copy the rows added since the last call into a separate block."""
         self.is_loose = False
         loose = self._in_memory(self.settled)
-        if self.beginning is not None:
-            self.beginning = in_a_block_of_their_own([self.beginning])
         if loose:
             self.buffered_bytes -= sum([rows.buffered_bytes for rows in loose])
             own = [in_a_block_of_their_own(portion) for portion in portions(loose)]

@@ -95,8 +95,7 @@ class BufferedRows:
                     break
                 pieces.append(rows)
                 owners.append(open_)
-        begun = [open_.beginning for open_ in still_open if open_.beginning is not None]
-        if sharing := [rows for rows in (*begun, *pieces) if rows.block is block]:
+        if sharing := [rows for rows in pieces if rows.block is block]:
             share_a_block(sharing)
         for open_, rows in zip(owners, pieces, strict=True):
             rows.buffered_bytes = rows.buffered_bytes or rows.size_bytes

@@ -152,9 +152,7 @@ class Ends:
         """Return the position at an end."""
         return Position(int(self.commits[number]), int(self.restarts[number]), unseen, last_delivered)
 
-    def transactions(
-        self, delivered: Integers, unseen: tuple[int, ...], with_bounds: bool
-    ) -> CommittedTransactions:
+    def transactions(self, delivered: Integers, unseen: tuple[int, ...]) -> CommittedTransactions:
         """Return the transactions of some ends, all of them commits, with their rows."""
         return CommittedTransactions(
             self.transaction_ids[delivered],
@@ -165,31 +163,25 @@ class Ends:
             self.block.times(self.places[delivered]),
             self.restarts[delivered],
             unseen,
-            self.row_counts[delivered] + (2 if with_bounds else 0),
-            tuple(self._rows(delivered, with_bounds)),
+            self.row_counts[delivered],
+            tuple(self._rows(delivered)),
         )
 
-    def _rows(self, delivered: Integers, with_bounds: bool) -> Iterator[Piece]:
+    def _rows(self, delivered: Integers) -> Iterator[Piece]:
         """Yield the rows of transactions in order; short ones between two long ones are joined."""
         long = [n for n, end in enumerate(delivered.tolist()) if end in self.long]
         at = 0
         for number in [*long, len(delivered)]:
             if at < number:
-                yield self._rows_of_short(self.spans_ended[delivered[at:number]], with_bounds)
+                yield self._rows_of_short(self.spans_ended[delivered[at:number]])
             if number < len(delivered):
-                yield from self._rows_of_long(int(delivered[number]), with_bounds)
+                yield from self._rows_of_long(int(delivered[number]))
             at = number + 1
 
-    def _rows_of_short(self, spans: Integers, with_bounds: bool) -> BlockRecords:
-        skipped = 0 if with_bounds else 1
-        firsts = self.spans.firsts[spans] + skipped
-        lengths = self.spans.ends[spans] - firsts - skipped
+    def _rows_of_short(self, spans: Integers) -> BlockRecords:
+        firsts = self.spans.firsts[spans] + 1  # without BEGINTX and COMMTX
+        lengths = self.spans.ends[spans] - firsts - 1
         return BlockRecords(self.block, self.spans.order[ragged_places(firsts, lengths)])
 
-    def _rows_of_long(self, number: int, with_bounds: bool) -> Iterator[Piece]:
-        ended = self.long[number]
-        if ended.beginning is not None:
-            yield ended.beginning
-        yield from ended.rows
-        if with_bounds:
-            yield BlockRecords(self.block, self.places[number : number + 1])
+    def _rows_of_long(self, number: int) -> Iterator[Piece]:
+        yield from self.long[number].rows

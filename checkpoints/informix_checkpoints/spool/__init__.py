@@ -5,7 +5,6 @@ Rule: a crash leaves the old content or the new one; only this package calls fsy
 
 from __future__ import annotations
 
-from informix_checkpoints.spool.arrow_pieces import DEFINITION
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for
 from informix_checkpoints.spool.durable_files import (
     create_file,
@@ -29,12 +28,10 @@ from informix_checkpoints.spool.segments import (
 from informix_checkpoints.spool.shared_spool import SharedSpool
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool, intact_manifest
-from informix_checkpoints.spool.stored_rows import delivered, in_row_form, row_count
 from informix_checkpoints.spool.stored_stream import StoredStream
 from informix_checkpoints.spool.writer_lock import WriterLock, has_writer, locked_folder
 
 __all__ = [
-    "DEFINITION",
     "CutTransaction",
     "Manifest",
     "OtherBytes",
@@ -50,10 +47,8 @@ __all__ = [
     "WriterLock",
     "copies_for",
     "create_file",
-    "delivered",
     "disk_errors",
     "has_writer",
-    "in_row_form",
     "intact_manifest",
     "load_manifest",
     "locked_folder",
@@ -62,6 +57,5 @@ __all__ = [
     "open_plain",
     "read_plain",
     "replace_file",
-    "row_count",
     "stored_range",
 ]

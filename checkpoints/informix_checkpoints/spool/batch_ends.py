@@ -14,13 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from informix_capture_client.positions import Position
 from informix_checkpoints.limits import BatchLimits
-from informix_checkpoints.spool.groups import Int64Array
 from informix_checkpoints.spool.manifest import Manifest
-from informix_checkpoints.spool.segments import Segment
-from informix_checkpoints.spool.stored_rows import TransactionRows
+from informix_checkpoints.spool.segments import Segment, Transactions, Truncate
 
 
 @dataclass(slots=True)
@@ -36,7 +35,7 @@ class _Room:
         rows, size_bytes, transactions = (float("inf") if most is None else most for most in given)
         return cls(rows, size_bytes, transactions)
 
-    def fitting(self, counts: Int64Array, row_bytes: float) -> int:
+    def fitting(self, counts: NDArray[np.int64], row_bytes: float) -> int:
         """Return how many of the next transactions fit; the first always fits an empty batch."""
         rows = np.cumsum(counts)
         fits = (rows <= self.rows) & (rows * row_bytes <= self.size_bytes)
@@ -61,7 +60,8 @@ def end_of_batch(
     manifest: Manifest,
     start: Position,
     limits: BatchLimits,
-    transactions_of: Callable[[Segment], TransactionRows],
+    transactions_of: Callable[[Segment], Transactions],
+    refused: Truncate | None = None,
 ) -> Position:
     """Return the end position of a batch that begins at `start`; `start` if there is nothing new.
 
@@ -70,6 +70,7 @@ def end_of_batch(
         start: the end of the previous batch.
         limits: of the batch.
         transactions_of: reads the transactions of a segment; called only if a batch ends within it.
+        refused: a TRUNCATE above `start`, before whose transaction the batch must end.
     """
     room, reached = _Room.of(limits), start
     change = next((epoch for epoch in manifest.changes if epoch.position.place > start.place), None)
@@ -81,6 +82,9 @@ def end_of_batch(
         if limits.chunk_alone and segment.chunk:
             return segment.position if room.is_untouched else reached
         is_whole = segment.first_place > start.place
+        if refused is not None and not segment.chunk and segment.last_commit >= refused.commit:
+            last = _last_before(segment, start, room, transactions_of(segment), refused)
+            return _within(segment, reached, last)
         if is_whole and (room.holds(segment) or (segment.chunk and room.is_untouched)):
             room.take(segment.rows, segment.size_bytes, segment.transactions)
             reached = segment.position
@@ -91,13 +95,27 @@ def end_of_batch(
         if last == segment.last_commit:
             reached = segment.position
             continue
-        if last is None:
-            return reached
-        return replace(reached, commit=last, chunk=segment.position.chunk)
+        return _within(segment, reached, last)
     return reached
 
 
-def _last_commit(segment: Segment, after: int, room: _Room, committed: TransactionRows) -> int | None:
+def _within(segment: Segment, reached: Position, last: int | None) -> Position:
+    """Return the position after a transaction of a segment; None: where it was."""
+    return reached if last is None else replace(reached, commit=last, chunk=segment.position.chunk)
+
+
+def _last_before(
+    segment: Segment, start: Position, room: _Room, committed: Transactions, refused: Truncate
+) -> int | None:
+    """Return the commit of the last transaction of a segment that fits before a refused TRUNCATE."""
+    is_before = committed.commits < refused.commit
+    before = Transactions(committed.commits[is_before], committed.counts[is_before])
+    if not len(before.commits) or before.commits[-1] <= start.commit:
+        return None
+    return _last_commit(segment, start.commit, room, before)
+
+
+def _last_commit(segment: Segment, after: int, room: _Room, committed: Transactions) -> int | None:
     """Return the commit of the last transaction of a segment that fits."""
     begin = int(np.searchsorted(committed.commits, after, side="right"))
     counts = committed.counts[begin:]

@@ -2,9 +2,9 @@
 
 Rule: copies are never authoritative. Manifest, lock and commit point are in the spool's folder. A copy
 is written before the manifest names its segment, is never changed, and is removed with its segment. Its
-name has the segment's checksum, because a stream that is captured again reuses segment numbers. It
-contains the segment's batches, compressed (decision 0010). Size and checksum of the copy are in the
-manifest and in every range, so that executors can verify it.
+name has the segment's checksum, because a stream that is captured again reuses segment numbers. It has
+the bytes of the segment's file, whose size and checksum are in every range, so that executors can
+verify it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from informix_capture_client.log_events import COPY_NOT_REMOVED
 from informix_checkpoints.spool.segments import (
     Segment,
     SegmentRange,
+    changes_in,
     checksum_of,
-    rows_in,
-    write_compressed,
+    sound,
 )
 
 if TYPE_CHECKING:
@@ -43,13 +43,11 @@ _CAN_MOVE = {"local", "hdfs"}
 class Copies(Protocol):
     """Where a spool puts copies of its segments."""
 
-    def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        """Make the copies match these segments; return them with size and checksum of the copies."""
-        ...
+    def match(self, folder: Path, segments: Iterable[Segment]) -> None:
+        """Make the copies match these segments."""
 
-    def put(self, path: Path, segment: Segment) -> Segment:
-        """Copy a segment's file; return the segment with size and checksum of the copy."""
-        ...
+    def put(self, path: Path, segment: Segment) -> None:
+        """Copy a segment's file."""
 
     def remove(self, segments: Iterable[Segment]) -> None:
         """Remove copies; any that cannot be removed are removed when the spool is next opened."""
@@ -58,13 +56,11 @@ class Copies(Protocol):
 class NoCopies:
     """No copies: executors can read the spool's folder, or get rows in another way."""
 
-    def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def match(self, folder: Path, segments: Iterable[Segment]) -> None:
         """Do nothing."""
-        return segments
 
-    def put(self, path: Path, segment: Segment) -> Segment:
+    def put(self, path: Path, segment: Segment) -> None:
         """Do nothing."""
-        return segment
 
     def remove(self, segments: Iterable[Segment]) -> None:
         """Do nothing."""
@@ -82,32 +78,27 @@ class SegmentCopies:
     url: str
     stream: str
 
-    def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def match(self, folder: Path, segments: Iterable[Segment]) -> None:
         """Make the copies match these segments: add missing copies, and remove others.
-
-        A copy without a checksum in the manifest is written again: it is from a process that crashed
-        before the manifest named it.
 
         Raises:
             AccessRefused: the location cannot be reached or written, or a segment is corrupt.
         """
+        wanted = {_copy_name(segment): segment for segment in segments}
         with self._named_errors():
             self._system.create_dir(self._folder, recursive=True)
             found = {Path(info.path).name: info.size for info in self._infos()}
             whole = {
-                _copy_name(segment)
-                for segment in segments
-                if 0 < segment.copy_bytes == found.get(_copy_name(segment))
-                and not self._is_torn(segment)
+                name
+                for name, segment in wanted.items()
+                if found.get(name) == segment.size_bytes and not self._is_torn(name, segment)
             }
         self._delete(found.keys() - whole)
-        return tuple(
-            segment if _copy_name(segment) in whole else self.put(folder / segment.file, segment)
-            for segment in segments
-        )
+        for name in wanted.keys() - whole:
+            self.put(folder / wanted[name].file, wanted[name])
 
-    def put(self, path: Path, segment: Segment) -> Segment:
-        """Copy a segment's file; return the segment with size and checksum of its copy.
+    def put(self, path: Path, segment: Segment) -> None:
+        """Copy a segment's file.
 
         Raises:
             AccessRefused: the location cannot be reached or written, or the segment is corrupt.
@@ -115,18 +106,19 @@ class SegmentCopies:
         target = f"{self._folder}/{_copy_name(segment)}"
         draft = f"{target}.draft" if self._system.type_name in _CAN_MOVE else target
         with self._named_errors():
-            with self._system.open_output_stream(draft) as file:
-                copied = write_compressed(path, segment, file)
+            with sound(path, segment) as whole, self._system.open_output_stream(draft) as file:
+                file.write(whole.read_buffer())
             if draft != target:
                 self._system.move(draft, target)
-        return copied
 
     def remove(self, segments: Iterable[Segment]) -> None:
         """Remove copies; any that cannot be removed are removed when the spool is next opened."""
         self._delete({_copy_name(segment) for segment in segments})
 
-    def stored_range(self, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-        """Return the stored rows of a range; can be called again.
+    def stored_range(
+        self, wanted: SegmentRange, *, whole_updates: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the stored changes of a range, as `segments.stored_range` does; can be called again.
 
         The copy's checksum is verified once per process: it is read twice the first time. That detects
         corruption, not tampering: see SECURITY.md on who may write there.
@@ -136,9 +128,9 @@ class SegmentCopies:
         """
         name = _copy_name(wanted)
         with self._named_errors():
-            if not _is_whole(self, name, wanted.copy_bytes, wanted.copy_checksum):
+            if not _is_whole(self, name, wanted.size_bytes, wanted.checksum):
                 raise AccessRefused(f"{name} under {self.url} differs from what was written.")
-            return rows_in(self.open(name), wanted)
+            return changes_in(self.open(name), wanted, whole_updates=whole_updates)
 
     def open(self, name: str) -> pa.NativeFile:
         """Open a copy for random access."""
@@ -157,12 +149,12 @@ class SegmentCopies:
 
         return list(self._system.get_file_info(fs.FileSelector(self._folder)))
 
-    def _is_torn(self, segment: Segment) -> bool:
+    def _is_torn(self, name: str, segment: Segment) -> bool:
         """Return whether a copy lost content in a power failure; copies are moved without a sync."""
         if self._system.type_name not in _CAN_MOVE:
             return False
-        with self.open(_copy_name(segment)) as file:
-            return checksum_of(file) != segment.copy_checksum
+        with self.open(name) as file:
+            return checksum_of(file) != segment.checksum
 
     def _delete(self, names: Iterable[str]) -> None:
         with ThreadPoolExecutor(_DELETIONS_AT_ONCE) as pool:
@@ -197,7 +189,7 @@ _PERMANENT = (PermissionError, NotADirectoryError, IsADirectoryError)
 
 
 def _copy_name(of: Segment | SegmentRange) -> str:
-    return f"{Path(of.file).stem}-{of.checksum:08x}.lz4.arrow"
+    return f"{Path(of.file).stem}-{of.checksum:08x}.arrow"
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,8 +1,9 @@
-"""A segment: an Arrow IPC file with rows of whole transactions, in commit order.
+"""A segment: an Arrow IPC file with the changes of whole transactions, in commit order.
 
-Rule: a segment is written once and never changed. Readers map it into memory. A range of its rows is
-described by file and row numbers, which is all that is sent to an executor, and by the size and
-checksum of the written file: another file of that name is rejected.
+Rule: a segment is written once and never changed. Readers map it into memory. A range of its changes is
+described by file and numbers, which is all that is sent to an executor, and by the size and checksum of
+the written file: another file of that name is rejected. What a reader makes of the changes is its own
+matter: places, limits and sizes count stored changes.
 """
 
 from __future__ import annotations
@@ -15,22 +16,24 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position, RecordPlace, show
-from informix_checkpoints.spool.durable_files import ChecksummedFile, new_file, sync
-from informix_checkpoints.spool.stored_rows import (
-    TransactionRows,
-    commits,
-    part,
-    row_count,
-    transaction_rows,
+from informix_capture_client.shapes import (
+    AFTER,
+    BEFORE,
+    TRUNCATE,
+    ChangeGroup,
+    change_count,
+    transaction_counts,
 )
+from informix_checkpoints.spool.durable_files import ChecksummedFile, new_file, sync
 
 _BUFFER_BYTES = 1 << 20
 
@@ -39,8 +42,8 @@ _BUFFER_BYTES = 1 << 20
 class Segment:
     """The manifest's entry of a segment; `position` is valid once its rows are delivered.
 
-    `copy_bytes` and `copy_checksum` describe its copy for executors, 0 without a copy. `chunk` is the
-    number of its snapshot chunk, 0 if it has transactions; a chunk is never split.
+    `rows` counts changes, of which `truncates` are TRUNCATEs. `chunk` is the number of its snapshot
+    chunk, 0 if it has transactions; a chunk is never split.
     """
 
     file: str
@@ -50,9 +53,8 @@ class Segment:
     transactions: int
     first_commit: int
     position: Position
-    copy_bytes: int = 0
-    copy_checksum: int = 0
     chunk: int = 0
+    truncates: int = 0
 
     @property
     def first_place(self) -> RecordPlace:
@@ -72,7 +74,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRange:
-    """Rows `first` to `end` (exclusive) of a segment file with `rows` rows, and its identity."""
+    """Changes `first` to `end` (exclusive) of a segment file with `rows` changes, and its identity."""
 
     path: str
     first: int
@@ -80,8 +82,6 @@ class SegmentRange:
     rows: int
     size_bytes: int
     checksum: int
-    copy_bytes: int = 0
-    copy_checksum: int = 0
 
     @property
     def file(self) -> str:
@@ -99,15 +99,22 @@ class SegmentRange:
 
 
 class CutTransaction(NamedTuple):
-    """A transaction of which a batch in real-time mode has delivered the first rows, and all before it.
+    """A transaction of which a batch in real-time mode has delivered the first changes, and all before.
 
     Attributes:
         commit: its COMMTX sequence number.
-        rows: how many of its rows.
+        rows: how many of its changes.
     """
 
     commit: int
     rows: int
+
+
+class Transactions(NamedTuple):
+    """The COMMTX sequence numbers of transactions, and the number of changes of each."""
+
+    commits: NDArray[np.int64]
+    counts: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,7 @@ class _Written:
     rows: int
     transactions: int
     first_commit: int
+    truncates: int
 
 
 def write_segment(
@@ -142,49 +150,33 @@ def write_segment(
         written.transactions,
         written.first_commit,
         position,
-        chunk=chunk,
+        chunk,
+        written.truncates,
     )
 
 
 @contextlib.contextmanager
-def _arrow_writer(
-    sink: ChecksummedFile, schema: pa.Schema, options: pa.ipc.IpcWriteOptions | None = None
-) -> Iterator[pa.RecordBatchWriter]:
+def _arrow_writer(sink: ChecksummedFile, schema: pa.Schema) -> Iterator[pa.RecordBatchWriter]:
     # Arrow writes each buffer of a column by itself: thousands, if there are many tables.
     gathered = pa.BufferedOutputStream(pa.PythonFile(sink, "w"), _BUFFER_BYTES)
-    with gathered as output, pa.ipc.new_file(output, schema, options=options) as writer:
+    with gathered as output, pa.ipc.new_file(output, schema) as writer:
         yield writer
 
 
-def write_compressed(path: Path, segment: Segment, file: BinaryIO) -> Segment:
-    """Write a compressed copy of a segment; return the segment with size and checksum of the copy.
-
-    Buffers are compressed separately, so that the copy can be read batch by batch.
-
-    Raises:
-        AccessRefused: the segment's file does not exist, or differs from what was written.
-    """
-    sink = ChecksummedFile(file)
-    reader = pa.ipc.open_file(_sound(path, segment))
-    with _arrow_writer(sink, reader.schema, pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-        for number in range(reader.num_record_batches):
-            writer.write_batch(reader.get_batch(number))
-    return replace(segment, copy_bytes=sink.size_bytes, copy_checksum=sink.checksum)
-
-
 def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) -> _Written:
-    rows, transactions, first_commit, last_commit = 0, 0, 0, -1
+    rows, transactions, first_commit, last_commit, truncates = 0, 0, 0, -1, 0
     for batch in batches:
         writer.write_batch(batch)
-        count = row_count(batch)
+        count = change_count(batch)
         if count == 0:
             continue
-        found = transaction_rows([batch])
-        first_commit = first_commit if rows else int(found.commits[0])
-        transactions += len(found.commits) - int(found.commits[0] == last_commit)
-        last_commit = int(found.commits[-1])
+        commits, _ = transaction_counts(batch)
+        first_commit = first_commit if rows else int(commits[0])
+        transactions += len(commits) - int(commits[0] == last_commit)
+        last_commit = int(commits[-1])
+        truncates += int(np.count_nonzero(ChangeGroup.of(batch).kinds == TRUNCATE))
         rows += count
-    return _Written(rows, transactions, first_commit)
+    return _Written(rows, transactions, first_commit, truncates)
 
 
 def is_intact(folder: Path, segment: Segment) -> bool:
@@ -233,18 +225,11 @@ def rows_between(folder: Path, segment: Segment, after: int, up_to: int) -> Segm
     first, end = 0, segment.rows
     is_part = after >= segment.first_commit or up_to < segment.last_commit
     if is_part and not segment.chunk:
-        found = np.concatenate([commits(batch) for batch in _batches(folder, segment)])
-        first, end = np.searchsorted(found, [after, up_to], side="right").tolist()
-    return SegmentRange(
-        str(folder / segment.file),
-        first,
-        end,
-        segment.rows,
-        segment.size_bytes,
-        segment.checksum,
-        segment.copy_bytes,
-        segment.copy_checksum,
-    )
+        found = transactions_of(folder, segment)
+        ends = np.append(0, np.cumsum(found.counts))
+        first, end = ends[np.searchsorted(found.commits, [after, up_to], side="right")].tolist()
+    path = str(folder / segment.file)
+    return SegmentRange(path, first, end, segment.rows, segment.size_bytes, segment.checksum)
 
 
 def rows_after_cut(
@@ -264,39 +249,73 @@ def rows_after_cut(
     if number < len(found.commits) and found.commits[number] == cut.commit:
         if found.counts[number] < cut.rows:
             raise DataLoss(
-                f"{cut.rows} rows of the transaction at {show(cut.commit)} were delivered, but the"
+                f"{cut.rows} changes of the transaction at {show(cut.commit)} were delivered, but the"
                 f" spool has {found.counts[number]}.",
-                "The options or the table's rows have changed since: restore them, or use a new"
+                "The captured tables have changed since: restore option table, or use a new"
                 " checkpoint.",
             )
         first += cut.rows
     return wanted.part(max(wanted.first, first), wanted.end)
 
 
-def transactions_of(folder: Path, segment: Segment) -> TransactionRows:
-    """Return the transactions of a segment with their numbers of rows.
+def transactions_of(folder: Path, segment: Segment) -> Transactions:
+    """Return the transactions of a segment; one that spans two groups is one.
 
     Raises:
         AccessRefused: the file does not exist, or differs from what was written.
     """
-    return transaction_rows(_batches(folder, segment))
+    parts = [transaction_counts(batch) for batch in _batches(folder, segment)]
+    commits = np.concatenate([commits for commits, _ in parts])
+    counts = np.concatenate([counts for _, counts in parts])
+    firsts = np.flatnonzero(np.diff(commits, prepend=commits[:1] - 1))
+    return Transactions(commits[firsts], np.add.reduceat(counts, firsts))
+
+
+class Truncate(NamedTuple):
+    """A TRUNCATE in a segment: its table, as database:owner.table, its commit and its own number."""
+
+    table: str
+    commit: int
+    sequence_number: int
+
+
+def first_truncate(folder: Path, segment: Segment, after: int) -> Truncate | None:
+    """Return the first TRUNCATE of a segment that commits above `after`.
+
+    Raises:
+        AccessRefused: the file does not exist, or differs from what was written.
+    """
+    for batch in _batches(folder, segment):
+        group = ChangeGroup.of(batch)
+        found = np.flatnonzero(group.kinds == TRUNCATE)
+        commits = group.column("_commit_version", found).to_numpy()
+        for place, commit in zip(found.tolist(), commits.tolist(), strict=True):
+            if commit > after:
+                (number,) = group.column("_change_seq", np.array([place])).to_pylist()
+                return Truncate(group.tables[group.places[place]], commit, number or commit)
+    return None
 
 
 def _batches(folder: Path, segment: Segment) -> Iterator[pa.RecordBatch]:
-    reader = pa.ipc.open_file(_sound(folder / segment.file, segment))
+    reader = pa.ipc.open_file(sound(folder / segment.file, segment))
     return (reader.get_batch(number) for number in range(reader.num_record_batches))
 
 
-def stored_range(wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    """Return the stored rows of a range from the file; can be called again.
+def stored_range(wanted: SegmentRange, *, whole_updates: bool = False) -> Iterator[pa.RecordBatch]:
+    """Return the stored changes of a range from the file; can be called again.
+
+    Args:
+        wanted: the range.
+        whole_updates: whether an update that the range cuts belongs to it with both images, if it has
+            the second one, or with none; for shapes in which an update is one row.
 
     Raises:
         AccessRefused: the file does not exist, or differs from what was written.
     """
-    return rows_in(_sound(Path(wanted.path), wanted), wanted)
+    return changes_in(sound(Path(wanted.path), wanted), wanted, whole_updates=whole_updates)
 
 
-def _sound(path: Path, described: _Described) -> pa.MemoryMappedFile:
+def sound(path: Path, described: _Described) -> pa.MemoryMappedFile:
     """Map a file into memory after verifying its checksum.
 
     Arrow does not check what it maps: a flipped bit is another value, or a read beyond the file. So
@@ -331,27 +350,38 @@ def _file_checksum(path: str, _inode: int, _changed_ns: int, _size_bytes: int) -
         return zlib.crc32(memoryview(source.read_buffer()))
 
 
-def rows_in(source: pa.NativeFile, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    """Return the stored rows of a range from its opened segment.
+def changes_in(
+    source: pa.NativeFile, wanted: SegmentRange, *, whole_updates: bool
+) -> Iterator[pa.RecordBatch]:
+    """Return the stored changes of a range from its opened segment, as `stored_range` does.
 
     Raises:
         OtherBytes: Arrow cannot read it: it has changed since it was verified.
     """
     with _arrow_errors(wanted):  # now: another place may still have the rows
         reader = pa.ipc.open_file(source)
-    return _cut(reader, wanted)
+    return _cut(reader, wanted, whole_updates)
 
 
-def _cut(reader: pa.RecordBatchFileReader, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
+def _cut(
+    reader: pa.RecordBatchFileReader, wanted: SegmentRange, whole_updates: bool
+) -> Iterator[pa.RecordBatch]:
     at = 0
     for number in range(reader.num_record_batches):
         with _arrow_errors(wanted):
             batch = reader.get_batch(number)
-            count = row_count(batch)
+            count = change_count(batch)
         first, end = max(wanted.first - at, 0), min(wanted.end - at, count)
         at += count
-        if first < end:
-            yield batch if end - first == count else part(batch, first, end)
+        if end - first == count:
+            yield batch
+        elif first < end:
+            group = ChangeGroup.of(batch)
+            if whole_updates:
+                first -= int(group.kinds[first] == AFTER)
+                end -= int(group.kinds[end - 1] == BEFORE)
+            if first < end:
+                yield group.part(first, end)
 
 
 @contextlib.contextmanager

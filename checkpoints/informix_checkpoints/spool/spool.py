@@ -92,7 +92,7 @@ class Spool(StoredStream):
             self._manifest = replace(recovered, fence=self._lock.fence)
             self._journal: Path | None = None  # of the manifest that this writer has written last
             self._remove_strangers()
-            self._match_copies()
+            self._copies.match(folder, self._manifest.segments)
             on_error.pop_all()
 
     @property
@@ -177,7 +177,7 @@ class Spool(StoredStream):
             path = self._folder / name
             segment = write_segment(path, schema, batches, position, durable=self._durable, chunk=chunk)
             if segment.rows:
-                segment = self._copies.put(path, segment)
+                self._copies.put(path, segment)
             else:
                 path.unlink()
             failpoint("spool.before_manifest")
@@ -306,12 +306,6 @@ class Spool(StoredStream):
         for path in self._folder.glob(JOURNALS):
             if stored is None or path != stored.journal:
                 path.unlink()
-
-    def _match_copies(self) -> None:
-        """Make the copies match the segments; their checksums are known before they are read."""
-        copied = self._copies.match(self._folder, self._manifest.segments)
-        if copied != self._manifest.segments:
-            self._replace(replace(self._manifest, segments=copied))
 
 
 def intact_manifest(folder: Path) -> Manifest | None:

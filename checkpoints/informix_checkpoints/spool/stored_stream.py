@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from informix_capture_client.errors import DataLoss
@@ -19,6 +20,8 @@ from informix_checkpoints.spool.segments import (
     CutTransaction,
     Segment,
     SegmentRange,
+    Truncate,
+    first_truncate,
     rows_after_cut,
     rows_between,
     transactions_of,
@@ -76,14 +79,35 @@ class StoredStream(ABC):
         return [wanted for wanted in ranges if wanted.first < wanted.end]
 
     def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
-        """Return the end of a batch that begins at `start`; `start` itself if there is nothing new."""
+        """Return the end of a batch that begins at `start`; `start` itself if there is nothing new.
+
+        Raises:
+            DataLoss: the next transaction has a TRUNCATE, and the limits end before it.
+        """
         manifest = self.manifest
-        if limits.are_none and not manifest.epochs:
+        refused = self._first_truncate(manifest, start) if limits.until_truncate else None
+        if limits.are_none and refused is None and not manifest.epochs:
             return manifest.end if manifest.end.place > start.place else start
         with reading_errors(self.folder):
-            return end_of_batch(
-                manifest, start, limits, lambda segment: transactions_of(self.folder, segment)
+            transactions = partial(transactions_of, self.folder)
+            end = end_of_batch(manifest, start, limits, transactions, refused)
+        if refused is not None and end.place == start.place:
+            raise DataLoss(
+                f"table {refused.table} was truncated by the transaction that committed at"
+                f" {show(refused.commit)}.",
+                "Set option truncate to emit (a row on which the sink empties the table's copy, as"
+                " examples/upsert.py does) or to ignore, and start again.",
+                sequence_number=refused.sequence_number,
             )
+        return end
+
+    def _first_truncate(self, manifest: Manifest, start: Position) -> Truncate | None:
+        """Return the first TRUNCATE above a position; those that begin snapshots are none."""
+        with reading_errors(self.folder):
+            above = manifest.segments_above(start.place)
+            having = (each for each in above if each.truncates and not each.chunk)
+            found = (first_truncate(self.folder, each, start.commit) for each in having)
+            return next((each for each in found if each is not None), None)
 
     def bytes_above(self, place: RecordPlace) -> int:
         """Return the size of the segments with rows above a place."""

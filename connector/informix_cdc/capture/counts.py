@@ -83,7 +83,7 @@ class Counters:
     stalls: int = 0
     data_losses: int = 0
     pauses: int = 0
-    ignored_truncates: int = 0
+    truncates: int = 0
     assembly: AssemblyCounters = field(default_factory=AssemblyCounters)
     received: StreamCounters = field(default_factory=StreamCounters)
     snapshots: SnapshotFigures = field(default_factory=SnapshotFigures)

@@ -197,4 +197,4 @@ class Pending:
         rows = encoder.encode(transactions)
         segment = self._spool.append(rows.schema, rows, transactions[-1].position)
         self._counters.appended.record(segment, int(transactions[0].commit_times[0]))
-        self._counters.ignored_truncates += rows.ignored_truncates
+        self._counters.truncates += segment.truncates

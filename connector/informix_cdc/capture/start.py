@@ -137,8 +137,6 @@ class CaptureStart:
         self.counters.begin_session()
         assembler.counters = self.counters
         assembler.limit_memory(self._memory_limit())
-        # Only raw rows have BEGINTX and COMMTX; keeping them for other shapes would cost memory.
-        assembler.with_bounds = self.source.row_form.shape == "raw"
         # The heartbeat table comes after the user's tables, whose numbers are their indexes.
         heartbeat = len(self.source.tables) if self.source.heartbeat else None
         return Begun(session, assembler, heartbeat, self._previous)

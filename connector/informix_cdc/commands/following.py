@@ -20,8 +20,10 @@ from informix_capture_client.records import TableSchema
 from informix_capture_client.shapes import (
     ChangeEncoder,
     ChangeRow,
+    RowDelivery,
     changes_in,
-    make_encoder,
+    delivered_tables,
+    row_schema,
     structs_of,
 )
 from informix_capture_client.stream import Answer, ChangeStream, Read, Silence, Starting
@@ -44,7 +46,7 @@ from informix_cdc.server import (
 from informix_cdc.snapshots import TableProgress
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED
-from informix_checkpoints.spool import Spool, delivered, in_row_form, stored_range
+from informix_checkpoints.spool import Spool, stored_range
 
 # Called with the tables, and whether the server is the emulator.
 OnRowLoggingOff = Callable[[Sequence[Table], bool], None]
@@ -176,8 +178,10 @@ def _follow(
     contact: _Contact,
 ) -> Generator[list[ChangeRow], None, None]:
     # By default a TRUNCATE fails a Spark query; here it is printed.
-    encoder = make_encoder(source.tables, source.rules, RowForm(truncate="emit"))
-    structs = structs_of(source.tables)
+    encoder, structs = ChangeEncoder(source.tables, source.rules), structs_of(source.tables)
+    form = RowForm(truncate="emit")
+    schema = row_schema(delivered_tables(source.tables, source.rules), form)
+    delivery = RowDelivery(form, schema)
     is_ready = False
     while True:
         answer = stream.next(_POLL_SECONDS)
@@ -193,13 +197,8 @@ def _follow(
         ):  # do not wait forever for transactions that were open before
             stream.stop_waiting_for_unseen()
         if committed := _committed(events, encoder):
-            batches = encoder.encode(committed)
-            changes = [
-                change
-                for batch in batches
-                for change in changes_in(in_row_form(batch, encoder.schema), structs)
-            ]
-            yield changes
+            batches = delivery.rows(encoder.encode(committed))
+            yield [change for batch in batches for change in changes_in(batch, structs)]
 
 
 def _committed(events: Sequence[StreamEvent], encoder: ChangeEncoder) -> list[CommittedTransactions]:
@@ -246,7 +245,7 @@ def _follow_capture(
     on_ready: Callable[[], None],
     on_progress: Callable[[Sequence[TableProgress]], None],
 ) -> Iterator[list[ChangeRow]]:
-    schema, structs = source.schema(), structs_of(source.tables)
+    delivery, structs = RowDelivery(source.row_form, source.schema()), structs_of(source.tables)
     reached: Position | None = None
     while True:
         end = _next_end(state, reached)
@@ -258,7 +257,7 @@ def _follow_capture(
             on_ready()
         else:
             for wanted in spool.between(reached.place, end.place):
-                for batch in delivered(stored_range(wanted), schema):
+                for batch in delivery.rows(stored_range(wanted)):
                     changes = changes_in(batch, structs)
                     yield [change for change in changes if not _begins_snapshot(change)]
             spool.trim(end.place)

@@ -32,7 +32,7 @@ from informix_cdc.reading import (
     SharedReader,
     Trigger,
     decoded,
-    digest_of_rows,
+    digest_of_tables,
     encoded,
     error_to_json,
     limits_from_json,
@@ -91,7 +91,7 @@ class CaptureServer(PrivateServer):
                 with session.calling:
                     answer = call(session.reader, content)
                 if answer:
-                    answer["rows"] = digest_of_rows(self._folder.published)
+                    answer["tables"] = digest_of_tables(self._folder.published)
             else:
                 raise AccessRefused(f"the capture knows no call {action.type[:40]!r}.")
             return iter([flight.Result(encoded(answer))])
@@ -139,6 +139,7 @@ class CaptureServer(PrivateServer):
                 name,
                 begins_at=str(content.get("begins_at")),
                 on_data_loss=str(content.get("on_data_loss")),
+                row_form=str(content.get("row_form")),
                 run=run,
                 sleep=self._sleep,
             )

@@ -79,13 +79,7 @@ class Publication:
             self.rows, known = rows, self.published
             if known is None:
                 return
-            news = replace(
-                known,
-                row_form=rows.row_form,
-                schema=rows.schema,
-                options=rows.options,
-                tables=rows.tables,
-            )
+            news = replace(known, options=rows.options, tables=rows.tables)
             if news != known:
                 self._save(news)
 
@@ -106,7 +100,7 @@ class Publication:
                 manifest.source,
                 manifest.high_watermark,
                 state.logged,
-                row_form=self.rows.row_form,
+                row_form=self.source.row_form().of_keys,
                 tables=manifest.present_tables,
                 settling=state.settling,
                 left=manifest.present_left,

@@ -9,7 +9,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.options import SourceOptions, size, with_mirror_options
+from informix_cdc.options import (
+    OF_ANY_READER,
+    OF_ROWS,
+    SourceOptions,
+    size,
+    with_mirror_options,
+)
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 _DURATION = re.compile(r"(\d{1,9}) ?(second|minute|hour|day)s?")
@@ -52,8 +58,13 @@ class CaptureSettings:
                     values[field] = read(str(given[name]))
                 except ValueError as reason:
                     problems.append(f"{name} {reason}.")
+        for name in sorted({name.lower() for name in source} & {name.lower() for name in OF_ROWS}):
+            problems.append(
+                f"{name} is an option of each reader: set it in the query, not in [source]."
+            )
         try:
-            options = SourceOptions.parse(with_mirror_options(source) if given.get(_MIRROR) else source)
+            known = with_mirror_options(source) if given.get(_MIRROR) else source
+            options = SourceOptions.parse({**known, **OF_ANY_READER})
             problems += _problems_of(options, values)
         except BadOption as reason:
             problems.append(f"{reason.message} {reason.remedy}".strip())

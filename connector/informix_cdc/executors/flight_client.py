@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 import pyarrow as pa
@@ -46,19 +47,26 @@ _WHY = {
 }
 
 
-def fetched_range(address: FlightAddress, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    """Return the stored rows of a range, after the first of them have arrived.
+def fetched_range(
+    address: FlightAddress, wanted: SegmentRange, *, whole_updates: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Return the stored changes of a range, after the first of them have arrived.
+
+    Args:
+        address: of the server.
+        wanted: the range.
+        whole_updates: as in `stored_range`.
 
     Raises:
         AccessRefused: the server cannot be reached, does not answer, or does not have the rows.
     """
     first, *others = _pieces(wanted)
-    arrived = _fetched(address, first)
-    return chain(arrived, chain.from_iterable(_fetched(address, piece) for piece in others))
+    fetched = partial(_fetched, address, whole_updates)
+    return chain(fetched(first), chain.from_iterable(map(fetched, others)))
 
 
 def fetched_ranges(
-    address: FlightAddress, ranges: Sequence[SegmentRange]
+    address: FlightAddress, ranges: Sequence[SegmentRange], *, whole_updates: bool = False
 ) -> Iterator[tuple[SegmentRange, list[pa.RecordBatch]]]:
     """Yield pieces of ranges with their stored rows, in order; the next ones are on their way.
 
@@ -73,7 +81,7 @@ def fetched_ranges(
     ahead_bytes = 0.0
     try:
         for piece in pieces:
-            fetching.append((piece, pool.submit(_fetched, address, piece)))
+            fetching.append((piece, pool.submit(_fetched, address, whole_updates, piece)))
             ahead_bytes += piece.estimated_bytes
             while len(fetching) >= _CALLS_AT_ONCE or ahead_bytes > _AHEAD_BYTES:
                 first, arriving = fetching.popleft()
@@ -92,9 +100,9 @@ def _pieces(wanted: SegmentRange) -> Iterator[SegmentRange]:
         yield wanted.part(first, min(first + step, wanted.end))
 
 
-def _fetched(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
+def _fetched(address: FlightAddress, whole_updates: bool, piece: SegmentRange) -> list[pa.RecordBatch]:
     try:
-        return _patiently()(_call, address, piece)
+        return _patiently()(_call, address, whole_updates, piece)
     except (OSError, pa.ArrowException) as reason:
         raise AccessRefused(f"Flight server {address} {why_refused(reason)}.") from None
 
@@ -107,9 +115,9 @@ def why_refused(reason: Exception) -> str:
     return _WHY.get(type(reason), f"returned an error: {message}")
 
 
-def _call(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
+def _call(address: FlightAddress, whole_updates: bool, piece: SegmentRange) -> list[pa.RecordBatch]:
     options = call_options(address, DEADLINE_SECONDS)
-    ticket = flight.Ticket(ticket_of(piece, address.stream))
+    ticket = flight.Ticket(ticket_of(piece, address.stream, whole_updates=whole_updates))
     reader = flight_connection(replace(address, stream="")).do_get(ticket, options)
     return [chunk.data for chunk in reader]
 

@@ -2,8 +2,8 @@
 
 Rule: values and texts only; `pyarrow.flight` takes 35 ms to load and is imported by client and server.
 
-    ticket := JSON of the fields of a SegmentRange, with the name of a file instead of its path; for the
-              server of a shared capture also the id of the stream
+    ticket := JSON of the fields of a SegmentRange, with the name of a file instead of its path, and
+              whole_updates of `stored_range`; for the server of a shared capture also the stream's id
 """
 
 from __future__ import annotations
@@ -25,15 +25,7 @@ _STREAM = re.compile(r"[0-9a-f]{16}")
 _SEGMENT_NAME = re.compile(r"[0-9A-Za-z-]+\.arrow")  # no slash and a single dot: stays in the folder
 
 
-_WHOLE_NUMBERS = (
-    "first",
-    "end",
-    "rows",
-    "size_bytes",
-    "checksum",
-    "copy_bytes",
-    "copy_checksum",
-)
+_WHOLE_NUMBERS = ("first", "end", "rows", "size_bytes", "checksum")
 
 
 _PEMS = ("authority", "certificate", "key")
@@ -109,11 +101,12 @@ def token_of(headers: Mapping[str, Sequence[str | bytes]]) -> str:
     return only.removeprefix(_BEARER) if isinstance(only, str) else ""
 
 
-def ticket_of(wanted: SegmentRange, stream: str = "") -> bytes:
-    """Return the ticket with which a client requests a range."""
+def ticket_of(wanted: SegmentRange, stream: str = "", *, whole_updates: bool = False) -> bytes:
+    """Return the ticket with which a client requests a range, as `stored_range` returns it."""
     fields = {name: getattr(wanted, name) for name in wanted.__slots__}
     named = {"stream": stream} if stream else {}
-    return json.dumps({**fields, "path": wanted.file, **named}).encode()
+    how = {"path": wanted.file, "whole_updates": whole_updates}
+    return json.dumps({**fields, **how, **named}).encode()
 
 
 def stream_of(ticket: bytes) -> str:
@@ -131,8 +124,8 @@ def stream_of(ticket: bytes) -> str:
     raise no_rows_named()
 
 
-def range_of(ticket: bytes, folder: Path) -> SegmentRange:
-    """Return the rows that a ticket names, always of a segment in this folder.
+def range_of(ticket: bytes, folder: Path) -> tuple[SegmentRange, bool]:
+    """Return the range that a ticket names, always of a segment in this folder, and `whole_updates`.
 
     Raises:
         AccessRefused: the ticket is invalid.
@@ -140,6 +133,8 @@ def range_of(ticket: bytes, folder: Path) -> SegmentRange:
     try:
         given: dict[str, Any] = json.loads(ticket)
         fields = {name: value for name, value in given.items() if name != "stream"}
+        if type(whole_updates := fields.pop("whole_updates")) is not bool:
+            raise ValueError
         if not _SEGMENT_NAME.fullmatch(fields["path"]):
             raise ValueError
         if any(type(fields[name]) is not int for name in _WHOLE_NUMBERS):
@@ -149,7 +144,7 @@ def range_of(ticket: bytes, folder: Path) -> SegmentRange:
             raise ValueError
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise no_rows_named() from None
-    return wanted
+    return wanted, whole_updates
 
 
 def no_rows_named() -> AccessRefused:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from informix_capture_client.errors import AccessRefused, InformixCdcError
+from informix_capture_client.shapes import change_count
 from informix_cdc.executors.certificates import certificates_of_a_query
 from informix_cdc.executors.flight_protocol import (
     Credentials,
@@ -26,7 +27,7 @@ from informix_cdc.executors.flight_protocol import (
     range_of,
     token_of,
 )
-from informix_checkpoints.spool import row_count, stored_range
+from informix_checkpoints.spool import stored_range
 
 # Compression halves the bytes, and takes less time than sending them over a network of 1 Gbit/s. All
 # readers of Arrow messages support it; each message names its compression.
@@ -107,11 +108,12 @@ def rows_of_ticket(ticket: bytes, folder: Path) -> flight.FlightDataStream:
     Raises:
         AccessRefused: the ticket is invalid, or the segment cannot be read.
     """
-    wanted = range_of(ticket, folder)
-    batches = list(stored_range(wanted))
-    if sum(map(row_count, batches)) != wanted.end - wanted.first:
+    wanted, whole_updates = range_of(ticket, folder)
+    whole = list(stored_range(wanted.part(0, wanted.rows)))
+    if sum(map(change_count, whole)) != wanted.rows:
         raise no_rows_named()  # the ticket names more rows than the file has
-    reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    batches = list(stored_range(wanted, whole_updates=whole_updates))  # none, where it cuts an update
+    reader = pa.RecordBatchReader.from_batches(whole[0].schema, batches)
     return flight.RecordBatchStream(reader, options=_COMPRESSED)
 
 

@@ -22,7 +22,6 @@ from informix_checkpoints.spool import (
     OtherBytes,
     SegmentCopies,
     SegmentRange,
-    delivered,
     stored_range,
 )
 
@@ -58,39 +57,35 @@ class SegmentPlaces:
         """Return whether executors may read a segment's own path."""
         return self.delivery in ("files", "auto")
 
-    def read(self, wanted: SegmentRange, schema: pa.Schema | None = None) -> Batches:
-        """Yield the rows of a range as they are delivered; repeated calls yield the same rows.
+    def stored(self, ranges: Sequence[SegmentRange], *, whole_updates: bool = False) -> Batches:
+        """Yield the stored changes of ranges, in order; repeated calls yield the same.
 
         Args:
-            wanted: the rows to read.
-            schema: of delivered rows, needed for rows of several tables.
+            ranges: the ranges.
+            whole_updates: as in `stored_range`.
 
         Raises:
-            AccessRefused: the rows are in none of the places; the message lists them all.
+            AccessRefused: they are in none of the places; the message lists them all.
         """
-        return delivered(self._stored(wanted), schema)
-
-    def read_all(self, ranges: Sequence[SegmentRange], schema: pa.Schema | None = None) -> Batches:
-        """Yield the rows of ranges, one after the other, as `read` does."""
         if self.has_files or self.server is None:
             for wanted in ranges:
-                yield from self.read(wanted, schema)
+                yield from self._stored(wanted, whole_updates=whole_updates)
             return
         from informix_cdc.executors.flight_client import fetched_ranges  # takes 35 ms, rarely needed
 
-        arriving, done = fetched_ranges(self.server, ranges), 0
+        arriving, done = fetched_ranges(self.server, ranges, whole_updates=whole_updates), 0
         try:
             for wanted, batches in arriving:
                 done += wanted.end - wanted.first
-                yield from delivered(iter(batches), schema)
+                yield from batches
         except AccessRefused as reason:
             raise self._refused(_range_at(ranges, done), [reason]) from None
 
-    def _stored(self, wanted: SegmentRange) -> Batches:
+    def _stored(self, wanted: SegmentRange, *, whole_updates: bool) -> Batches:
         refusals: list[AccessRefused] = []
         for read in self._ways():
             try:
-                return read(wanted)
+                return read(wanted, whole_updates=whole_updates)
             except AccessRefused as reason:
                 refusals.append(reason)
         raise self._refused(wanted, refusals)
@@ -104,7 +99,7 @@ class SegmentPlaces:
             segment=wanted.file,
         )
 
-    def _ways(self) -> Iterator[Callable[[SegmentRange], Batches]]:
+    def _ways(self) -> Iterator[Callable[..., Batches]]:
         if self.has_files:
             yield stored_range
             if self.copies is not None:
@@ -112,11 +107,11 @@ class SegmentPlaces:
         if self.server is not None:
             yield self._from_server
 
-    def _from_server(self, wanted: SegmentRange) -> Batches:
+    def _from_server(self, wanted: SegmentRange, *, whole_updates: bool) -> Batches:
         from informix_cdc.executors.flight_client import fetched_range  # takes 35 ms, rarely needed
 
         assert self.server is not None  # otherwise this place is not used
-        return fetched_range(self.server, wanted)
+        return fetched_range(self.server, wanted, whole_updates=whole_updates)
 
 
 def _range_at(ranges: Sequence[SegmentRange], row: int) -> SegmentRange:

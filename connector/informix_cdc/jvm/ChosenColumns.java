@@ -1,6 +1,9 @@
 package informixcdc;
 
 import java.util.List;
+import java.util.function.IntFunction;
+import java.util.function.IntPredicate;
+import java.util.function.IntToLongFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -9,7 +12,7 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Columns whose rows are values of other columns, by their numbers.
+ * Columns whose rows are values of other columns, by their numbers, or made of them.
  *
  * <p>Rule: a negative number is NULL, and nothing is looked up for it: Spark asks for a value only
  * where isNullAt says that there is one.
@@ -164,14 +167,14 @@ final class ChosenColumns {
   }
 
   /** A struct of which each child is NULL where it is, and which is NULL itself where `which` is. */
-  static final class Image extends Column {
+  static final class Struct extends Column {
     private final int[] which;
-    private final Column[] tables;
+    private final Column[] children;
 
-    Image(StructType type, int[] which, Column[] tables) {
+    Struct(StructType type, int[] which, Column[] children) {
       super(type);
       this.which = which;
-      this.tables = tables;
+      this.children = children;
     }
 
     @Override
@@ -186,7 +189,45 @@ final class ChosenColumns {
 
     @Override
     public ColumnVector getChild(int place) {
-      return tables[place];
+      return children[place];
+    }
+  }
+
+  /** Values that are made when they are asked for. */
+  static final class Made extends Column {
+    private final IntFunction<UTF8String> texts;
+    private final IntToLongFunction longs;
+    private final IntPredicate isNull;
+
+    Made(
+        DataType type,
+        IntFunction<UTF8String> texts,
+        IntToLongFunction longs,
+        IntPredicate isNull) {
+      super(type);
+      this.texts = texts;
+      this.longs = longs;
+      this.isNull = isNull;
+    }
+
+    @Override
+    public boolean hasNull() {
+      return true;
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return isNull.test(row);
+    }
+
+    @Override
+    public long getLong(int row) {
+      return longs.applyAsLong(row);
+    }
+
+    @Override
+    public UTF8String getUTF8String(int row) {
+      return isNull.test(row) ? null : texts.apply(row);
     }
   }
 }

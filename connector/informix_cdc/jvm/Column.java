@@ -3,10 +3,14 @@ package informixcdc;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.function.IntFunction;
+import java.util.function.IntPredicate;
+import java.util.function.IntToLongFunction;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.DayTimeIntervalType;
 import org.apache.spark.sql.types.Decimal;
@@ -84,9 +88,31 @@ abstract class Column extends ColumnVector {
     return new ChosenColumns.Picked(which, tables, table, from);
   }
 
-  /** Return a struct with a child for each table. */
-  static Column image(StructType type, int[] which, Column[] tables) {
-    return new ChosenColumns.Image(type, which, tables);
+  /** Return a struct of these columns, NULL where `which` is negative. */
+  static Column struct(StructType type, int[] which, Column[] children) {
+    return new ChosenColumns.Struct(type, which, children);
+  }
+
+  /** Return a column of one text. */
+  static Column constant(String text) {
+    UTF8String same = UTF8String.fromString(text);
+    return texts(row -> same, row -> false);
+  }
+
+  /** Return texts that are made when they are asked for. */
+  static Column texts(IntFunction<UTF8String> made, IntPredicate isNull) {
+    return new ChosenColumns.Made(DataTypes.StringType, made, null, isNull);
+  }
+
+  /** Return numbers that are made when they are asked for; NULL where another column is, if any. */
+  static Column longs(IntToLongFunction made, Column nulls) {
+    IntPredicate isNull = nulls == null ? row -> false : nulls::isNullAt;
+    return new ChosenColumns.Made(DataTypes.LongType, null, made, isNull);
+  }
+
+  /** Return numbers as texts. */
+  static Column textsOf(Column longs) {
+    return texts(row -> ChangeGroup.text(longs.getLong(row)), longs::isNullAt);
   }
 
   /** Return texts by their numbers. */

@@ -25,7 +25,7 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingInputPartition;
 
 /**
- * Rows `first` to `end` (exclusive) of a segment file; the rest says which file.
+ * Changes `first` to `end` (exclusive) of a segment file; the rest says which file.
  *
  * <p>Rule: a partition is a pickled Python object that holds a text for this class, and nothing else
  * of it is looked at: a mark, the number of bytes, JSON. `connector/informix_cdc/spark/partitions.py`
@@ -71,7 +71,7 @@ record SegmentRange(
   static List<SegmentRange> of(InputPartition partition, byte[][] contents) throws IOException {
     List<SegmentRange> found = new ArrayList<>();
     byte[] pickled = ((PythonStreamingInputPartition) partition).pickedPartition();
-    for (JsonNode one : JSON.readTree(textIn(pickled))) {
+    for (JsonNode one : JSON.readTree(textIn(pickled)).required("ranges")) {
       found.add(
           new SegmentRange(
               Path.of(one.required("path").textValue()),
@@ -82,6 +82,12 @@ record SegmentRange(
               contents == null ? null : contents[found.size()]));
     }
     return found;
+  }
+
+  /** Return what a reader makes of the changes of a partition. */
+  static ReaderForm formOf(InputPartition partition) throws IOException {
+    byte[] pickled = ((PythonStreamingInputPartition) partition).pickedPartition();
+    return ReaderForm.of(JSON.readTree(textIn(pickled)).required("form"));
   }
 
   /** Return the contents of a partition's files; null if they are many bytes, or not to be read here. */
@@ -101,11 +107,6 @@ record SegmentRange(
     } catch (IOException | RuntimeException elsewhere) {
       return null; // the executor looks in the other places, and says what is wrong
     }
-  }
-
-  /** Return at most so many of its first rows. */
-  SegmentRange first(long most) {
-    return new SegmentRange(path, first, Math.min(first + most, end), sizeBytes, checksum, content);
   }
 
   private static String textIn(byte[] pickled) throws IOException {

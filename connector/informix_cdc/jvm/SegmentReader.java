@@ -17,54 +17,78 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Reads the rows of one range out of its segment, a batch of Spark's for each one of the file.
+ * Reads the changes of one range out of its segment, a batch of Spark's rows for each one of the file.
  *
  * <p>Rule: a batch is valid until the next one is asked for: both lie in the same memory. The file is
- * open from the first question to the last, and a block that has no row of the range is not loaded.
+ * open from the first question to the last, and a block without a change of the range is not loaded.
+ * Where an update is one row, it belongs to the range that has its second image.
  */
 final class SegmentReader implements Closeable {
   private final SegmentRange range;
-  private final StructType rows;
+  private final ReaderForm form;
+  private final ReaderForm.Shape shape;
   private BufferAllocator allocator;
   private SeekableByteChannel file;
   private ArrowFileReader segment;
-  private StoredForm form;
+  private ChangeGroup group;
   private Iterator<ArrowBlock> blocks;
   private long at;
-  private int firstOfBlock; // of the loaded rows
-  private int endOfBlock;
+  private int firstOfGroup;
+  private int endOfGroup;
   private ColumnarBatch batch;
 
-  SegmentReader(SegmentRange range, StructType rows) {
+  SegmentReader(SegmentRange range, ReaderForm form, StructType rows) {
     this.range = range;
-    this.rows = rows;
+    this.form = form;
+    shape = rows == null ? null : form.shapeOf(rows);
   }
 
-  /** Refuse a segment whose rows lie in it in a way, or have a type, that is not known here. */
+  /** Return a reader of changes, from which no rows are made. */
+  static SegmentReader ofChanges(SegmentRange range, ReaderForm form) {
+    return new SegmentReader(range, form, null);
+  }
+
+  /** Refuse a segment whose changes lie in it in a way, or have a type, that is not known here. */
   void requireKnownForm() throws IOException {
     try (this) {
       open();
-      form.columns(0, 0); // of no rows, and nothing is loaded
+      group.loaded();
+      shape.columns(group, new int[0]); // of no rows, and nothing is loaded
     }
   }
 
   /** Load the next rows; false when there are none left. */
   boolean next() throws IOException {
+    while (nextChanges()) {
+      int[] chosen = group.delivered(firstOfGroup, endOfGroup, form);
+      if (chosen.length > 0) {
+        batch = new ColumnarBatch(shape.columns(group, chosen), chosen.length);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Load the next changes; false when there are none left. */
+  boolean nextChanges() throws IOException {
     if (segment == null) {
       open();
     }
     while (blocks.hasNext() && at < range.end()) {
       ArrowBlock block = blocks.next();
-      long count = form.rowsIn(head(block));
-      long first = Math.max(range.first() - at, 0);
-      long end = Math.min(range.end() - at, count);
+      long count = group.changesIn(head(block));
+      int first = (int) Math.max(range.first() - at, 0);
+      int end = (int) Math.min(range.end() - at, count);
       at += count;
       if (first < end) {
         segment.loadRecordBatch(block);
-        firstOfBlock = (int) first;
-        endOfBlock = (int) end;
-        batch = new ColumnarBatch(form.columns(firstOfBlock, endOfBlock), endOfBlock - firstOfBlock);
-        return true;
+        group.loaded();
+        boolean isWhole = form.joinsImages();
+        firstOfGroup = first - (isWhole && group.kind(first) == ChangeGroup.AFTER ? 1 : 0);
+        endOfGroup = end - (isWhole && group.kind(end - 1) == ChangeGroup.BEFORE ? 1 : 0);
+        if (firstOfGroup < endOfGroup) {
+          return true;
+        }
       }
     }
     return false;
@@ -74,16 +98,21 @@ final class SegmentReader implements Closeable {
     return batch;
   }
 
-  /** Return the commits of the loaded rows. */
-  long[] commits() throws IOException {
-    return form.commits(firstOfBlock, endOfBlock);
+  /** Pass each loaded change to a counter, until it has seen enough. */
+  boolean count(CutTransaction.Counter counter) {
+    for (int change = firstOfGroup; change < endOfGroup; change++) {
+      if (counter.isEnough(group.commit(change), group.isRow(change, form))) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private void open() throws IOException {
     allocator = ArrowUtils.rootAllocator().newChildAllocator("informix-cdc", 0, Long.MAX_VALUE);
     file = range.open();
     segment = new ArrowFileReader(file, allocator);
-    form = StoredForm.of(segment, rows);
+    group = new ChangeGroup(segment);
     blocks = segment.getRecordBlocks().iterator();
     at = 0;
   }

@@ -42,7 +42,7 @@ record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
     try {
-      return segments(SegmentRange.of(partition));
+      return segments(SegmentRange.of(partition), SegmentRange.formOf(partition));
     } catch (IOException | RuntimeException reason) {
       requireNotKilled(reason);
       tell(reason);
@@ -60,7 +60,7 @@ record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
       return inPython.createReader(partition);
     }
     try {
-      return segments(SegmentRange.of(partition, contents));
+      return segments(SegmentRange.of(partition, contents), SegmentRange.formOf(partition));
     } catch (IOException | RuntimeException reason) {
       requireNotKilled(reason);
       tell(reason);
@@ -68,10 +68,10 @@ record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
     }
   }
 
-  private Segments segments(List<SegmentRange> ranges) throws IOException {
+  private Segments segments(List<SegmentRange> ranges, ReaderForm form) throws IOException {
     List<SegmentReader> segments = new ArrayList<>();
     for (SegmentRange range : ranges) {
-      SegmentReader segment = new SegmentReader(range, rows);
+      SegmentReader segment = new SegmentReader(range, form, rows);
       range.requireSound();
       segment.requireKnownForm();
       segments.add(segment);

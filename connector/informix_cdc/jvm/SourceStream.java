@@ -287,7 +287,7 @@ final class SourceStream implements InvocationHandler {
     boolean isCut = end.rows() > 0 && range != null && range.start().equals(end.start());
     if (isCut && OffsetText.chunks(end.start()) == OffsetText.chunks(range.end())) {
       try {
-        CutTransaction cut = CutTransaction.after(end.rows(), range.partitions(), rows);
+        CutTransaction cut = CutTransaction.after(end.rows(), range.partitions());
         cut = cut.continuing(OffsetText.cutOf(end.start()));
         return inPython.deserializeOffset(OffsetText.with(cut, end.start()));
       } catch (IOException | RuntimeException elsewhere) {

@@ -165,7 +165,9 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
     options = {str(name): str(value) for name, value in source.items()}
     options = {**{n: t for n, t in MIRROR_BATCH.items() if n.lower() not in given}, **options}
     is_shared = "captureat" in given
-    if not is_shared:
+    if is_shared:
+        options |= MIRROR_OPTIONS
+    else:
         spool = f"{settings.checkpoint.rstrip('/').removeprefix('file://')}/spool"
         options = with_mirror_options(options)
         options |= {} if "spoolpath" in given else {"spoolPath": spool}
@@ -254,16 +256,14 @@ def _plan_of_capture(
     """Return the plan of a mirror of a shared capture, which has looked its tables up.
 
     Raises:
-        BadOption: the rows of the capture are not those that a mirror needs.
+        BadOption: the capture does not keep what a mirror needs.
     """
-    for name, value in MIRROR_OPTIONS.items():
-        if capture.options.get(name) != value:
-            raise BadOption(
-                f"the capture has {name}={capture.options.get(name)}, but a mirror needs {value}.",
-                "Set mirror = true in the file of the capture. A stream that has begun cannot change"
-                " that: use another spoolPath.",
-                option="captureAt",
-            )
+    if capture.options.get("tableEvents") != "true":
+        raise BadOption(
+            "the capture has tableEvents=false, but a mirror needs true.",
+            "Set mirror = true in the file of the capture, and start it again.",
+            option="captureAt",
+        )
     targets: list[TargetTable] = []
     problems: list[PlanProblem] = []
     definitions = [TableDefinition.from_text(table.definition) for table in capture.tables]

@@ -21,10 +21,9 @@ import pyarrow.compute as pc
 
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.object_readers import is_content_type
-from informix_capture_client.shapes import METADATA
+from informix_capture_client.shapes import DEFINITION, METADATA
 from informix_cdc.lake.equal_rows import are_equal
 from informix_cdc.server import TableDefinition
-from informix_checkpoints.spool import DEFINITION
 
 KIND, COMMIT, TIME, ORDINAL = "_change_type", "_commit_version", "_commit_timestamp", "_change_ordinal"
 TRUNCATE = "truncate"

@@ -299,10 +299,10 @@ FIGURES = (
         "bytes of rows of open transactions that were spilled to disk",
     ),
     Figure(
-        "ignored_truncates",
+        "truncates",
         COUNTER,
-        "counters.ignored_truncates",
-        "TRUNCATEs of captured tables skipped (truncate=ignore)",
+        "counters.truncates",
+        "TRUNCATEs of captured tables",
     ),
     Figure(
         "snapshot_rows",

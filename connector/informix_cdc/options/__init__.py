@@ -11,7 +11,7 @@ Rule: quick to import: neither NumPy nor Arrow nor Spark.
 from __future__ import annotations
 
 from informix_cdc.options.authentication import fetch_password
-from informix_cdc.options.declared import CONNECTION
+from informix_cdc.options.declared import CONNECTION, OF_ROWS
 from informix_cdc.options.declaring import (
     ALL,
     ANY_MARKER,
@@ -29,7 +29,12 @@ from informix_cdc.options.declaring import (
     names,
     size,
 )
-from informix_cdc.options.of_mirrors import MIRROR_BATCH, MIRROR_OPTIONS, with_mirror_options
+from informix_cdc.options.of_mirrors import (
+    MIRROR_BATCH,
+    MIRROR_OPTIONS,
+    OF_ANY_READER,
+    with_mirror_options,
+)
 from informix_cdc.options.parsing import missing_options, option_readers
 from informix_cdc.options.source import SourceOptions, connection_arguments, option_rows
 from informix_cdc.options.table_options import matching
@@ -45,6 +50,8 @@ __all__ = [
     "MIRROR_OPTIONS",
     "NO_MARKER",
     "ODBC",
+    "OF_ANY_READER",
+    "OF_ROWS",
     "PASSWORD_VARIABLE",
     "SQLI",
     "IntegerRange",

@@ -30,7 +30,7 @@ from informix_checkpoints.reader_names import require_reader_name
 
 # Keywords of a connection string that name a library; TDLL is short for TRANSLATIONDLL.
 _LIBRARIES = ("driver", "translationdll", "tdll", "translationlibrary")
-_SHAPES_OF_THEIR_OWN = ("envelope", "raw")  # shapes with other metadata columns
+_ENVELOPE = "envelope"  # has other columns about a change
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +138,6 @@ def _contents_rules(name: str, field: str) -> tuple[Rule, ...]:
 
     return (
         Rule(
-            lambda it: reads_contents(it) and it.shape == "raw",
-            f"option '{name}' is {{it.{field}}}, which cannot be used with shape=raw: its rows"
-            " are undecoded records.",
-            f"Set shape to rows, json, arrow or envelope, or remove {name}.",
-        ),
-        Rule(
             lambda it: reads_contents(it) and not it.spool_path,
             f"option '{name}' is {{it.{field}}}, which requires option spoolPath: an object may"
             " have changed before a batch is repeated.",
@@ -158,7 +152,7 @@ _NO_DRIVER = "cannot be used with transport=sqli, which loads no driver."
 
 _OLDEST_OR_NOW = ("earliest", "latest")
 # Rules of the options of a query that reads a shared capture
-RULES_OF_READERS = ("captureAt", "flightPort")
+RULES_OF_READERS = ("captureAt", "flightPort", "tableEvents", "metadata")
 
 RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     "table": (lambda it, _: table_choice(it),),
@@ -251,12 +245,6 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     "initialSnapshot": (
         lambda it, _: it.initial_snapshot and (snapshot_choice(it), snapshot_key_names(it)),
         Rule(
-            lambda it: it.initial_snapshot and it.shape == "raw",
-            "option 'initialSnapshot' cannot be used with shape=raw, whose rows are records of"
-            " the log.",
-            "Set shape to rows, json, arrow or envelope, or remove initialSnapshot.",
-        ),
-        Rule(
             lambda it: it.initial_snapshot and it.starting_position != "latest",
             "option 'initialSnapshot' starts the stream now, but"
             " startingPosition={it.starting_position} requests earlier changes.",
@@ -284,7 +272,7 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     ),
     "tableEvents": (
         Rule(
-            lambda it: it.table_events and it.shape in _SHAPES_OF_THEIR_OWN,
+            lambda it: it.table_events and it.shape == _ENVELOPE,
             "option 'tableEvents' cannot be used with shape={it.shape}.",
             "Set shape to rows, json or arrow, or remove tableEvents.",
         ),
@@ -328,7 +316,7 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
     ),
     "metadata": (
         Rule(
-            lambda it: it.metadata != "full" and it.shape in _SHAPES_OF_THEIR_OWN,
+            lambda it: it.metadata != "full" and it.shape == _ENVELOPE,
             "option 'metadata' cannot be used with shape={it.shape}, which has its own columns.",
             "Remove it, or set shape to rows, json or arrow.",
         ),

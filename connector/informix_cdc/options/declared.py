@@ -416,12 +416,12 @@ class DeclaredOptions:
         one_of("fail", "omit", "omit-following"),
         default="fail",
     )
-    shape: Literal["rows", "json", "arrow", "envelope", "raw"] = option(
+    shape: Literal["rows", "json", "arrow", "envelope"] = option(
         "Form of a delivered row: rows (one per change, typed columns), json (one per change,"
         " before and after as JSON, one schema for any number of tables), arrow (changes of one"
-        " table as an Arrow stream, one schema for any number of tables), envelope (Debezium's"
-        " before/after/op/source), or raw (one per CDC record).",
-        one_of("rows", "json", "arrow", "envelope", "raw"),
+        " table as an Arrow stream, one schema for any number of tables), or envelope (Debezium's"
+        " before/after/op/source).",
+        one_of("rows", "json", "arrow", "envelope"),
         default="rows",
     )
     metadata: Literal["full", "minimal"] = option(
@@ -434,8 +434,8 @@ class DeclaredOptions:
 
     # limits of a batch, of buffers and of the spool
     max_rows_per_trigger: int = option(
-        "Maximum number of rows in a micro-batch. A larger transaction is delivered as one batch."
-        " 0 means no limit.",
+        "Maximum number of changes in a micro-batch; an update counts as two. A larger transaction is"
+        " delivered as one batch. 0 means no limit.",
         whole_number(0, 1 << 62),
         default=0,
     )
@@ -559,9 +559,13 @@ class DeclaredOptions:
     )
 
 
-# The options of a query that reads a shared capture; all others are options of the capture.
+# The options that decide what a reader makes of stored changes: a shared capture stores them for all.
+OF_ROWS = ("shape", "metadata", "beforeImage", "truncate")
+# The options of a query that reads a shared capture; all others are options of the capture, which has
+# tableEvents as well.
 OF_READERS = frozenset(
     (
+        *(*OF_ROWS, "tableEvents"),
         *("captureAt", "reader", "readerFile", "startingPosition"),
         *("delivery", "flightHost", "flightPort", "minPartitions", "maxPartitionBytes"),
         *("maxRowsPerTrigger", "maxBytesPerTrigger", "maxTransactionsPerTrigger"),

@@ -1,6 +1,6 @@
 """The options of the stream of a mirror: what a mirror needs, and its defaults.
 
-Rule: a mirror sets them for its own capture. A shared capture that a mirror reads sets them itself.
+Rule: a mirror sets them for its query. Of a shared capture that it reads it needs tableEvents.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ MIRROR_OPTIONS: Mapping[str, str] = {
     "metadata": "minimal",
     "tableEvents": "true",
 }
+# A shared capture keeps what readers of every shape need: definitions of tables, and TRUNCATEs.
+OF_ANY_READER: Mapping[str, str] = {"shape": "arrow", "truncate": "emit"}
 MIRROR_DEFAULTS: Mapping[str, str] = {
     "initialSnapshot": "all",
     "lobs": "content",

@@ -176,7 +176,6 @@ class SourceOptions(DeclaredOptions):
             simple_lobs=self.simple_lobs,
             masks=self.masks,
             mask_key=mask_key(self.mask_key_file) if self.mask_key_file else None,
-            omits_masked=self.shape == "raw",
         )
 
     @property
@@ -208,6 +207,7 @@ class SourceOptions(DeclaredOptions):
             before_image=self.before_image,
             server=self.server,
             metadata=self.metadata,
+            table_events=self.table_events,
         )
 
     # delivery of rows
@@ -228,6 +228,7 @@ class SourceOptions(DeclaredOptions):
             self.max_rows_per_trigger or None,
             self.max_bytes_per_trigger or None,
             self.max_transactions_per_trigger or None,
+            until_truncate=self.truncate == "fail",
         )
 
 

@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from informix_capture_client.shapes import ChangeRow, changes_in, structs_of
+from informix_capture_client.shapes import ChangeRow, RowDelivery, changes_in, structs_of
 from informix_cdc.options import SourceOptions
 from informix_cdc.proving.outcomes import Deviation
 from informix_cdc.reading import Trigger, captured_stream
 from informix_cdc.server import look_up_tables
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.spool import delivered, stored_range
+from informix_checkpoints.spool import stored_range
 
 
 class FollowedStream:
@@ -30,7 +30,8 @@ class FollowedStream:
 
     def __init__(self, options: SourceOptions, offset: StreamOffset, patience_seconds: float) -> None:
         source = look_up_tables(options)
-        self._schema, self._structs = source.schema(), structs_of(source.tables)
+        self._delivery = RowDelivery(source.row_form, source.schema())
+        self._structs = structs_of(source.tables)
         self._stream = captured_stream(options)
         self._patience_seconds = patience_seconds
         self.offset = offset
@@ -69,9 +70,9 @@ class FollowedStream:
         end = self._stream.next_offset(self.offset, BatchLimits(), Trigger.CONTINUOUS)
         if end is None:
             return
-        end = replace(end, row_form=self._stream.row_form) if end.lost is None else end
+        end = replace(end, row_form=self._stream.form.of_keys) if end.lost is None else end
         for wanted in self._stream.ranges(self.offset, end):
-            for batch in delivered(stored_range(wanted), self._schema):
+            for batch in self._delivery.rows(stored_range(wanted)):
                 self.rows += changes_in(batch, self._structs)
         self._stream.commit(end)
         self.offset = end

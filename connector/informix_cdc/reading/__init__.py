@@ -22,7 +22,7 @@ from informix_cdc.reading.calls import (
     NEXT,
     RANGES,
     decoded,
-    digest_of_rows,
+    digest_of_tables,
     encoded,
     error_to_json,
     limits_from_json,
@@ -31,7 +31,7 @@ from informix_cdc.reading.calls import (
 from informix_cdc.reading.captured_stream import CapturedStream, Trigger
 from informix_cdc.reading.own_capture import OwnCapture
 from informix_cdc.reading.remote_capture import CaptureClient, RemoteCapture, address_of
-from informix_cdc.reading.shared_capture import SharedCapture, read_schema
+from informix_cdc.reading.shared_capture import SharedCapture, read_schema, rows_of_capture
 from informix_cdc.reading.shared_reader import NotDecided, SharedFolder, SharedReader
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.shared_captures import PublishedCapture
@@ -49,7 +49,7 @@ __all__ = [
     "Trigger",
     "captured_stream",
     "decoded",
-    "digest_of_rows",
+    "digest_of_tables",
     "encoded",
     "error_to_json",
     "limits_from_json",
@@ -93,9 +93,9 @@ def published_capture(options: SourceOptions) -> PublishedCapture:
 
 
 def published_schema(options: SourceOptions) -> pa.Schema:
-    """Return the schema of the rows of a shared capture.
+    """Return the schema of the rows that a query makes of the changes of a shared capture.
 
     Raises:
         InformixCdcError: as `published_capture`.
     """
-    return read_schema(published_capture(options).schema)
+    return rows_of_capture(published_capture(options), options)

@@ -1,14 +1,14 @@
 """The calls between a reader and a shared capture over Arrow Flight: names, values as JSON, errors.
 
     describe    -> what the capture publishes
-    next        {reader, run, is_known, begins_at, on_data_loss, start, limits, trigger}
-                                               -> {rows, offset, figures} | {}
-    ranges      {reader, run, is_known, ..., start, end} -> {rows, stream, ranges} | {}
+    next        {reader, run, is_known, begins_at, on_data_loss, row_form, start, limits, trigger}
+                                               -> {tables, offset, figures} | {}
+    ranges      {reader, run, is_known, ..., start, end} -> {tables, stream, ranges} | {}
     commit      {reader, run, is_known, ..., end} -> {}
     rows        do_get with the ticket of a range and its stream
 
-An empty answer means that the server has waited as long as it may: the call is repeated. `rows` is
-a digest of the form of rows: a capture can restart with another one between two calls. A run `is_known`
+An empty answer means that the server has waited as long as it may: the call is repeated. `tables` is
+a digest of the captured tables: they can change between two calls. A run `is_known`
 once a call of it was answered: it does not take its name back from a later run.
 """
 
@@ -64,7 +64,10 @@ def limits_from_json(given: object) -> BatchLimits:
         raise ValueError(f"{given!r} are not limits")
     known = BatchLimits(**given)
     numbers = (known.rows, known.size_bytes, known.transactions)
-    if type(known.chunk_alone) is not bool or any(type(n) is not int for n in numbers if n is not None):
+    flags = (known.chunk_alone, known.until_truncate)
+    if any(type(flag) is not bool for flag in flags) or any(
+        type(n) is not int for n in numbers if n is not None
+    ):
         raise ValueError(f"{given!r} are not limits")
     return known
 
@@ -86,10 +89,9 @@ def range_from_json(given: object) -> SegmentRange:
     return wanted
 
 
-def digest_of_rows(published: PublishedCapture) -> int:
-    """Return a digest of what decides the form of rows."""
-    known = [published.row_form, sorted(published.options.items())]
-    return zlib.crc32(json.dumps(known).encode(), zlib.crc32(published.schema))
+def digest_of_tables(published: PublishedCapture) -> int:
+    """Return a digest of the captured tables and their columns."""
+    return zlib.crc32(repr((published.options, published.tables)).encode())
 
 
 def error_to_json(error: InformixCdcError) -> bytes:

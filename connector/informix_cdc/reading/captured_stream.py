@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
+from informix_capture_client.choices import RowForm
 from informix_cdc.executors import SegmentPlaces
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
@@ -32,8 +33,8 @@ class CapturedStream(Protocol):
     """A captured stream, for one query."""
 
     @property
-    def row_form(self) -> str:
-        """The options that decide which rows a change produces, as in `StreamOffset`."""
+    def form(self) -> RowForm:
+        """What the query makes of stored changes."""
         ...
 
     def next_offset(

@@ -237,7 +237,7 @@ def has_rows(start: StreamOffset, end: StreamOffset, row_form: str) -> bool:
 
     Raises:
         DataLoss: the offsets are of two streams.
-        BadOption: the range was planned with options that give its rows other keys.
+        BadOption: the range was planned with options that make other rows.
     """
     if not start.is_started or start == end or _is_change_of_tables(start, end):
         return False
@@ -245,8 +245,6 @@ def has_rows(start: StreamOffset, end: StreamOffset, row_form: str) -> bool:
     if start.position.place == end.position.place:
         return False
     _require_same_form(end, row_form)
-    if start.cut is not None:
-        _require_same_form(start, row_form)
     return True
 
 
@@ -256,7 +254,9 @@ def _is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
 
 
 def _require_same_form(planned: StreamOffset, row_form: str) -> None:
-    """Refuse to repeat a planned batch, or to finish a cut transaction, with options that change keys.
+    """Refuse to repeat a planned batch with options for other rows.
+
+    A cut transaction may be continued with others: it counts stored changes.
 
     Raises:
         BadOption: names both.
@@ -264,6 +264,6 @@ def _require_same_form(planned: StreamOffset, row_form: str) -> None:
     if planned.row_form != row_form:
         raise BadOption(
             f"Spark continues a batch that was planned with {planned.row_form}, but the options"
-            f" are now {row_form}: its rows would have other keys.",
+            f" are now {row_form}: it would have other rows.",
             "Run the query once with the previous options until that batch is done, then change them.",
         )

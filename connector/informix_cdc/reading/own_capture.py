@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.log_events import BATCH_LOST, LOSS_NOT_NOTED
 from informix_capture_client.positions import Position, RecordPlace, show
@@ -67,9 +68,9 @@ class OwnCapture:
         self.state: CaptureState | None = None  # of the current or the last capture
 
     @property
-    def row_form(self) -> str:
-        """The options that decide which rows a change produces, as in `StreamOffset`."""
-        return self._options.row_form().of_keys
+    def form(self) -> RowForm:
+        """What the query makes of stored changes."""
+        return self._options.row_form()
 
     def next_offset(
         self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
@@ -98,7 +99,7 @@ class OwnCapture:
         """
         self._require_sound(end)
         is_recovery = start.stream != end.stream and not self._options.fail_on_data_loss
-        if is_recovery or not has_rows(start, end, self.row_form):
+        if is_recovery or not has_rows(start, end, self.form.of_keys):
             return []
         spool = self._spool_that_holds(start, end.position)
         return spool.between(start.position.place, end.position.place, start.cut) if spool else []

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost
 from informix_cdc.executors import FlightAddress, ReaderAccess, SegmentPlaces
 from informix_cdc.options import SourceOptions, flight_address
@@ -25,14 +26,14 @@ from informix_cdc.reading.calls import (
     NEXT,
     RANGES,
     decoded,
-    digest_of_rows,
+    digest_of_tables,
     encoded,
     error_from_json,
     limits_to_json,
     range_from_json,
 )
 from informix_cdc.reading.captured_stream import Figure, Trigger
-from informix_cdc.reading.shared_capture import check_rows
+from informix_cdc.reading.shared_capture import check_rows, form_of
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.shared_captures import PublishedCapture
@@ -164,8 +165,8 @@ class RemoteCapture:
         self._on_start = on_start
         self._clock = clock
         self._client: CaptureClient | None = None
-        self._row_form = ""
-        self._digest = 0  # of the form of rows that was checked
+        self._form = options.row_form()
+        self._digest = 0  # of the tables that were checked
         self._figures: Mapping[str, Figure] | None = None
         self._stream = ""  # of the last ranges
         self._run = secrets.token_hex(8)
@@ -173,9 +174,9 @@ class RemoteCapture:
         self._away_since: float | None = None
 
     @property
-    def row_form(self) -> str:
-        """The options that decide which rows a change produces, as in `StreamOffset`."""
-        return self._row_form
+    def form(self) -> RowForm:
+        """What the query makes of stored changes."""
+        return self._form
 
     def next_offset(
         self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
@@ -249,7 +250,7 @@ class RemoteCapture:
             self._describe(CaptureClient(address_of(self._options)[0]))
             self._on_start(start)
         answer = self._call(name, start=start.to_json(), **content)
-        if answer and answer["rows"] != self._digest:
+        if answer and answer["tables"] != self._digest:
             assert self._client is not None  # it has answered
             self._describe(self._client)  # the capture has restarted with other options or tables
         return answer
@@ -258,8 +259,8 @@ class RemoteCapture:
         published = client.describe()
         is_change = self._client is not None
         check_rows(published, self._options, self._check_schema, is_change=is_change)
-        self._client, self._row_form = client, published.row_form
-        self._digest = digest_of_rows(published)
+        self._client, self._form = client, form_of(published, self._options)
+        self._digest = digest_of_tables(published)
 
     def _call(self, name: str, **content: object) -> dict[str, Any]:
         assert self._client is not None
@@ -270,6 +271,7 @@ class RemoteCapture:
             "is_known": self._is_known,
             "begins_at": options.starting_position,
             "on_data_loss": options.on_data_loss,
+            "row_form": self._form.of_keys,
         }
         answer = self._client.call(name, {**known, **content})
         self._away_since, self._is_known = None, True

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
+from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import BadOption, RestartRequired
+from informix_capture_client.shapes import DeliveredTable, row_schema
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher
 from informix_cdc.options import SourceOptions
 from informix_cdc.reading.captured_stream import Figure, Trigger
@@ -38,18 +41,19 @@ class SharedCapture:
         self._on_start = on_start
         self._publisher = SegmentPublisher(options)
         self._has_begun = False
-        self._checked = b""
+        self._checked: PublishedCapture | None = None
         self.reader = SharedReader(
             SharedFolder(Path(options.capture_at)),
             options.reader,
             begins_at=options.starting_position,
             on_data_loss=options.on_data_loss,
+            row_form=options.row_form().of_keys,
         )
 
     @property
-    def row_form(self) -> str:
-        """The options that decide which rows a change produces, as in `StreamOffset`."""
-        return self.reader.row_form
+    def form(self) -> RowForm:
+        """What the query makes of stored changes."""
+        return form_of(self.reader.folder.published, self._options)
 
     def next_offset(
         self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
@@ -91,10 +95,11 @@ class SharedCapture:
 
     def _begin(self, start: StreamOffset) -> None:
         """Check the rows before any are read: Spark has fixed the schema of the query."""
-        published = self.reader.folder.published
-        if published.schema != self._checked:
-            check_rows(published, self._options, self._check_schema, is_change=bool(self._checked))
-            self._checked = published.schema
+        published, checked = self.reader.folder.published, self._checked
+        if checked is None or published.tables != checked.tables:
+            is_change = checked is not None
+            check_rows(published, self._options, self._check_schema, is_change=is_change)
+            self._checked = published
         if not self._has_begun:
             self._on_start(start)
             self._publisher.open()
@@ -122,7 +127,7 @@ def check_rows(
         RestartRequired: it can after a restart.
     """
     try:
-        check_schema(read_schema(published.schema))
+        check_schema(rows_of_capture(published, options))
     except BadOption as reason:
         if not is_change:
             raise
@@ -130,13 +135,33 @@ def check_rows(
             f"the columns of the captured tables have changed: {reason.message}",
             "Start the query again with the same checkpoint: it continues with the new columns.",
         ) from None
-    if options.on_data_loss == "resync" and published.options["tableEvents"] != "true":
+    if options.table_events and published.options["tableEvents"] != "true":
         raise BadOption(
-            "option 'onDataLoss' is resync, which requires tableEvents=true in the source of the"
-            " capture.",
-            "Set it there, or set onDataLoss to continue.",
+            "option 'tableEvents' requires tableEvents=true in the source of the capture.",
+            "Set it there, or remove it here.",
+            option="tableEvents",
+        )
+    if options.on_data_loss == "resync" and not (options.table_events and options.truncate == "emit"):
+        raise BadOption(
+            "option 'onDataLoss' is resync, which requires tableEvents=true and truncate=emit.",
+            "Set them, or set onDataLoss to continue.",
             option="onDataLoss",
         )
+
+
+def form_of(published: PublishedCapture, options: SourceOptions) -> RowForm:
+    """Return what a query makes of the changes of a capture."""
+    return replace(options.row_form(), server=published.options["server"])
+
+
+def rows_of_capture(published: PublishedCapture, options: SourceOptions) -> pa.Schema:
+    """Return the schema of the rows that a query makes of the changes of a capture.
+
+    Raises:
+        BadOption: its tables cannot be delivered in this shape.
+    """
+    tables = [DeliveredTable(each.name, read_schema(each.schema)) for each in published.tables]
+    return row_schema(tables, form_of(published, options))
 
 
 def read_schema(content: bytes) -> pa.Schema:

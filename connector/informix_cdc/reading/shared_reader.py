@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost, DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import ROWS_REMOVED
@@ -117,6 +118,7 @@ class SharedReader:
         begins_at: where a reader without a checkpoint begins: earliest (the oldest stored row) or
             latest.
         on_data_loss: as option onDataLoss.
+        row_form: the options that decide which rows a change becomes, as in `StreamOffset`.
         run: of the query, different each time.
         clock: a monotonic clock.
         sleep: waits for so many seconds.
@@ -126,6 +128,7 @@ class SharedReader:
     name: str
     begins_at: str = "earliest"
     on_data_loss: str = "fail"
+    row_form: str = RowForm().of_keys
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], object] = time.sleep
     next: NextOffset = field(default_factory=NextOffset)
@@ -139,11 +142,6 @@ class SharedReader:
 
     def __post_init__(self) -> None:
         require_reader_name(self.name)
-
-    @property
-    def row_form(self) -> str:
-        """The options that decide which rows a change produces, as in `StreamOffset`."""
-        return self.folder.published.row_form
 
     # what a query asks
 

@@ -34,7 +34,7 @@ from informix_capture_client.shapes import (
     ChangeEncoder,
     KeyObserver,
     ObjectContents,
-    make_encoder,
+    delivered_tables,
     row_schema,
 )
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
@@ -53,7 +53,7 @@ _STORED_FORM = 1  # increase when the form of segments changes
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """The captured tables, the form of their rows, and the digest for their positions.
+    """The captured tables, what a query of its own makes of them, and the digest for their positions.
 
     Attributes:
         source: digest of server and database.
@@ -101,11 +101,10 @@ class SourceTables:
 
     @property
     def row_digest(self) -> str:
-        """A short digest of everything that determines the rows made from a record."""
-        # The names of classes are not part of it: a class may be renamed. Without a fixed schema, rows
-        # of one table have another form than rows of several.
-        is_several = len(self.tables) > 1 and not self.row_form.has_fixed_schema
-        facts = f"{_STORED_FORM} {is_several} {_as_text(self.rules)} {_as_text(self.row_form)}"
+        """A short digest of everything that determines what is stored of a record."""
+        # The names of classes are not part of it: a class may be renamed. Rows of shape=arrow need the
+        # definitions that are stored with them.
+        facts = f"{_STORED_FORM} {bool(self.definitions)} {_as_text(self.rules)}"
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
     def numbered(self, known: Tables) -> dict[int, int]:
@@ -119,10 +118,9 @@ class SourceTables:
         contents: ObjectContents | None = None,
     ) -> ChangeEncoder:
         """Return the encoder of transactions; with `since`, only for tables that have joined."""
-        return make_encoder(
+        return ChangeEncoder(
             self.tables,
             self.rules,
-            self.row_form,
             since,
             observer=observer,
             contents=contents,
@@ -131,10 +129,10 @@ class SourceTables:
 
     def schema(self) -> pa.Schema:
         """Return the schema of delivered rows."""
-        return row_schema(self.tables, self.rules, self.row_form)
+        return row_schema(delivered_tables(self.tables, self.rules), self.row_form)
 
 
-def _as_text(choice: DecodeRules | RowForm) -> str:
+def _as_text(choice: DecodeRules) -> str:
     return ", ".join(f"{each.name}={getattr(choice, each.name)!r}" for each in fields(choice))
 
 

@@ -173,13 +173,6 @@ def _require_may_go_on(
     Raises:
         BadOption: names the option.
     """
-    if options.shape == "raw":
-        raise BadOption(
-            f"the snapshot of {name} is not finished, but shape=raw delivers records of the log,"
-            " not rows.",
-            "Restore the previous option shape until the snapshot is done.",
-            option="shape",
-        )
     if not options.spool_path:
         raise BadOption(
             f"the snapshot of {name} is not finished, but option spoolPath is not set: if a"

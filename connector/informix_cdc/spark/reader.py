@@ -21,6 +21,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MANY_TABLES, READ_IN_PYTHON, ROW_FORM_CHANGED
 from informix_capture_client.positions import show
+from informix_capture_client.shapes import RowDelivery, has_flat_rows
 from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.executors import share_out
 from informix_cdc.monitoring import log_to_standard_error
@@ -129,7 +130,9 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Mapping[str, object], limit: ReadLimit) -> dict[str, object]:
         """Return the end of the next batch, or `start` if nothing is new."""
         takes_all = isinstance(limit, ReadAllAvailable)
-        limits = BatchLimits() if takes_all else self._options.batch_limits()
+        limits = self._options.batch_limits()
+        if takes_all:
+            limits = BatchLimits(until_truncate=limits.until_truncate)
         if isinstance(limit, ReadMaxRows) and limit.max_rows < (limits.rows or _NO_LIMIT):
             # A range in real-time mode: Spark may end a batch within it, but for a chunk.
             limits = replace(limits, rows=limit.max_rows, chunk_alone=True)
@@ -143,7 +146,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if end is None:
             return dict(start)
         if end.lost is None:
-            end = replace(end, row_form=self.captured.row_form)
+            end = replace(end, row_form=self.captured.form.of_keys)
         return end.to_json()
 
     def reportLatestOffset(self) -> dict[str, object] | None:
@@ -164,16 +167,20 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         places, options = self.captured.places, self._options
         shares = share_out(ranges, options.min_partitions, options.max_partition_bytes)
-        return [SpoolPartition(tuple(ranges), places) for ranges in shares]
+        form = self.captured.form
+        is_flat = has_flat_rows(deserialized(self._row_schema), form)
+        return [SpoolPartition(tuple(ranges), places, form, is_flat) for ranges in shares]
 
     @one_line_rows
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition; repeated calls yield the same rows."""
         assert isinstance(partition, SpoolPartition)
         log_to_standard_error(self._options.log_level)
-        schema = deserialized(self._row_schema)
+        delivery = RowDelivery(partition.form, deserialized(self._row_schema))
         failpoint("reader.read")
-        yield from partition.places.read_all(partition.ranges, schema)
+        whole_updates = partition.form.joins_images
+        stored = partition.places.stored(partition.ranges, whole_updates=whole_updates)
+        yield from delivery.rows(stored)
 
     @one_line
     def commit(self, end: Mapping[str, object]) -> None:
@@ -222,13 +229,14 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _log_form(self, start: StreamOffset) -> None:
         """Log that rows have another form from here on."""
-        if start.row_form not in ("", self.captured.row_form):
+        now = self.captured.form.of_keys
+        if start.row_form not in ("", now):
             ROW_FORM_CHANGED.log(
                 logger,
                 stream=start.stream,
                 after=show(start.position.commit),
                 former=start.row_form,
-                now=self.captured.row_form,
+                now=now,
             )
 
     def _log_cost(self) -> None:

@@ -164,7 +164,7 @@ def why_not_altered(request: Request, states: Iterable[TableState], options: Sou
     """
     if request.accepts_gap:
         return UNFINISHED if any(state.is_read for state in states) else ""
-    if options.shape != "raw" and (options.table_events or options.truncate == "emit"):
+    if options.table_events or options.truncate == "emit":
         return ""
     return (
         "its consumer could not remove rows that the table no longer has, so the rows cannot be read"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from harness.capture.shaped import Shaped
 from harness.capture.streams import (
     begin,
     blocks,
@@ -37,7 +38,6 @@ from informix_capture_client.records.records import (
     Timeout,
     parse_block,
 )
-from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 
@@ -230,7 +230,7 @@ def test_a_header_longer_than_we_know_is_skipped_by_the_size_it_states(record: b
 
 def read_whole_way(chunks: list[bytes]) -> int:
     """Take chunks the whole way to rows; return how many rows came out."""
-    encoder = make_encoder([make_table("t", SCHEMA)], DecodeRules(), RowForm(truncate="emit"))
+    encoder = Shaped([make_table("t", SCHEMA)], DecodeRules(), RowForm(truncate="emit"))
     assembler = TransactionAssembler(Position(0, 0))
     found = 0
     for block in blocks(chunks):
@@ -238,7 +238,8 @@ def read_whole_way(chunks: list[bytes]) -> int:
             if isinstance(event, TableSchema):
                 encoder.announce(event)
             elif isinstance(event, CommittedTransactions):
-                found += sum(len(batch.to_pylist()) for batch in encoder.encode([event]))
+                rows = encoder.delivered(encoder.encode([event]))
+                found += sum(len(batch.to_pylist()) for batch in rows)
     return found
 
 

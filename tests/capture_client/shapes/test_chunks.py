@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from capture_client.shapes.test_groups import through_a_file
+from capture_client.shapes.test_stored_changes import changes_of, through_a_file
 from capture_client.values.test_round_trips import EXTREMES, TYPES, has_nulls, with_null
 from harness.capture.changed_tables import Change, ChangedTables
+from harness.capture.shaped import Shaped, delivery_of, whole
 from harness.capture.tables import make_table
 from harness.runs.examples import examples
 from harness.runs.tiers import rest_in_all
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption
 from informix_capture_client.records import RecordKind
-from informix_capture_client.shapes import ChangeEncoder, ChunkRows, json_rows, make_encoder
+from informix_capture_client.shapes import (
+    ChangeGroup,
+    ChunkRows,
+    RangeKind,
+    change_count,
+    json_rows,
+    transaction_counts,
+)
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
-from informix_capture_client.shapes.encoder import EncodedRows
-from informix_checkpoints.spool import delivered, in_row_form
-from informix_checkpoints.spool.stored_rows import part, row_count, transaction_rows
+from informix_capture_client.shapes.encoder import EncodedChanges
 
 COMMIT, FIRST, READ_AT = 90_001, 40, 1_700_000_000
 READ = datetime.fromtimestamp(READ_AT, UTC)
@@ -64,9 +72,9 @@ class World:
             [*others, columns], [*([{"size": 7}] for _ in others), list(map(dict, rows))]
         )
 
-    def stranger(self, form: RowForm, **others: Any) -> ChangeEncoder:
+    def stranger(self, form: RowForm, **others: Any) -> Shaped:
         """Return an encoder to which the stream has announced no table."""
-        return make_encoder(self.known.tables, DecodeRules(), form, **others)
+        return Shaped(self.known.tables, DecodeRules(), form, **others)
 
     def inserted(self, form: RowForm) -> pa.Table:
         """Return the rows of a transaction that inserts them."""
@@ -80,10 +88,10 @@ class World:
         return ChunkRows(self.number, self.known.columns_of(self.number), COMMIT, first, READ_AT)
 
 
-def as_delivered(encoder: ChangeEncoder, encoded: EncodedRows) -> pa.Table:
+def as_delivered(encoder: Shaped, encoded: EncodedChanges) -> pa.Table:
     """Return rows as readers get them, by way of a file."""
     stored = through_a_file(list(encoded), encoded.schema)
-    batches = list(delivered(stored, encoder.schema))
+    batches = list(encoder.delivered(stored))
     for batch in batches:
         batch.validate(full=True)
     return pa.Table.from_batches(batches, encoder.schema)
@@ -164,8 +172,8 @@ def test_the_ends_of_a_types_range_are_those_of_an_insert(type_text: str, name: 
 def test_columns_are_in_the_order_of_the_table_and_not_in_that_of_the_stream() -> None:
     """The stream has columns of variable width last, whatever the table says."""
     world = World("note varchar(20,0), id integer", [{"note": "x", "id": 1}, {"note": None, "id": 2}])
-    (batch,) = world.stranger(FORMS["json"]).encode_chunk(world.chunk())
-    texts = in_row_form(batch)["after"].to_pylist()
+    encoder = world.stranger(FORMS["json"])
+    texts = as_delivered(encoder, encoder.encode_chunk(world.chunk()))["after"].to_pylist()
     assert texts == ['{"note":"x","id":1}', '{"note":null,"id":2}']
 
 
@@ -180,10 +188,10 @@ def test_places_are_counted_over_all_batches_of_a_chunk(name: str, tables: int) 
     world = narrow(2 * BATCH_ROWS + 5, tables)
     encoder = world.stranger(FORMS[name])
     batches = list(encoder.encode_chunk(world.chunk()))
-    assert list(map(row_count, batches)) == [BATCH_ROWS, BATCH_ROWS, 5]
+    assert list(map(change_count, batches)) == [BATCH_ROWS, BATCH_ROWS, 5]
     require_same_rows(world, FORMS[name], as_delivered(encoder, encoder.encode_chunk(world.chunk())))
-    rows = transaction_rows(batches)
-    assert (rows.commits.tolist(), rows.counts.tolist()) == ([COMMIT], [2 * BATCH_ROWS + 5])
+    found = [tuple(map(list, transaction_counts(batch))) for batch in batches]
+    assert found == [([COMMIT], [count]) for count in (BATCH_ROWS, BATCH_ROWS, 5)]
 
 
 @pytest.mark.parametrize(("name", "tables"), CASES)
@@ -192,10 +200,10 @@ def test_any_part_of_a_stored_chunk_is_these_rows_of_it(name: str, tables: int) 
     encoder = world.stranger(FORMS[name])
     encoded = encoder.encode_chunk(world.chunk())
     (stored,) = through_a_file(list(encoded), encoded.schema)
-    whole = in_row_form(stored, encoder.schema).to_pylist()
+    rows = whole(encoder.delivery, stored).to_pylist()
     for first, end in ((0, 1), (3, 17), (29, 30)):
-        (piece,) = through_a_file([part(stored, first, end)], encoded.schema)
-        assert in_row_form(piece, encoder.schema).to_pylist() == whole[first:end]
+        (piece,) = through_a_file([ChangeGroup.of(stored).part(first, end)], encoded.schema)
+        assert whole(encoder.delivery, piece).to_pylist() == rows[first:end]
 
 
 @pytest.mark.parametrize(("name", "tables"), CASES)
@@ -211,18 +219,18 @@ def test_a_chunk_of_which_nothing_is_left_has_a_schema_and_no_batch(name: str, t
 @pytest.mark.parametrize(("name", "tables"), CASES)
 def test_rows_that_were_fetched_in_blocks_are_the_same_in_one_batch(name: str, tables: int) -> None:
     world = narrow(50, tables)
-    whole = world.chunk()
-    blocks = pa.concat_tables([whole.rows.slice(0, 3), whole.rows.slice(3, 1), whole.rows.slice(4)])
+    one = world.chunk()
+    blocks = pa.concat_tables([one.rows.slice(0, 3), one.rows.slice(3, 1), one.rows.slice(4)])
     assert blocks.column(0).num_chunks == 3
     encoder = world.stranger(FORMS[name])
-    chunk = ChunkRows(whole.number, blocks, COMMIT, FIRST, READ_AT)
+    chunk = ChunkRows(one.number, blocks, COMMIT, FIRST, READ_AT)
     require_same_rows(world, FORMS[name], as_delivered(encoder, encoder.encode_chunk(chunk)))
     assert len(list(encoder.encode_chunk(chunk))) == 1
 
 
 def test_of_wide_rows_fewer_are_a_batch() -> None:
     world = World("a lvarchar(32739)", [{"a": "x" * 30_000}] * 700)
-    sizes = [batch.num_rows for batch in world.stranger(FORMS["rows"]).encode_chunk(world.chunk())]
+    sizes = list(map(change_count, world.stranger(FORMS["rows"]).encode_chunk(world.chunk())))
     assert sum(sizes) == 700
     assert max(sizes) < 300
 
@@ -243,23 +251,44 @@ def test_a_chunk_between_transactions_changes_nothing_about_them(name: str, tabl
         encoder, rows = world.known.encoder(FORMS[name]), []
         for one in world.known.transactions(changes):
             if with_chunk:
-                assert sum(map(row_count, encoder.encode_chunk(world.chunk()))) == 6
+                assert sum(map(change_count, encoder.encode_chunk(world.chunk()))) == 6
             rows.append(as_delivered(encoder, encoder.encode([one])))
         found.append(pa.concat_tables(rows))
     assert found[0].equals(found[1])
 
 
-def test_a_snapshot_has_no_records_for_the_shape_of_records() -> None:
-    world = narrow(1)
-    with pytest.raises(BadOption, match=r"shape=raw.*initialSnapshot"):
-        world.stranger(RowForm(shape="raw")).encode_chunk(world.chunk())
+@pytest.mark.parametrize("start", [RangeKind.RANGE_START, RangeKind.REPAIR_START])
+@pytest.mark.parametrize("shape", ["rows", "json", "arrow", "envelope"])
+def test_rows_that_describe_an_interval_come_with_table_events_only(
+    shape: Any, start: RangeKind
+) -> None:
+    """Without table events, rows that are only there to be compared are not delivered."""
+    world = narrow(4)
+    kinds = [start, RecordKind.INSERT, RangeKind.RANGE_SKIP, RangeKind.RANGE_END]
+    chunk = replace(world.chunk(), kind=np.array(kinds))
+    all_of_it = list(enumerate([kind.name.lower() for kind in kinds], start=FIRST))
+    (one,) = world.stranger(RowForm()).encode_chunk(chunk)
+    for events in (True, False) if shape != "envelope" else (False,):
+        (stored,) = through_a_file([one], one.schema)
+        rows = whole(delivery_of(world.known.tables, RowForm(shape=shape, table_events=events)), stored)
+        wanted = all_of_it if events else all_of_it[1:2] * (start == RangeKind.RANGE_START)
+        assert places_and_kinds(shape, rows.to_pylist()) == wanted
+
+
+def places_and_kinds(shape: str, rows: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    if shape == "envelope":
+        return [(row["transaction"]["total_order"] - 1, {"r": "insert"}[row["op"]]) for row in rows]
+    changes = (
+        [each for row in rows for each in changes_of(row).to_pylist()] if shape == "arrow" else rows
+    )
+    return [(change["_change_ordinal"], change["_change_type"]) for change in changes]
 
 
 def test_more_rows_than_can_be_told_apart_are_refused() -> None:
     world = narrow(3)
     encoder = world.stranger(FORMS["rows"])
-    (last,) = encoder.encode_chunk(world.chunk(2**31 - 3))
-    assert in_row_form(last)["_change_ordinal"].to_pylist()[-1] == 2**31 - 1
+    last = as_delivered(encoder, encoder.encode_chunk(world.chunk(2**31 - 3)))
+    assert last["_change_ordinal"].to_pylist()[-1] == 2**31 - 1
     with pytest.raises(BadOption, match="heartbeatTable"):
         encoder.encode_chunk(world.chunk(2**31 - 2))
 
@@ -290,14 +319,14 @@ class _NoKeys:
 def test_a_chunk_shows_no_keys_and_stands_behind_where_its_table_joined() -> None:
     world = narrow(4)
     encoder = world.stranger(FORMS["rows"], since={0: COMMIT}, observer=_NoKeys())
-    assert sum(map(row_count, encoder.encode_chunk(world.chunk()))) == 4
+    assert sum(map(change_count, encoder.encode_chunk(world.chunk()))) == 4
 
 
 def test_a_table_that_shares_its_name_is_stored_under_its_own() -> None:
     tables = [make_table("t", NARROW, owner) for owner in ("ann", "bob")]
-    encoder = make_encoder(tables, DecodeRules())
+    encoder = Shaped(tables, DecodeRules())
     encoded = encoder.encode_chunk(ChunkRows(1, narrow(2).chunk().rows, COMMIT, 0, READ_AT))
-    assert encoded.schema.names[2:] == ["bob_t"]
+    assert encoded.schema.names[3:] == ["stores:bob.t"]
     found = as_delivered(encoder, encoded)
     assert found["ann_t"].null_count == 2
     assert found["bob_t"].null_count == 0

@@ -1,3 +1,5 @@
+"""Transactions of records become changes, with all that is known about them, or are refused."""
+
 from __future__ import annotations
 
 import datetime
@@ -6,15 +8,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pytest
 
-from harness.capture.streams import (
-    begin,
-    commit,
-    discard,
-    feed_chunks,
-    in_chunks,
-    row,
-    truncate,
-)
+from harness.capture.shaped import Shaped, delivery_of
+from harness.capture.streams import begin, commit, discard, feed_chunks, in_chunks, row, truncate
 from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import (
@@ -25,14 +20,11 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import RecordKind, TableSchema
+from informix_capture_client.shapes import ChangeEncoder, change_count
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
-from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.shapes.metadata import METADATA
-from informix_capture_client.shapes.row_forms import make_encoder, row_schema
-from informix_capture_client.shapes.row_shape import struct_names
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
-from informix_checkpoints.spool import stored_rows
 
 Policy = Literal["fail", "emit", "ignore"]
 COLUMNS = "note varchar(20,0), id integer"  # table order: the stream has fixed columns first
@@ -40,15 +32,17 @@ ANNOUNCED = TableSchema(0, 4, 1, 1, "id integer, note varchar(20,0)")
 OTHER = TableSchema(1, 2, 1, 0, "size smallint")
 
 
-def orders(policy: Policy = "fail") -> ChangeEncoder:
-    encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules(), RowForm(truncate=policy))
+ORDERS, SIZES = make_table("orders", COLUMNS), make_table("sizes", "size smallint")
+
+
+def orders(policy: Policy = "fail", **form: Any) -> Shaped:
+    encoder = Shaped([ORDERS], DecodeRules(), RowForm(truncate=policy, **form))
     encoder.announce(ANNOUNCED)
     return encoder
 
 
-def both(policy: Policy = "fail") -> ChangeEncoder:
-    tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    encoder = make_encoder(tables, DecodeRules(), RowForm(truncate=policy))
+def both(policy: Policy = "fail", since: dict[int, int] | None = None) -> Shaped:
+    encoder = Shaped([ORDERS, SIZES], DecodeRules(), RowForm(truncate=policy), since)
     encoder.announce(ANNOUNCED)
     encoder.announce(OTHER)
     return encoder
@@ -72,11 +66,11 @@ def transactions(*records: bytes, chunk: int = 1 << 20) -> list[CommittedTransac
     return [event for event in events if isinstance(event, CommittedTransactions)]
 
 
-def rows_in(encoder: ChangeEncoder, found: list[CommittedTransactions]) -> list[pa.RecordBatch]:
-    return [stored_rows.in_row_form(batch, encoder.schema) for batch in encoder.encode(found)]
+def rows_in(encoder: Shaped, found: list[CommittedTransactions]) -> list[pa.RecordBatch]:
+    return list(encoder.delivered(encoder.encode(found)))
 
 
-def delivered(encoder: ChangeEncoder, *records: bytes) -> list[dict[str, Any]]:
+def delivered(encoder: Shaped, *records: bytes) -> list[dict[str, Any]]:
     batches = rows_in(encoder, transactions(*records))
     for batch in batches:
         batch.validate(full=True)
@@ -111,27 +105,21 @@ def test_a_change_carries_its_row_and_what_is_known_about_it() -> None:
 
 
 def test_minimal_metadata_is_what_an_upsert_and_a_watermark_need() -> None:
-    minimal = RowForm(metadata="minimal")
-    full = make_encoder([make_table("orders", COLUMNS)], DecodeRules())
-    encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules(), minimal)
-    for each in (full, encoder):
-        each.announce(ANNOUNCED)
-    (change,) = delivered(encoder, order(7, 42), end(9))
+    (change,) = delivered(orders(metadata="minimal"), order(7, 42), end(9))
     names = ["_change_type", "_commit_version", "_commit_timestamp", "_change_ordinal"]
     assert list(change) == ["note", "id", *names]
-    (whole,) = delivered(full, order(7, 42), end(9))
+    (whole,) = delivered(orders(), order(7, 42), end(9))
     assert change == {name: whole[name] for name in change}
 
 
 def test_minimal_metadata_of_several_tables_names_the_table_that_a_truncate_has_no_row_of() -> None:
-    tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    schema = row_schema(tables, DecodeRules(), RowForm(metadata="minimal"))
+    schema = delivery_of([ORDERS, SIZES], RowForm(metadata="minimal")).schema
     assert schema.names[-2:] == ["_change_ordinal", "_table"]
 
 
 def test_with_minimal_metadata_a_column_may_have_the_name_of_what_is_left_out() -> None:
     table = make_table("orders", "_user_id integer")
-    assert "_user_id" in row_schema([table], DecodeRules(), RowForm(metadata="minimal")).names
+    assert "_user_id" in delivery_of([table], RowForm(metadata="minimal")).schema.names
 
 
 def test_all_kinds_of_changes_are_named_as_in_deltas_change_feed() -> None:
@@ -188,16 +176,8 @@ def test_a_row_of_nulls_is_not_a_missing_row() -> None:
 # truncates
 
 
-def test_a_truncate_stops_the_query_unless_told_otherwise() -> None:
-    with pytest.raises(
-        DataLoss, match=r"stores:informix.orders was truncated .* committed at 0:0x9"
-    ) as loss:
-        delivered(orders(), order(2, 1), truncate(3, 1, 0), end(9))
-    assert "option truncate" in loss.value.remedy
-
-
-def test_a_truncate_that_was_discarded_stops_nothing() -> None:
-    found = delivered(orders(), order(2, 1), truncate(3, 1, 0), discard(3, 1), end())
+def test_a_truncate_that_was_discarded_is_no_change() -> None:
+    found = delivered(orders("emit"), order(2, 1), truncate(3, 1, 0), discard(3, 1), end())
     assert [change["id"] for change in found] == [1]
 
 
@@ -215,14 +195,13 @@ def test_a_transaction_of_nothing_but_a_truncate_is_emitted() -> None:
     assert (change["_change_type"], change["id"], change["note"]) == ("truncate", None, None)
 
 
-def test_an_ignored_truncate_is_counted_and_takes_no_ordinal() -> None:
-    encoder = orders("ignore")
-    records = (order(2, 1), truncate(3, 1, 0), truncate(4, 1, 0), order(5, 2), end())
-    found = delivered(encoder, *records)
-    assert [(c["id"], c["_change_ordinal"]) for c in found] == [(1, 0), (2, 1)]
-    rows = encoder.encode(transactions(*records))
-    assert sum(batch.num_rows for batch in rows) == 2
-    assert rows.ignored_truncates == 2
+@pytest.mark.parametrize("policy", ["ignore", "fail"])
+def test_a_truncate_that_is_not_delivered_is_stored_and_keeps_its_ordinal(policy: Policy) -> None:
+    encoder, found = orders(policy), transactions(order(2, 1), truncate(3, 1, 0), order(5, 2), end())
+    stored = list(encoder.encode(found))
+    assert sum(map(change_count, stored)) == 3
+    rows = [row for batch in encoder.delivered(stored) for row in batch.to_pylist()]
+    assert [(row["id"], row["_change_ordinal"]) for row in rows] == [(1, 0), (2, 2)]
 
 
 def test_a_transaction_of_nothing_but_an_ignored_truncate_is_empty() -> None:
@@ -285,9 +264,10 @@ def test_images_in_different_blocks_are_a_pair() -> None:
 @pytest.mark.parametrize("rows", [BATCH_ROWS - 1, BATCH_ROWS, BATCH_ROWS + 1, 2 * BATCH_ROWS + 5])
 def test_batches_hold_the_same_rows_however_the_bytes_came(rows: int, chunk: int) -> None:
     records = [order(10 + n, n) for n in range(rows)]
-    batches = rows_in(orders(), transactions(*records, end(), chunk=chunk))
-    assert all(BATCH_ROWS // 2 <= batch.num_rows <= BATCH_ROWS for batch in batches[:-1])
-    whole = pa.Table.from_batches(batches)
+    encoder = orders()
+    stored = list(encoder.encode(transactions(*records, end(), chunk=chunk)))
+    assert all(BATCH_ROWS // 2 <= change_count(batch) <= BATCH_ROWS for batch in stored[:-1])
+    whole = pa.Table.from_batches(encoder.delivered(stored))
     assert whole.column("id").to_pylist() == list(range(rows))
     assert whole.column("note").to_pylist() == [f"n{n}" for n in range(rows)]
     assert whole.column("_change_ordinal").to_pylist() == list(range(rows))
@@ -328,25 +308,22 @@ ANNOUNCEMENTS = [
     ("announced", "why"), [a[1:] for a in ANNOUNCEMENTS], ids=[a[0] for a in ANNOUNCEMENTS]
 )
 def test_an_announcement_that_is_not_the_catalogs_is_refused(announced: TableSchema, why: str) -> None:
-    encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules())
+    encoder = ChangeEncoder([ORDERS], DecodeRules())
     with pytest.raises(ProtocolViolation, match=why):
         encoder.announce(announced)
 
 
 def test_a_row_before_its_table_is_described_is_refused() -> None:
-    encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules())
-    with pytest.raises(
-        ProtocolViolation, match="orders at 0:0x2 arrived before the table's description"
-    ):
+    encoder = Shaped([ORDERS], DecodeRules())
+    with pytest.raises(ProtocolViolation, match="orders at 0:0x2 arrived before the table's desc"):
         delivered(encoder, order(2, 1), end())
 
 
-@pytest.mark.parametrize("table", [1, 2**31 - 1])
-@pytest.mark.parametrize("policy", ["fail", "emit", "ignore"])
-def test_a_row_of_a_table_not_asked_for_is_refused(table: int, policy: Policy) -> None:
+@pytest.mark.parametrize("table", [-5, -1, 1, 2**31 - 1])
+def test_a_row_of_a_table_not_asked_for_is_refused(table: int) -> None:
     for record in (row(2, 1, b"\0\0\0\1", RecordKind.INSERT, table), truncate(2, 1, table)):
         with pytest.raises(ProtocolViolation, match=f"0:0x2 belongs to table number {table}"):
-            delivered(orders(policy), record, end())
+            delivered(orders(), record, end())
 
 
 def test_a_row_without_room_for_its_sizes_is_refused() -> None:
@@ -364,20 +341,16 @@ def test_a_value_that_cannot_be_is_named_by_its_position() -> None:
 def test_a_column_named_like_one_that_every_row_gets_is_refused(name: str) -> None:
     table = make_table("orders", f'"{name}" integer')
     with pytest.raises(BadOption, match=name):
-        row_schema([table], DecodeRules())
-    beside = make_table("sizes", "size smallint")
-    assert row_schema([table, beside], DecodeRules()).names[:2] == ["orders", "sizes"]
+        delivery_of([table])
+    assert delivery_of([table, SIZES]).schema.names[:2] == ["orders", "sizes"]
 
 
 def test_tables_of_one_name_get_their_owner_in_front() -> None:
-    tables = [
-        make_table("t", "a date", "ann"),
-        make_table("t", "a date", "bob"),
-        make_table("u", "a date"),
-    ]
-    assert struct_names(tables) == ["ann_t", "bob_t", "u"]
+    owners = {"ann": "t", "bob": "t", "informix": "u"}
+    tables = [make_table(name, "a date", owner) for owner, name in owners.items()]
+    assert delivery_of(tables).schema.names[:3] == ["ann_t", "bob_t", "u"]
 
 
 def test_a_column_that_cannot_be_captured_is_refused_before_anything_is_read() -> None:
     with pytest.raises(UnsupportedColumn, match=r"column body of .*mails has type TEXT"):
-        make_encoder([make_table("mails", "id serial, body text")], DecodeRules())
+        ChangeEncoder([make_table("mails", "id serial, body text")], DecodeRules())

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from capture_client.values.test_round_trips import EXTREMES, TYPES, has_nulls, with_null
 from harness.capture.decoding import EncodedRow, encode_rows
+from harness.capture.shaped import Shaped, delivery_of
 from harness.capture.streams import begin, commit, feed_chunks, row, truncate
 from harness.capture.tables import make_table
 from harness.runs.examples import examples
@@ -27,12 +28,9 @@ from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.shapes import json_rows
-from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.shapes.row_forms import make_encoder, row_schema
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.values.table_decoder import TableDecoder
-from informix_checkpoints.spool import in_row_form
 
 Row = dict[str, Any]
 Change = tuple[RecordKind, int, EncodedRow]
@@ -79,8 +77,8 @@ class Tables:
         self.tables: list[Table] = [make_table(f"t{n}", text) for n, text in enumerate(columns)]
         self.described = [encode_rows(text, [])[0] for text in columns]
 
-    def encoder(self, row_form: RowForm) -> ChangeEncoder:
-        made = make_encoder(self.tables, DecodeRules(), row_form)
+    def encoder(self, row_form: RowForm) -> Shaped:
+        made = Shaped(self.tables, DecodeRules(), row_form)
         for number, described in enumerate(self.described):
             decoder = TableDecoder(described)
             made.announce(
@@ -90,12 +88,8 @@ class Tables:
 
     def delivered(self, row_form: RowForm, stream: bytes) -> list[Row]:
         made = self.encoder(row_form)
-        events = feed_chunks(TransactionAssembler(Position(0, 0)), [stream])
         found: list[Row] = []
-        for batch in made.encode(
-            [event for event in events if isinstance(event, CommittedTransactions)]
-        ):
-            rows = in_row_form(batch, made.schema)
+        for rows in made.delivered(made.encode(transactions(stream))):
             rows.validate(full=True)
             assert rows.schema == made.schema
             found += rows.to_pylist()
@@ -103,7 +97,12 @@ class Tables:
 
     def schema(self, name: str) -> pa.Schema:
         [table] = [table for table in self.tables if str(table.name) == name]
-        return row_schema([table], DecodeRules(), RowForm(metadata="minimal")).remove_metadata()
+        return delivery_of([table], RowForm(metadata="minimal")).schema
+
+
+def transactions(stream: bytes) -> list[CommittedTransactions]:
+    events = feed_chunks(TransactionAssembler(Position(0, 0)), [stream])
+    return [event for event in events if isinstance(event, CommittedTransactions)]
 
 
 def records(changes: Sequence[Change]) -> bytes:
@@ -280,14 +279,14 @@ def test_the_schema_is_the_same_for_any_tables() -> None:
     ]
 
 
-def test_an_update_is_one_row_and_ordinals_count_rows() -> None:
+def test_an_update_is_one_row_at_the_place_of_its_second_image() -> None:
     tables = Tables(["a integer"])
     one, two = encode_rows("a integer", [{"a": 1}, {"a": 2}])[1]
     changes = [(RecordKind.UPDBEF, 0, one), (RecordKind.UPDAFT, 0, two), (RecordKind.DELETE, 0, two)]
     found = tables.delivered(JSON, records(changes))
     assert [(c["before"], c["after"], c["_change_ordinal"], c["_change_seq"]) for c in found] == [
-        ('{"a":1}', '{"a":2}', 0, 101),
-        ('{"a":2}', None, 1, 102),
+        ('{"a":1}', '{"a":2}', 1, 101),
+        ('{"a":2}', None, 2, 102),
     ]
 
 
@@ -318,9 +317,8 @@ def test_a_table_that_is_described_anew_in_another_order_is_read_by_the_new_one(
     tables = Tables(["a integer, b integer"])
     encoder = tables.encoder(JSON)
     _, [row_of_1_2] = encode_rows("a integer, b integer", [{"a": 1, "b": 2}])
-    stream = records([(RecordKind.INSERT, 0, row_of_1_2)])
-    events = feed_chunks(TransactionAssembler(Position(0, 0)), [stream])
-    found = [event for event in events if isinstance(event, CommittedTransactions)]
-    assert [b["after"][0].as_py() for b in map(in_row_form, encoder.encode(found))] == ['{"a":1,"b":2}']
-    encoder.announce(TableSchema(0, 8, 1, 0, "b integer, a integer"))
-    assert [b["after"][0].as_py() for b in map(in_row_form, encoder.encode(found))] == ['{"a":2,"b":1}']
+    found = transactions(records([(RecordKind.INSERT, 0, row_of_1_2)]))
+    for after in ('{"a":1,"b":2}', '{"a":2,"b":1}'):
+        (batch,) = encoder.delivered(encoder.encode(found))
+        assert batch["after"].to_pylist() == [after]
+        encoder.announce(TableSchema(0, 8, 1, 0, "b integer, a integer"))

@@ -1,16 +1,16 @@
-"""Keys of changes are shown to whoever collects them, before anything of a change is left out."""
+"""Keys of changes are shown to whoever collects them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from capture_client.shapes.test_encoder import (
     ANNOUNCED,
-    COLUMNS,
+    ORDERS,
     OTHER,
+    SIZES,
     end,
     order,
     size,
@@ -18,9 +18,9 @@ from capture_client.shapes.test_encoder import (
 )
 from harness.capture.streams import begin, discard, row, truncate
 from harness.capture.tables import make_table
-from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import RecordKind, TableSchema
-from informix_capture_client.shapes.row_forms import make_encoder
+from informix_capture_client.shapes import ChangeEncoder
 
 
 class Keys:
@@ -43,9 +43,8 @@ class Keys:
         self.truncated.append((number, commit))
 
 
-def observed(keys: Keys, row_form: RowForm, *records: bytes) -> Keys:
-    tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    encoder = make_encoder(tables, DecodeRules(), row_form, observer=keys)
+def observed(keys: Keys, *records: bytes) -> Keys:
+    encoder = ChangeEncoder([ORDERS, SIZES], DecodeRules(), observer=keys)
     encoder.announce(ANNOUNCED)
     encoder.announce(OTHER)
     for _ in encoder.encode(transactions(*records)):
@@ -53,19 +52,9 @@ def observed(keys: Keys, row_form: RowForm, *records: bytes) -> Keys:
     return keys
 
 
-FORMS = [
-    RowForm(before_image=False, truncate="ignore"),
-    RowForm(truncate="emit"),
-    RowForm(shape="json", truncate="emit"),
-    RowForm(shape="envelope", before_image=False, truncate="ignore"),
-]
-
-
-@pytest.mark.parametrize("row_form", FORMS, ids=lambda form: f"{form.shape}-{form.truncate}")
-def test_an_observer_is_shown_the_keys_of_both_images_whatever_is_delivered(row_form: RowForm) -> None:
+def test_an_observer_is_shown_the_keys_of_both_images() -> None:
     keys = observed(
         Keys(_0=("id",)),
-        row_form,
         order(2, 1),
         order(3, 1, kind=RecordKind.UPDBEF),
         order(4, 7, kind=RecordKind.UPDAFT),
@@ -81,33 +70,25 @@ def test_an_observer_is_shown_the_keys_of_both_images_whatever_is_delivered(row_
 def test_keys_come_in_the_order_in_which_they_are_asked_for_with_the_commit_of_each() -> None:
     first = (order(2, 4), size(3, 8), end(10))
     second = begin(11, 1, 1_700_000_000, 501) + order(12, 5) + end(20)
-    keys = observed(Keys(_0=("id", "note"), _1=("size",)), RowForm(), *first, second)
+    keys = observed(Keys(_0=("id", "note"), _1=("size",)), *first, second)
     assert sorted(keys.touched) == [(0, [4, "n4"], 10), (0, [5, "n5"], 20), (1, [8], 10)]
 
 
 def test_what_discard_takes_back_touches_nothing() -> None:
-    keys = observed(Keys(_0=("id",)), RowForm(), order(2, 1), order(3, 2), discard(3, 1), end())
+    keys = observed(Keys(_0=("id",)), order(2, 1), order(3, 2), discard(3, 1), end())
     assert [row for _, row, _ in keys.touched] == [[1]]
 
 
 def test_an_observer_that_wants_no_table_is_shown_nothing() -> None:
-    keys = observed(Keys(), RowForm(truncate="emit"), order(2, 1), truncate(3, 1, 0), end())
+    keys = observed(Keys(), order(2, 1), truncate(3, 1, 0), end())
     assert (keys.touched, keys.truncated) == ([], [])
-
-
-def test_the_raw_shape_has_no_images_to_show() -> None:
-    assert not observed(Keys(_0=("id",)), RowForm(shape="raw"), order(2, 1), end()).touched
 
 
 def test_a_key_is_read_where_it_lies_in_the_row() -> None:
     """Behind another column of fixed length; `size` is two bytes, and what is read is not the first."""
     keys = Keys(_0=("number", "size"))
-    encoder = make_encoder(
-        [make_table("parts", "size smallint, number integer")],
-        DecodeRules(),
-        RowForm(),
-        observer=keys,
-    )
+    parts = make_table("parts", "size smallint, number integer")
+    encoder = ChangeEncoder([parts], DecodeRules(), observer=keys)
     encoder.announce(TableSchema(0, 6, 2, 0, "size smallint, number integer"))
     payload = (3).to_bytes(2) + (70_000).to_bytes(4)
     records = (row(2, 1, payload, RecordKind.INSERT, 0, []), end())

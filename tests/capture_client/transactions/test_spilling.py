@@ -213,18 +213,6 @@ def test_thousands_of_open_transactions_stay_below_the_limit() -> None:
     assert assembler.open_bytes[0] == assembler.open_bytes[1] == 0
 
 
-def test_bounds_of_a_raw_stream_stay_around_rows_that_were_put_aside() -> None:
-    assembler = spilling(FakeStore())
-    assembler.with_bounds = True
-    feed(assembler, begun(1, 1), row(2))
-    feed(assembler, row(3))
-    (transaction,) = feed(assembler, ended(4, 1))
-    assert isinstance(transaction, CommittedTransactions)
-    pieces = [piece.loaded() for piece in transaction.rows]
-    kinds = [int(kind) for rows in pieces for kind in rows.block.raw.kinds[rows.places]]
-    assert kinds == [RecordKind.BEGINTX, RecordKind.INSERT, RecordKind.INSERT, RecordKind.COMMTX]
-
-
 def test_records_keep_everything_when_they_come_back() -> None:
     store = FakeStore()
     records = [

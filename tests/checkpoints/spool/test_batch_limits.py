@@ -13,8 +13,7 @@ from informix_capture_client.positions import Position
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool.batch_ends import end_of_batch
 from informix_checkpoints.spool.manifest import Manifest
-from informix_checkpoints.spool.segments import Segment
-from informix_checkpoints.spool.stored_rows import TransactionRows
+from informix_checkpoints.spool.segments import Segment, Transactions
 
 START = Position(100, 90, (7,))
 BYTES_PER_ROW = 10
@@ -23,7 +22,7 @@ BYTES_PER_ROW = 10
 Content = list[list[int]]
 
 
-def held(content: Content) -> tuple[Manifest, dict[str, TransactionRows]]:
+def held(content: Content) -> tuple[Manifest, dict[str, Transactions]]:
     """A manifest of such segments: commits 110, 120, ...; restarts lie 5 below the last commit."""
     segments, inside, commit = [], {}, START.commit
     for number, counts in enumerate(content):
@@ -33,7 +32,7 @@ def held(content: Content) -> tuple[Manifest, dict[str, TransactionRows]]:
         position = Position(commit, commit - 5)
         size = rows * BYTES_PER_ROW
         segments.append(Segment(str(number), rows, size, 0, len(counts), commits[0], position))
-        inside[str(number)] = TransactionRows(np.array(commits), np.array(counts))
+        inside[str(number)] = Transactions(np.array(commits), np.array(counts))
     return Manifest("s", "d", START, START, segments=tuple(segments)), inside
 
 

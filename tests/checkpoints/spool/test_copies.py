@@ -8,24 +8,16 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from checkpoints.spool.spools import (
-    SCHEMA,
-    batch,
-    fill,
-    open_spool,
-)
+from checkpoints.spool.spools import DELIVERY, SCHEMA, batch, fill, open_spool
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
 from informix_checkpoints.spool import copies as segment_copies
 from informix_checkpoints.spool.copies import SegmentCopies
-from informix_checkpoints.spool.manifest_files import load_manifest, save_manifest
 from informix_checkpoints.spool.segments import Segment, SegmentRange
 from informix_checkpoints.spool.spool import Spool
-from informix_checkpoints.spool.stored_rows import in_row_form
 
 
 def copies_in(folder: Path) -> SegmentCopies:
@@ -41,8 +33,8 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def numbers(copies: SegmentCopies, ranges: list[SegmentRange]) -> list[int]:
-    batches = [in_row_form(stored) for wanted in ranges for stored in copies.stored_range(wanted)]
-    return [n for found in batches for n in found.column("n").to_pylist()]
+    stored = [batch for wanted in ranges for batch in copies.stored_range(wanted)]
+    return [n for found in DELIVERY.rows(stored) for n in found.column("n").to_pylist()]
 
 
 def test_the_copies_hold_the_rows_that_the_spool_holds(tmp_path: Path) -> None:
@@ -69,43 +61,14 @@ def test_a_copy_is_there_before_the_manifest_names_its_segment(
     assert [counts[1:] for counts in before] == [(1, 0), (2, 1)]
 
 
-def many(count: int) -> list[pa.RecordBatch]:
-    """Two batches of rows that compress well, ten to a transaction."""
-    rows = [(n % 7, 110 + n // 10) for n in range(count)]
-    return [batch(*rows[: count // 2]), batch(*rows[count // 2 :])]
-
-
-def test_a_copy_is_a_compressed_file_of_the_same_batches_that_any_tool_opens(tmp_path: Path) -> None:
-    spool = copied_spool(tmp_path)
-    segment = spool.append(SCHEMA, many(4000), Position(600, 600))
-    (copy,) = files(tmp_path)
-    assert copy.stat().st_size < segment.size_bytes / 2
-    ours, theirs = pa.ipc.open_file(tmp_path / "spool" / segment.file), pa.ipc.open_file(copy)
-    assert theirs.schema.equals(ours.schema, check_metadata=True)
-    assert theirs.num_record_batches == 2
-    assert all(theirs.get_batch(n).equals(ours.get_batch(n)) for n in range(2))
-
-
-@pytest.mark.slow
-def test_every_range_of_a_copy_is_that_of_its_segment(tmp_path: Path) -> None:
-    spool = copied_spool(tmp_path)
-    spool.append(SCHEMA, many(40), Position(600, 600))
-    [whole] = spool.between((100, 0), (600, 0))
-    wanted = [n % 7 for n in range(40)]
-    for first in range(40):
-        for end in range(first + 1, 41):
-            found = numbers(copies_in(tmp_path / "copies"), [whole.part(first, end)])
-            assert found == wanted[first:end]
-
-
-def test_what_a_copy_holds_is_said_by_the_manifest_and_by_every_range(tmp_path: Path) -> None:
+def test_a_copy_is_its_segments_file_under_a_name_with_its_checksum(tmp_path: Path) -> None:
     spool = copied_spool(tmp_path)
     fill(spool)
-    facts = [(path.stat().st_size, zlib.crc32(path.read_bytes())) for path in files(tmp_path)]
-    kept = load_manifest(tmp_path / "spool")
-    assert kept is not None
-    assert [(s.copy_bytes, s.copy_checksum) for s in kept.segments] == facts
-    assert [(r.copy_bytes, r.copy_checksum) for r in spool.between((100, 0), (140, 0))] == facts
+    for path, segment in zip(files(tmp_path), spool.manifest.segments, strict=True):
+        content = path.read_bytes()
+        assert content == (tmp_path / "spool" / segment.file).read_bytes()
+        assert (len(content), zlib.crc32(content)) == (segment.size_bytes, segment.checksum)
+        assert path.name == f"{Path(segment.file).stem}-{segment.checksum:08x}.arrow"
 
 
 def test_a_segment_that_is_damaged_before_it_is_copied_is_not_copied(
@@ -113,11 +76,11 @@ def test_a_segment_that_is_damaged_before_it_is_copied_is_not_copied(
 ) -> None:
     put = SegmentCopies.put
 
-    def damage_and_put(copies: SegmentCopies, path: Path, segment: Segment) -> Segment:
+    def damage_and_put(copies: SegmentCopies, path: Path, segment: Segment) -> None:
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 0xFF
         path.write_bytes(content)
-        return put(copies, path, segment)
+        put(copies, path, segment)
 
     monkeypatch.setattr(SegmentCopies, "put", damage_and_put)
     spool = copied_spool(tmp_path)
@@ -126,41 +89,12 @@ def test_a_segment_that_is_damaged_before_it_is_copied_is_not_copied(
     assert len(spool.manifest.segments) == 0
 
 
-def test_an_empty_file_is_no_copy_of_a_segment_that_was_not_copied(tmp_path: Path) -> None:
-    first = copied_spool(tmp_path)
-    fill(first)
-    bare = tuple(replace(each, copy_bytes=0, copy_checksum=0) for each in first.manifest.segments)
-    save_manifest(replace(first.manifest, segments=bare), tmp_path / "spool", durable=False)
-    for path in files(tmp_path):
-        path.write_bytes(b"")
-    first.close()
-    second = copied_spool(tmp_path)
-    assert numbers(copies_in(tmp_path / "copies"), second.between((100, 0), (140, 0))) == [
-        1,
-        2,
-        3,
-        4,
-        5,
-    ]
-
-
-def test_the_range_of_a_spool_without_copies_finds_none(tmp_path: Path) -> None:
-    with_copies, without = copied_spool(tmp_path), open_spool(tmp_path / "other")
-    fill(with_copies)
-    fill(without)
-    assert [s.checksum for s in without.between((100, 0), (140, 0))] == [
-        s.checksum for s in with_copies.between((100, 0), (140, 0))
-    ]
-    with pytest.raises(AccessRefused, match="differs from what was written"):
-        numbers(copies_in(tmp_path / "copies"), without.between((100, 0), (140, 0)))
-
-
 def test_a_copy_of_another_size_than_the_driver_says_is_not_read(tmp_path: Path) -> None:
     spool = copied_spool(tmp_path)
     fill(spool)
     wanted = spool.between((100, 0), (120, 0))[0]
     with pytest.raises(AccessRefused, match="differs from what was written"):
-        numbers(copies_in(tmp_path / "copies"), [replace(wanted, copy_bytes=wanted.copy_bytes + 1)])
+        numbers(copies_in(tmp_path / "copies"), [replace(wanted, size_bytes=wanted.size_bytes + 1)])
 
 
 def test_trimming_removes_the_copies_too(tmp_path: Path) -> None:
@@ -171,16 +105,18 @@ def test_trimming_removes_the_copies_too(tmp_path: Path) -> None:
     assert numbers(copies_in(tmp_path / "copies"), spool.between((120, 0), (140, 0))) == [4, 5]
 
 
-def test_a_copy_that_lost_its_content_with_the_power_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [b"half", b"", None], ids=["half", "nothing", "zeros"])
+def test_a_copy_that_a_crash_has_left_torn_is_made_again(left: bytes | None, tmp_path: Path) -> None:
     first = copied_spool(tmp_path)
     fill(first)
     first.close()
     torn, whole = files(tmp_path)
-    torn.write_bytes(bytes(torn.stat().st_size))
-    before = whole.stat().st_mtime_ns
+    torn.write_bytes(bytes(torn.stat().st_size) if left is None else left)
+    before = whole.stat()
     again = copied_spool(tmp_path)
     assert numbers(copies_in(tmp_path / "copies"), again.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
-    assert whole.stat().st_mtime_ns == before  # what is whole stays as it is
+    after = whole.stat()  # what is whole stays as it is
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_opening_a_spool_adds_the_copies_that_are_missing_and_removes_those_too_many(
@@ -201,16 +137,6 @@ def test_opening_a_spool_adds_the_copies_that_are_missing_and_removes_those_too_
         4,
         5,
     ]
-
-
-def test_a_whole_copy_is_never_written_again(tmp_path: Path) -> None:
-    first = copied_spool(tmp_path)
-    fill(first)
-    written = [path.stat() for path in files(tmp_path)]
-    first.close()
-    copied_spool(tmp_path)
-    again = [path.stat() for path in files(tmp_path)]
-    assert [(s.st_ino, s.st_mtime_ns) for s in again] == [(s.st_ino, s.st_mtime_ns) for s in written]
 
 
 def test_a_stream_captured_again_does_not_meet_the_copies_of_its_former_life(tmp_path: Path) -> None:
@@ -276,21 +202,6 @@ def test_where_nothing_can_be_moved_a_copy_is_written_in_its_place(
     assert numbers(copies, spool.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
     left = (tmp_path / "copies" / "bucket" / "s1").iterdir()
     assert all(path.suffix == ".arrow" for path in left)
-
-
-def test_half_a_copy_of_a_process_that_died_is_written_again(tmp_path: Path) -> None:
-    first = copied_spool(tmp_path)
-    fill(first)
-    first.close()
-    files(tmp_path)[0].write_bytes(b"half")
-    second = copied_spool(tmp_path)
-    assert numbers(copies_in(tmp_path / "copies"), second.between((100, 0), (140, 0))) == [
-        1,
-        2,
-        3,
-        4,
-        5,
-    ]
 
 
 def test_a_copy_that_cannot_be_removed_is_a_warning(

@@ -59,7 +59,9 @@ def test_a_transaction_with_fewer_rows_than_were_delivered_is_refused(tmp_path: 
     spool = open_spool(tmp_path)
     fill(spool)
     assert numbers(spool.between((100, 0), (140, 0), CutTransaction(110, 2))) == [3, 4, 5]
-    with pytest.raises(DataLoss, match=r"3 rows of the transaction at 0:0x6e were delivered.* has 2"):
+    with pytest.raises(
+        DataLoss, match=r"3 changes of the transaction at 0:0x6e were delivered.* has 2"
+    ):
         spool.between((100, 0), (140, 0), CutTransaction(110, 3))
 
 

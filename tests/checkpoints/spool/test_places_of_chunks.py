@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.spool.spools import SCHEMA, SHARED, START, batch, numbers, open_spool
+from checkpoints.spool.spools import SCHEMA, START, batch, numbers, open_spool
 from informix_capture_client.positions import Position
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool.spool import Spool
@@ -239,12 +238,3 @@ def test_rows_of_a_table_that_is_not_captured_any_more_are_left(tmp_path: Path) 
         open_spool(tmp_path, left, tables={"a": TableState("1")}, captured=["a"]).manifest.row_count
         == 1
     )
-
-
-def test_stored_rows_without_a_column_that_came_later_have_null_there(tmp_path: Path) -> None:
-    from informix_checkpoints.spool import in_row_form
-
-    wanted = pa.schema([("n", pa.int64()), ("late", pa.string()), *SHARED])
-    found = in_row_form(batch((1, 110)), wanted)
-    assert found.schema == wanted
-    assert found.to_pylist() == [{"n": 1, "late": None, "_commit_version": 110}]

@@ -9,13 +9,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from checkpoints.spool.spools import (
     SCHEMA,
     START,
-    batch,
     fill,
     numbers,
     open_spool,
@@ -178,7 +176,7 @@ def test_a_damaged_segment_is_not_looked_into(ask: Callable[[Spool], object], tm
 CRASHER = """
 import os, sys
 from pathlib import Path
-from checkpoints.spool.test_spool import fill, open_spool, batch, SCHEMA
+from checkpoints.spool.spools import fill, open_spool, batch, SCHEMA
 from informix_capture_client.positions import Position
 spool = open_spool(Path(sys.argv[1]))
 fill(spool)
@@ -197,23 +195,6 @@ def test_a_death_before_the_commit_point_leaves_the_old_content(failpoint: str, 
     assert numbers(spool.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
     assert "150" not in json.dumps([path.name for path in tmp_path.iterdir()])
     assert len(list(tmp_path.glob("*.arrow"))) == 2
-
-
-def test_rows_are_delivered_as_the_stored_schema_says(tmp_path: Path) -> None:
-    texts = pa.dictionary(pa.int32(), pa.string())
-    schema = pa.schema(
-        [("word", texts), ("n", pa.int64()), ("runs", SCHEMA.field("runs").type)],
-        metadata={"informix_cdc.delivered": '["n", "word"]'},
-    )
-    rows = batch((1, 110), (2, 120), (3, 120), (4, 130))
-    words = pa.array(["a", None, "a", "b"]).dictionary_encode()
-    spool = open_spool(tmp_path)
-    stored = [words, rows.column("n"), rows.column("runs")]
-    spool.append(schema, [pa.RecordBatch.from_arrays(stored, schema=schema)], Position(130, 125))
-    (wanted,) = spool.between((110, 0), (120, 0))
-    (found,) = read_range(wanted)
-    assert found.schema == pa.schema([("n", pa.int64()), ("word", pa.string())])
-    assert found.to_pydict() == {"n": [2, 3], "word": [None, "a"]}
 
 
 def test_rows_made_under_other_rules_do_not_serve(tmp_path: Path) -> None:

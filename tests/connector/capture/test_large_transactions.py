@@ -15,10 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from checkpoints.spool.spools import read_range
-from informix_capture_client.choices import DecodeRules
-from informix_capture_client.shapes import row_schema
-from informix_checkpoints.spool import delivered as delivered_rows
+from harness.capture.shaped import delivery_of
 from informix_checkpoints.spool import stored_range
 from lab.benchmarks.one_transaction import PREPARED_ROWS, turns_of
 from lab.benchmarks.pipeline import START, open_spool
@@ -47,9 +44,9 @@ def run(folder: Path, mebibytes: int, *more: str) -> dict[str, Any]:
 
 
 def delivered(folder: Path) -> Iterator[pa.RecordBatch]:
-    spool = open_spool(folder / "spool")
+    spool, delivery = open_spool(folder / "spool"), delivery_of(catalog_tables(1))
     for wanted in spool.between(START.place, spool.manifest.end.place):
-        yield from read_range(wanted)
+        yield from delivery.rows(stored_range(wanted))
     spool.close()
 
 
@@ -77,14 +74,11 @@ def test_a_transaction_of_three_tables_is_stored_whole_in_bounded_memory(tmp_pat
     small, large = run(tmp_path / "small", 1), run(tmp_path / "large", MEBIBYTES, "--three-tables")
     assert large["spilled_bytes"] > (MEBIBYTES - LIMIT_MEBIBYTES) << 20
     assert large["peak"] - small["peak"] < MOST_GROWTH_MEBIBYTES
-    spool, schema = (
-        open_spool(tmp_path / "large" / "spool"),
-        row_schema(catalog_tables(3), DecodeRules()),
-    )
+    spool, delivery = open_spool(tmp_path / "large" / "spool"), delivery_of(catalog_tables(3))
     [wanted] = spool.between(START.place, spool.manifest.end.place)
     spool.close()
     ordinal = 0
-    for batch in delivered_rows(stored_range(wanted), schema):
+    for batch in delivery.rows(stored_range(wanted)):
         ordinals = batch.column("_change_ordinal").to_numpy()
         assert ordinals.tolist() == list(range(ordinal, ordinal + len(batch)))
         own = [np.asarray(batch.column(f"t{n}").is_valid()) for n in range(3)]

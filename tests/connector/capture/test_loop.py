@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from harness.capture.shaped import delivery_of
 from harness.capture.streams import (
     begin,
     blocks,
@@ -18,12 +19,11 @@ from harness.capture.streams import (
     row,
 )
 from harness.capture.tables import make_table
-from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
-from informix_capture_client.shapes.row_encoder import RowEncoder
-from informix_capture_client.shapes.row_forms import make_encoder
+from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream import Answer, Read, Silence
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_cdc.capture.guard import Unguarded
@@ -32,9 +32,9 @@ from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.companions import Companion
 from informix_checkpoints.spool.segments import Segment
-from informix_checkpoints.spool.stored_rows import in_row_form
 
 COLUMNS = "a integer, b integer"
+TABLES = [make_table("t", COLUMNS)]
 ANNOUNCED = TableSchema(0, 8, 2, 0, COLUMNS)
 
 
@@ -67,7 +67,7 @@ class Spool:
     def append(
         self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
     ) -> Segment:
-        rows = [change for batch in batches for change in in_row_form(batch).to_pylist()]
+        rows = [row for batch in delivery_of(TABLES).rows(batches) for row in batch.to_pylist()]
         self.segments.append(rows)
         return Segment("", len(rows), 0, 0, 0, 0, position)
 
@@ -93,10 +93,10 @@ class Stream:
         return Silence()
 
 
-def captured(*answers: list[Any], row_form: RowForm | None = None) -> tuple[Spool, Exception | None]:
+def captured(*answers: list[Any]) -> tuple[Spool, Exception | None]:
     """Run the loop over answers; return the spool, and the error that ended it."""
     stop, spool = Event(), Spool()
-    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules(), row_form or RowForm())
+    encoder = ChangeEncoder(TABLES, DecodeRules())
     stream: Any = Stream(stop, *answers)
     kept: Any = spool
     try:
@@ -136,7 +136,7 @@ class Listener(Unguarded):
             raise
 
 
-class Unanswered(RowEncoder):
+class Unanswered(ChangeEncoder):
     """Meets a connection for large objects that does not answer."""
 
     def encode(self, _transactions: Any) -> Any:
@@ -150,7 +150,7 @@ def test_a_connection_for_large_objects_that_is_silent_is_no_silence_of_the_sess
     stop, kept, guard = Event(), Spool(), Listener()
     spool: Any = kept
     pending = Pending(spool, lambda _: spool)
-    encoder = Unanswered([make_table("t", COLUMNS)], DecodeRules(), RowForm())
+    encoder = Unanswered(TABLES, DecodeRules())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
     with pytest.raises(ConnectionLost):
         capture(stream, encoder, pending, CaptureState(), stop, guard)
@@ -169,17 +169,16 @@ def test_what_waits_for_its_segment_is_written_before_an_error_goes_on() -> None
     spool: Any = kept
     stream: Any = Breaking(stop, [ANNOUNCED, *transaction(1, 1, 2)], transaction(10, 3, 4))
     pending = Pending(spool, lambda _: spool, latency_seconds=3600)
-    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
+    encoder = ChangeEncoder(TABLES, DecodeRules())
     with pytest.raises(ConnectionLost):
         capture(stream, encoder, pending, CaptureState(), stop)
     assert kept.rows == [(1, 2), (3, 4)]
 
 
-@pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
-def test_transactions_before_one_that_cannot_be_encoded_are_kept_in_one_segment(shape: Any) -> None:
+def test_transactions_before_one_that_cannot_be_encoded_are_kept_in_one_segment() -> None:
     good = [event for n in range(1, 40, 10) for event in transaction(n, n, n)]
     bad = transaction(50, 1, 1, table=9)
-    spool, failure = captured([ANNOUNCED, *good, *bad], row_form=RowForm(shape=shape))
+    spool, failure = captured([ANNOUNCED, *good, *bad])
     assert isinstance(failure, ProtocolViolation)
     assert [len(rows) for rows in spool.segments if rows] == [4]
 
@@ -195,7 +194,7 @@ def flushed_and_waiting(now: list[float], ahead: int = 0, **limits: Any) -> Pend
     kept: Any = Spool()
     kept.ahead = ahead
     pending = Pending(kept, lambda _: kept, lambda: now[0], **limits)
-    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
+    encoder = ChangeEncoder(TABLES, DecodeRules())
     assert isinstance(ANNOUNCED, TableSchema)
     encoder.announce(ANNOUNCED)
     for event in transaction(1, 1, 2):
@@ -257,7 +256,7 @@ class CalledSnapshots(Calls, Companion):
         return False
 
 
-class Asking(RowEncoder):
+class Asking(ChangeEncoder):
     """Asks for an object with all that it encodes."""
 
     def encode(self, transactions: Any) -> Any:
@@ -265,13 +264,13 @@ class Asking(RowEncoder):
         return super().encode(transactions)
 
 
-@pytest.mark.parametrize("kind", [Asking, RowEncoder])
+@pytest.mark.parametrize("kind", [Asking, ChangeEncoder])
 def test_deadlines_of_chunks_are_reset_before_they_are_checked_if_objects_were_read(kind: Any) -> None:
     """Reading them took time in which the stream could show nothing."""
     stop, kept, guard, snapshots = Event(), Spool(), CalledGuard(), CalledSnapshots()
     spool: Any = kept
     pending = Pending(spool, lambda _: spool, latency_seconds=0)
-    encoder = kind([make_table("t", COLUMNS)], DecodeRules(), RowForm())
+    encoder = kind(TABLES, DecodeRules())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
     capture(stream, encoder, pending, CaptureState(), stop, guard, [snapshots])
     is_asked = kind is Asking
@@ -291,7 +290,7 @@ def test_deadlines_of_chunks_are_reset_while_reading_is_paused() -> None:
 
     spool: Any = kept
     pending = Full(spool, lambda _: spool)
-    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
+    encoder = ChangeEncoder(TABLES, DecodeRules())
     stream: Any = Stream(stop)
     capture(stream, encoder, pending, CaptureState(), stop, guard, [snapshots])
     assert (snapshots.calls, guard.calls[:1]) == (["reset", "due"], ["reset"])
@@ -310,7 +309,7 @@ def test_what_has_come_is_in_the_spool_before_a_chunk_is_put_behind_it() -> None
 
     spool: Any = kept
     pending = Pending(spool, lambda _: spool, lambda: 0.0, latency_seconds=60)  # it would wait
-    encoder = make_encoder([make_table("t", COLUMNS)], DecodeRules())
+    encoder = ChangeEncoder(TABLES, DecodeRules())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
     capture(stream, encoder, pending, CaptureState(), stop, companions=[Due()])
     assert there == [[(1, 2)]]

@@ -305,26 +305,24 @@ def test_an_error_is_told_before_the_read_in_flight_ends(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, listening = served
-    is_committed, is_over, is_in_flight = threading.Event(), threading.Event(), threading.Event()
+    is_refused, is_over, is_in_flight = threading.Event(), threading.Event(), threading.Event()
     read_on, seen = SqliTransport.lo_read, bytearray()
 
     def lo_read(transport: SqliTransport, session_id: int, max_bytes: int) -> memoryview:
-        if is_committed.is_set():
+        if is_refused.is_set():
             is_in_flight.set()
             is_over.wait(patiently(60))
             is_in_flight.clear()
         found = read_on(transport, session_id, max_bytes)
         seen.extend(found)
-        _, _, behind_truncate = seen.partition(head_of(RecordKind.TRUNCATE))
-        if head_of(RecordKind.COMMTX) in behind_truncate:  # which may come with a later read
-            is_committed.set()
+        if seen.count(head_of(RecordKind.TABSCHEMA)) > 1:  # the second one is refused
+            is_refused.set()
         return found
 
     monkeypatch.setattr(SqliTransport, "lo_read", lo_read)
     with reader(listening.port) as made:
         anchor = anchor_of(made)
-        with server.transaction() as transaction:
-            transaction.truncate(ORDERS)
+        server.announce_as(None, ORDERS, "order_num serial, customer_num date")
         failure_of(lambda: [next_offset(made, anchor), next_offset(made, anchor)])
         assert is_in_flight.wait(patiently(5))
         is_over.set()

@@ -264,7 +264,7 @@ def test_a_file_is_plain_toml_with_numbers_and_lists(file: Path) -> None:
         ('[source]\nconnectionString = "PWD=hunter2"', "contains a secret"),
         ('[source]\nconnectionString = "HOST=hunter2"', "Set option host instead"),
         ('[source]\nhots = "hunter2"', "has hots, which is not an option; did you mean host?"),
-        ('[source]\nshape = "hunter2"', "shape must be rows, json, arrow, envelope or raw"),
+        ('[source]\nshape = "hunter2"', "shape must be rows, json, arrow or envelope"),
         ('[source]\ndelivery = "hunter2"', "delivery must be auto, files or flight"),
         ("[source]\nport = 1.5", "port must be a whole number"),
         ("[source]\nport = 1979-05-27", "port in [source] must be a single value"),

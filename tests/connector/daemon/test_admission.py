@@ -53,7 +53,7 @@ def refusal(address: FlightAddress, call: str = "describe", **content: Any) -> I
 
 
 def test_a_reader_with_its_file_is_admitted(running: Path, port: int) -> None:
-    assert published_capture(options(running, port)).options["shape"] == "rows"
+    assert published_capture(options(running, port)).options["tableEvents"] == "false"
 
 
 @pytest.mark.only_in_all

@@ -42,7 +42,7 @@ class Stored:
             "spoolPath": str(folder),
         }
         self.process = CaptureProcess(CaptureSettings.of({}, source), clock=lambda: 0.0)
-        self.process.publication.rows = PublishedCapture(row_form="", schema=b"", options={})
+        self.process.publication.rows = PublishedCapture(tables=(), options={})
         self.process.publication.written_at = 0.0
         (folder / "s1").mkdir(parents=True)
         self.spool = Spool(folder / "s1", "s1", "d1", START, durable=False)

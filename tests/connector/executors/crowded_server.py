@@ -15,6 +15,7 @@ from pathlib import Path
 from checkpoints.spool.spools import SCHEMA, batch, fill, open_spool
 from harness.servers.stores import source_options
 from informix_capture_client.positions import Position
+from informix_capture_client.shapes import change_count
 from informix_cdc.executors import SegmentPublisher
 from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.options import SourceOptions
@@ -47,9 +48,8 @@ def main() -> None:
     fill(spool)
     spool.append(SCHEMA, [batch((6, 150))], Position(150, 145))
     for wanted in spool.between((100, 0), (150, 0)):
-        assert (
-            sum(each.num_rows for each in fetched_range(address, wanted)) == wanted.end - wanted.first
-        )
+        arrived = fetched_range(address, wanted)
+        assert sum(map(change_count, arrived)) == wanted.end - wanted.first
     say("served")
     publisher.close()
     spool.close()

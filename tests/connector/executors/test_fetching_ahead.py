@@ -19,14 +19,14 @@ NOBODY = FlightAddress("127.0.0.1", 1, "", Credentials(b"", b"", b""))
 def test_an_error_does_not_wait_for_the_other_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     are_waiting = threading.Event()
 
-    def fetched(_address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
+    def fetched(_address: object, _whole: bool, piece: SegmentRange) -> list[pa.RecordBatch]:
         if piece.path == "0":
             raise AccessRefused("its file was removed.")
         are_waiting.wait()
         return []
 
     monkeypatch.setattr(flight_client, "_fetched", fetched)
-    ranges = [SegmentRange(str(number), 0, 1, 1, 1, 0, 0, 0) for number in range(4)]
+    ranges = [SegmentRange(str(number), 0, 1, 1, 1, 0) for number in range(4)]
     ended = threading.Event()
 
     def read() -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import flight
 
-from checkpoints.spool.spools import SCHEMA, batch, open_spool
+from checkpoints.spool.spools import DELIVERY, SCHEMA, batch, open_spool
 from harness.capture.driving import (
     LIMIT,
     Served,
@@ -32,6 +32,7 @@ from harness.runs.patience import patiently
 from harness.servers.stores import source_options
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
+from informix_capture_client.shapes import change_count
 from informix_cdc.executors import flight_client
 from informix_cdc.executors import publisher as publisher_module
 from informix_cdc.executors.certificates import certificates_of_a_query
@@ -85,7 +86,7 @@ def test_rows_go_out_compressed(
         return stream(reader, options=options)
 
     monkeypatch.setattr(flight, "RecordBatchStream", noting)
-    assert sum(found.num_rows for found in fetched_range(server.address, whole(spool))) == ROWS
+    assert sum(map(change_count, fetched_range(server.address, whole(spool)))) == ROWS
     assert set(sent) == {"lz4"}
 
 
@@ -101,10 +102,11 @@ def test_the_rows_that_arrive_are_those_of_the_file(
 ) -> None:
     monkeypatch.setattr(flight_client, "PIECE_BYTES", piece_bytes)
     wanted = whole(spool).part(first, end)
-    arrived = pa.Table.from_batches(fetched_range(server.address, wanted))
-    in_the_file = pa.Table.from_batches(stored_range(wanted))
-    assert arrived.schema.equals(in_the_file.schema, check_metadata=True)
-    assert arrived.to_pylist() == in_the_file.to_pylist()
+    arrived, in_the_file = list(fetched_range(server.address, wanted)), list(stored_range(wanted))
+    assert {batch.schema.metadata[b"informix_cdc.form"] for batch in arrived} == {b"changes 1"}
+    rows = pa.Table.from_batches(DELIVERY.rows(arrived))
+    assert rows.equals(pa.Table.from_batches(DELIVERY.rows(in_the_file)))
+    assert rows["n"].to_pylist() == list(range(first, end))
 
 
 def test_whoever_has_another_token_gets_nothing_and_is_not_told_the_right_one(
@@ -165,7 +167,7 @@ def test_rows_that_a_segment_does_not_have_are_refused(
         asked(server, ticket_of(whole(spool).part(first, end)))
 
 
-@pytest.mark.parametrize("name", ["copy_bytes", "copy_checksum", "size_bytes", "rows"])
+@pytest.mark.parametrize("name", ["checksum", "size_bytes", "rows"])
 @pytest.mark.parametrize("value", [None, "7", 1.5, True, [1]], ids=repr)
 def test_a_request_whose_numbers_are_none_is_refused(
     name: str, value: Any, spool: Spool, server: SegmentServer
@@ -199,7 +201,7 @@ def test_a_server_serves_the_folder_of_the_present_stream_alone(spool: Spool, tm
     with pytest.raises(flight.FlightError, match="the query has no rows yet"):
         asked(server, ticket_of(whole(spool)))
     server.serve(spool.folder)
-    assert sum(found.num_rows for found in fetched_range(server.address, whole(spool))) == ROWS
+    assert sum(map(change_count, fetched_range(server.address, whole(spool)))) == ROWS
     server.serve(tmp_path / "of the next stream")
     with pytest.raises(AccessRefused, match=r"of the next stream/.*No such file"):
         fetched_range(server.address, whole(spool))
@@ -264,7 +266,7 @@ def test_a_server_that_goes_between_two_pieces_ends_the_reading(
     monkeypatch.setattr(flight_client, "PIECE_BYTES", 1)
     server = SegmentServer(spool.folder, LOOPBACK, 0)
     rows = fetched_range(server.address, whole(spool))
-    assert next(rows).num_rows == 1
+    assert change_count(next(rows)) == 1
     server.shutdown()
     with pytest.raises(AccessRefused, match="cannot be reached"):
         list(rows)
@@ -304,7 +306,7 @@ def test_an_environment_with_a_proxy_changes_nothing(
 ) -> None:
     for name in ("http_proxy", "grpc_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert sum(found.num_rows for found in fetched_range(server.address, whole(spool))) == ROWS
+    assert sum(map(change_count, fetched_range(server.address, whole(spool)))) == ROWS
 
 
 @pytest.mark.parametrize(

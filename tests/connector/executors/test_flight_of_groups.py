@@ -11,18 +11,19 @@ from pyarrow import flight
 
 from harness.capture.changed_tables import Change, ChangedTables, plain_rows
 from harness.capture.driving import Served, anchor_of, drained, reader
+from harness.capture.shaped import Shaped
 from harness.runs.patience import patiently
 from harness.runs.tiers import rest_in_all
 from harness.servers.stores import CUSTOMERS, ORDERS, order_row
 from informix_capture_client.choices import RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.records import RecordKind
-from informix_capture_client.shapes import ChangeEncoder, grouped_form
+from informix_capture_client.shapes import change_count, stored_changes
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.executors.flight_protocol import ticket_of
 from informix_cdc.executors.flight_server import SegmentServer
-from informix_checkpoints.spool import SegmentRange, Spool, delivered, stored_range
+from informix_checkpoints.spool import SegmentRange, Spool, stored_range
 
 LOOPBACK = "127.0.0.1"
 TABLES = ChangedTables(
@@ -41,16 +42,16 @@ CHANGES: list[list[Change]] = [
 ]
 
 
-@pytest.fixture(params=rest_in_all(["rows", "envelope"]))
-def encoder(request: pytest.FixtureRequest) -> ChangeEncoder:
+@pytest.fixture(params=rest_in_all(["json", "rows", "envelope"]))
+def encoder(request: pytest.FixtureRequest) -> Shaped:
     return TABLES.encoder(RowForm(shape=request.param, truncate="emit", server="ol_stores"))
 
 
 @pytest.fixture
-def spool(tmp_path: Path, encoder: ChangeEncoder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Spool]:
+def spool(tmp_path: Path, encoder: Shaped, monkeypatch: pytest.MonkeyPatch) -> Iterator[Spool]:
     """A spool of one segment of some groups."""
-    monkeypatch.setattr(grouped_form, "_ROWS_A_TABLE", 4)
-    monkeypatch.setattr(grouped_form, "BATCH_ROWS", 1)
+    monkeypatch.setattr(stored_changes, "_ROWS_A_TABLE", 4)
+    monkeypatch.setattr(stored_changes, "BATCH_ROWS", 1)
     made = Spool(tmp_path / "spool", "s1", "src", Position(0, 0), durable=False)
     encoded = encoder.encode(TABLES.transactions(CHANGES))
     made.append(encoded.schema, encoded, Position(999, 999))
@@ -71,21 +72,27 @@ def whole(spool: Spool) -> SegmentRange:
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 1000, 8 << 20])
-@pytest.mark.parametrize("cut", [(0, 28), (0, 1), (3, 17), (26, 28)])
+@pytest.mark.parametrize(
+    ("first", "end", "of_whole_updates"),
+    [(0, 35, 35), (0, 1, 1), (1, 2, 0), (2, 3, 2), (3, 17, 13), (27, 35, 9)],
+)
 def test_the_groups_that_arrive_are_those_of_the_file(
-    cut: tuple[int, int],
+    first: int,
+    end: int,
+    of_whole_updates: int,
     piece_bytes: int,
     spool: Spool,
     server: SegmentServer,
-    encoder: ChangeEncoder,
+    encoder: Shaped,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """An update that is one row belongs to the range with its second image."""
     monkeypatch.setattr(flight_client, "PIECE_BYTES", piece_bytes)
-    wanted = whole(spool).part(*cut)
-    arrived = list(delivered(fetched_range(server.address, wanted), encoder.schema))
-    in_the_file = list(delivered(stored_range(wanted), encoder.schema))
-    assert plain_rows(arrived) == plain_rows(in_the_file)
-    assert len(plain_rows(arrived)) == cut[1] - cut[0]
+    wanted, joins = whole(spool).part(first, end), encoder.delivery.form.joins_images
+    arrived = list(fetched_range(server.address, wanted, whole_updates=joins))
+    in_the_file = encoder.delivered(stored_range(wanted, whole_updates=joins))
+    assert plain_rows(list(encoder.delivered(arrived))) == plain_rows(list(in_the_file))
+    assert sum(map(change_count, arrived)) == (of_whole_updates if joins else end - first)
 
 
 def test_a_request_that_says_a_segment_has_more_changes_is_refused(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.spool.spools import fill, open_spool
+from checkpoints.spool.spools import DELIVERY, fill, open_spool
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_protocol import Credentials, FlightAddress
@@ -18,6 +18,7 @@ from informix_cdc.executors.flight_server import SegmentServer
 from informix_cdc.executors.places import SegmentPlaces
 from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.copies import SegmentCopies
+from informix_checkpoints.spool.segments import SegmentRange
 from informix_checkpoints.spool.spool import Spool
 
 NOBODY = FlightAddress("127.0.0.1", 1, "t0ken", Credentials(b"", b"", b""))
@@ -50,8 +51,12 @@ def copies_in(folder: Path) -> SegmentCopies:
 
 
 def numbers(places: SegmentPlaces, spool: Spool) -> list[int]:
-    read = [found for wanted in spool.between((100, 0), (140, 0)) for found in places.read(wanted)]
-    return [n for found in read for n in found.column("n").to_pylist()]
+    return numbers_in(places, spool.between((100, 0), (140, 0)))
+
+
+def numbers_in(places: SegmentPlaces, planned: list[SegmentRange]) -> list[int]:
+    rows = DELIVERY.rows(places.stored(planned))
+    return [n for batch in rows for n in batch.column("n").to_pylist()]
 
 
 def lose_files(spool: Spool) -> None:
@@ -80,8 +85,7 @@ def test_a_copy_is_read_where_the_file_is_gone(spool: Spool, tmp_path: Path) -> 
     planned = spool.between((100, 0), (140, 0))
     lose_files(spool)
     places = SegmentPlaces("auto", copies_in(tmp_path), NOBODY)
-    read = [found for wanted in planned for found in places.read(wanted)]
-    assert [n for found in read for n in found.column("n").to_pylist()] == [1, 2, 3, 4, 5]
+    assert numbers_in(places, planned) == [1, 2, 3, 4, 5]
 
 
 def test_the_server_is_asked_where_this_host_sees_no_file_and_no_copy(
@@ -90,8 +94,7 @@ def test_the_server_is_asked_where_this_host_sees_no_file_and_no_copy(
     planned = [replace(r, path=f"/not/mounted/{r.file}") for r in spool.between((110, 0), (130, 0))]
     lose_copies(tmp_path)
     places = SegmentPlaces("auto", copies_in(tmp_path), server.address)
-    read = [found for wanted in planned for found in places.read(wanted)]
-    assert [n for found in read for n in found.column("n").to_pylist()] == [3, 4]
+    assert numbers_in(places, planned) == [3, 4]
 
 
 @pytest.mark.fault(
@@ -129,11 +132,11 @@ def test_a_damaged_file_is_refused_whichever_byte_it_is(spool: Spool) -> None:
         path.write_bytes(sound[:at] + bytes([sound[at] ^ 0x81]) + sound[at + 1 :])
         segments._file_checksum.cache_clear()  # a file's time has a coarse grain
         with pytest.raises(AccessRefused, match="differs from what was written") as refused:
-            list(places.read(planned))
+            numbers_in(places, [planned])
         assert "captured again" in refused.value.remedy
     path.write_bytes(sound)
     segments._file_checksum.cache_clear()
-    assert [n for batch in places.read(planned) for n in batch.column("n").to_pylist()] == [1, 2, 3]
+    assert numbers_in(places, [planned]) == [1, 2, 3]
 
 
 def test_a_file_that_changes_after_it_was_compared_is_no_error_of_arrow_and_is_passed_over(
@@ -144,9 +147,8 @@ def test_a_file_that_changes_after_it_was_compared_is_no_error_of_arrow_and_is_p
     path.write_bytes(path.read_bytes()[:-6] + b"ARROW?")
     monkeypatch.setattr(segments, "_file_checksum", lambda *_: planned.checksum)
     with pytest.raises(AccessRefused, match="is not a valid segment"):
-        SegmentPlaces("files").read(planned)
-    by_copy = SegmentPlaces("auto", copies_in(tmp_path)).read(planned)
-    assert [n for batch in by_copy for n in batch.column("n").to_pylist()] == [1, 2, 3]
+        numbers_in(SegmentPlaces("files"), [planned])
+    assert numbers_in(SegmentPlaces("auto", copies_in(tmp_path)), [planned]) == [1, 2, 3]
 
 
 def test_a_change_that_hides_its_time_is_seen(spool: Spool) -> None:
@@ -174,7 +176,7 @@ def test_what_the_server_would_send_of_a_damaged_file_is_refused_as_well(
     with pytest.raises(
         AccessRefused, match=r"differs from .* Flight server .* differs from"
     ) as refused:
-        SegmentPlaces("auto", None, server.address).read(planned)
+        numbers_in(SegmentPlaces("auto", None, server.address), [planned])
     assert "captured again" in refused.value.remedy
 
 
@@ -195,7 +197,7 @@ def test_an_executor_that_reaches_nothing_is_told_every_place_and_the_remedy(
     lose_files(spool)
     lose_copies(tmp_path)
     with pytest.raises(AccessRefused) as caught:
-        SegmentPlaces("auto", copies_in(tmp_path), NOBODY).read(planned)
+        numbers_in(SegmentPlaces("auto", copies_in(tmp_path), NOBODY), [planned])
     said = str(caught.value)
     assert f"spool segment {planned.file} cannot be read on this host" in said
     for place in (planned.path, (tmp_path / "copies").as_uri(), "127.0.0.1:1"):
@@ -209,7 +211,7 @@ def test_files_only_means_that_no_server_is_told_of(spool: Spool) -> None:
     planned = spool.between((100, 0), (140, 0))[0]
     lose_files(spool)
     with pytest.raises(AccessRefused, match=r"segmentCopies .* or delivery") as caught:
-        SegmentPlaces("files").read(planned)
+        numbers_in(SegmentPlaces("files"), [planned])
     assert "Flight server" not in str(caught.value)
 
 

@@ -102,7 +102,7 @@ final class RowsOf {
     if (!sent.equals(rows)) {
       return List.of("other rows from contents", sent);
     }
-    return hasCommits(rows, partition, type) ? rows : List.of("other commits");
+    return hasCommits(rows, partition) ? rows : List.of("other commits");
   }
 
   /** The rows from the contents of the files, as an executor on another host gets them. */
@@ -115,17 +115,19 @@ final class RowsOf {
   }
 
   /** Whether a cut after some of the rows names the transaction that the rows themselves name. */
-  private static boolean hasCommits(List<Object> rows, InputPartition partition, StructType type)
-      throws Exception {
-    boolean isKnown = List.of(type.fieldNames()).contains("_commit_version");
+  private static boolean hasCommits(List<Object> rows, InputPartition partition) throws Exception {
+    ReaderForm form = SegmentRange.formOf(partition);
+    boolean isEveryChange =
+        form.shape().equals("rows") && form.hasBeforeImages() && form.emitsTruncates();
+    boolean isKnown = !form.shape().equals("envelope");
     for (int count = rows.size(); isKnown && count > 0; count /= 2) {
       Object commit = ((Map<?, ?>) rows.get(count - 1)).get("_commit_version");
       int first = count - 1;
       while (first > 0 && commit.equals(((Map<?, ?>) rows.get(first - 1)).get("_commit_version"))) {
         first--;
       }
-      CutTransaction expected = new CutTransaction((Long) commit, count - first);
-      if (!expected.equals(CutTransaction.after(count, new InputPartition[] {partition}, type))) {
+      CutTransaction cut = CutTransaction.after(count, new InputPartition[] {partition});
+      if (cut.commit() != (Long) commit || isEveryChange && cut.rows() != count - first) {
         return false;
       }
     }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 
-from checkpoints.spool.spools import SCHEMA, batch
+from checkpoints.spool.spools import FORM, SCHEMA, batch
 from connector.jvm.java_reader import read_in_jvm, require_javac
 from informix_cdc.executors import SegmentPlaces
 from informix_cdc.spark.partitions import SpoolPartition
@@ -21,7 +22,9 @@ from informix_checkpoints.spool.segments import SegmentRange
 
 pytestmark = pytest.mark.slow
 
-ROWS = StructType([StructField("n", LongType()), StructField("_commit_version", LongType())])
+VERSION = StructField("_commit_version", LongType())
+ABOUT = [StructField("_change_type", StringType()), VERSION]
+ROWS = StructType([StructField("n", LongType()), *ABOUT])
 LEFT, FROM_THE_START = "left to Python", "read in Python from the start"
 Damage = Callable[[SegmentRange], SegmentRange]
 
@@ -38,24 +41,23 @@ def segment(folder: Path, name: str, schema: pa.Schema = SCHEMA) -> SegmentRange
 
 def segment_of_large_texts(folder: Path) -> SegmentRange:
     """Write a segment with a column of Arrow's large_string, which the product makes none of."""
-    one = batch((1, 110), (2, 110), (3, 120))
-    schema = SCHEMA.set(0, pa.field("n", pa.large_string()))
-    path = folder / "large texts"
-    with pa.ipc.new_file(path, schema) as writer:
-        texts = pa.array(["a", None, "c"], pa.large_string())
-        writer.write_batch(pa.RecordBatch.from_arrays([texts, one.column(1)], schema=schema))
-    content = path.read_bytes()
-    return SegmentRange(str(path), 0, 3, 3, len(content), zlib.crc32(content))
+    return segment_of(folder / "large texts", pa.array(["a", None, "c"], pa.large_string()))
 
 
 def segment_of_structs(folder: Path) -> SegmentRange:
     """Write a segment with a struct of two fields; no stream's schema names one of them alone."""
-    one = batch((1, 110), (2, 110), (3, 120))
     values = pa.array([{"a": 1, "b": 2}] * 3, pa.struct({"a": pa.int64(), "b": pa.int64()}))
-    schema = SCHEMA.set(0, pa.field("n", values.type))
-    path = folder / "structs"
+    return segment_of(folder / "structs", values)
+
+
+def segment_of(path: Path, values: pa.Array) -> SegmentRange:
+    """Write a segment with three rows of one column."""
+    one = batch((1, 110), (2, 110), (3, 120))
+    rows = pa.StructArray.from_arrays([values], ["n"])
+    lists = pa.ListArray.from_arrays([0, len(rows)], rows)
+    schema = SCHEMA.set(3, pa.field(SCHEMA.names[3], lists.type))
     with pa.ipc.new_file(path, schema) as writer:
-        writer.write_batch(pa.RecordBatch.from_arrays([values, one.column(1)], schema=schema))
+        writer.write_batch(pa.RecordBatch.from_arrays([*one.columns[:3], lists], schema=schema))
     content = path.read_bytes()
     return SegmentRange(str(path), 0, 3, 3, len(content), zlib.crc32(content))
 
@@ -108,7 +110,7 @@ LATER = SCHEMA.with_metadata({**SCHEMA.metadata, "informix_cdc.form": '"of later
 
 
 def pickled(*ranges: SegmentRange, delivery: str = "files") -> bytes:
-    return cloudpickle.dumps(SpoolPartition(ranges, SegmentPlaces(delivery)))
+    return cloudpickle.dumps(SpoolPartition(ranges, SegmentPlaces(delivery), FORM, is_flat=True))
 
 
 def numbers_of(rows: object) -> object:
@@ -121,20 +123,18 @@ def test_what_is_read_and_what_is_left(tmp_path: Path) -> None:
     require_javac()
     whole = segment(tmp_path, "whole")
     cut = [replace(whole, first=first, end=end) for first, end in [(0, 1), (1, 3), (2, 3), (3, 5)]]
-    odd = StructType(
-        [StructField("n", ArrayType(LongType())), StructField("_commit_version", LongType())]
-    )
-    narrow = StructType([StructField("n", IntegerType()), ROWS.fields[1]])
-    texts = StructType([StructField("n", StringType()), ROWS.fields[1]])
-    of_one = StructType([StructField("n", StructType([StructField("a", LongType())])), ROWS.fields[1]])
-    swapped = StructType(list(reversed(ROWS.fields)))
+    odd = StructType([StructField("n", ArrayType(LongType())), *ABOUT])
+    narrow = StructType([StructField("n", IntegerType()), *ABOUT])
+    texts = StructType([StructField("n", StringType()), *ABOUT])
+    of_one = StructType([StructField("n", StructType([StructField("a", LongType())])), *ABOUT])
+    wider = StructType([ROWS.fields[0], StructField("later", LongType()), *ABOUT])
     cases: dict[str, tuple[StructType, bytes, object]] = {
         "a whole segment": (ROWS, pickled(whole), [1, 2, 3, 4, 5]),
         "two in order": (ROWS, pickled(replace(whole, first=3), whole), [4, 5, 1, 2, 3, 4, 5]),
         "a part of a batch, and of two": (ROWS, pickled(*cut), [1, 2, 3, 3, 4, 5]),
         "no files": (ROWS, pickled(whole, delivery="flight"), FROM_THE_START),
         "a type that is not made": (odd, pickled(whole), FROM_THE_START),
-        "another order of columns": (swapped, pickled(whole), LEFT),
+        "a column that came later": (wider, pickled(whole), LEFT),
         "another type than Spark was promised": (narrow, pickled(whole), LEFT),
         "texts of another width than is made": (texts, pickled(segment_of_large_texts(tmp_path)), LEFT),
         "a struct with a field that Spark was not promised": (
@@ -152,7 +152,7 @@ def test_what_is_read_and_what_is_left(tmp_path: Path) -> None:
             pickled(segment(tmp_path, "later", LATER)),
             LEFT,
         ),
-        "ranges that are cut off": (ROWS, pickled(whole)[:80], LEFT),
+        "ranges that are cut off": (ROWS, pickled(whole)[:180], LEFT),
         "no ranges": (ROWS, b"anything", FROM_THE_START),
     }
     for what, damage in DAMAGES.items():
@@ -177,9 +177,12 @@ def test_a_partition_names_its_ranges_as_text_where_files_may_be_read(delivery: 
     content = pickled(wanted, delivery=delivery)
     begin = content.index(b"informix-cdc ranges ")
     length, text = content[begin + len(b"informix-cdc ranges ") :].split(b" ", 1)
-    assert text[: int(length)].startswith(b'[{"path": "/spool/\\u00fc.arrow", "first": 3, "end": 7,')
-    assert text[: int(length)].endswith(b'"copy_bytes": 0, "copy_checksum": 0}]')
-    assert cloudpickle.loads(content) == SpoolPartition((wanted,), SegmentPlaces(delivery))
+    named = json.loads(text[: int(length)])
+    assert named["form"] == {**asdict(FORM), "is_flat": True}
+    assert named["ranges"] == [asdict(wanted)]
+    assert cloudpickle.loads(content) == SpoolPartition(
+        (wanted,), SegmentPlaces(delivery), FORM, is_flat=True
+    )
 
 
 def test_a_partition_of_flight_alone_names_no_ranges_to_the_jvm() -> None:

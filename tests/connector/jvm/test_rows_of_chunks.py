@@ -1,4 +1,4 @@
-"""Rows that a snapshot has read: the JVM has those that Python has, in every stored form."""
+"""Rows that a snapshot has read: the JVM has those that Python has, in every shape."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from pyspark import cloudpickle
 from capture_client.shapes.test_chunks import CASES, COMMIT, FIRST, FORMS, METADATA, World
 from connector.jvm.java_reader import plain_rows, read_in_jvm, require_javac
 from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, null_row, row
+from harness.capture.shaped import Shaped
 from harness.runs.tiers import rest_in_all
 from informix_capture_client.choices import RowForm
 from informix_capture_client.positions import Position
-from informix_capture_client.shapes import ChangeEncoder
-from informix_capture_client.shapes.encoder import EncodedRows
+from informix_capture_client.shapes import has_flat_rows
+from informix_capture_client.shapes.encoder import EncodedChanges
 from informix_cdc.executors import SegmentPlaces
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.schema import to_spark
@@ -42,18 +43,19 @@ class Stored:
     pickled: list[bytes]
 
 
-def stored(path: Path, encoder: ChangeEncoder, encoded: EncodedRows) -> Stored:
+def stored(path: Path, encoder: Shaped, encoded: EncodedChanges) -> Stored:
     """Write a segment, and read all of it, its middle and its end."""
     one = write_segment(path, encoded.schema, encoded, Position(COMMIT, 1), durable=False)
     whole = SegmentRange(str(path), 0, one.rows, one.rows, one.size_bytes, one.checksum)
     ranges = [whole, whole.part(1, one.rows - 2), whole.part(one.rows - 1, one.rows)]
     places = SegmentPlaces("files")
-    read = [plain_rows(list(places.read(each, encoder.schema))) for each in ranges]
-    return Stored(
-        encoder.schema,
-        read,
-        [cloudpickle.dumps(SpoolPartition((each,), places)) for each in ranges],
-    )
+    form, is_flat = encoder.delivery.form, has_flat_rows(encoder.schema, encoder.delivery.form)
+    partitions = [SpoolPartition((each,), places, form, is_flat) for each in ranges]
+    read = [
+        plain_rows(list(encoder.delivered(places.stored([each], whole_updates=form.joins_images))))
+        for each in ranges
+    ]
+    return Stored(encoder.schema, read, list(map(cloudpickle.dumps, partitions)))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from connector.jvm.random_segment import parts, random_segment
 from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, null_row, row
 from harness.capture.driving import anchor_of, next_offset, reader
 from harness.servers.stores import CUSTOMERS, ORDERS, listening_stores, order_row
+from informix_capture_client.choices import RowForm
+from informix_capture_client.shapes import DeliveredTable, RowDelivery, row_schema
 from informix_cdc.executors import SegmentPlaces
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.schema import to_spark
@@ -51,10 +53,30 @@ FORMS = {
         "minPartitions": "5",
         "truncate": "emit",
     },
-    "raw records": {"table": TWO_TABLES, "shape": "raw", "minPartitions": "3"},
+    "JSON of every type": {"table": "informix.every_type", "shape": "json"},
+    "JSON without images before, in cut segments": {
+        "table": TWO_TABLES,
+        "shape": "json",
+        "minPartitions": "7",
+        "beforeImage": "false",
+        "truncate": "ignore",
+    },
+    "envelopes without images before, in cut segments": {
+        "table": TWO_TABLES,
+        "shape": "envelope",
+        "minPartitions": "7",
+        "beforeImage": "false",
+        "truncate": "ignore",
+    },
+    "rows without images before, in cut segments": {
+        "table": TWO_TABLES,
+        "minPartitions": "7",
+        "beforeImage": "false",
+        "truncate": "ignore",
+    },
 }
 
-SEEDS = (1,)
+SEEDS = (1, 2)
 
 
 def change(server: EmulatedServer, *, truncates: bool) -> int:
@@ -85,7 +107,9 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]
     with ExitStack() as opened:  # spools last as long as their readers; one Java reads them all
         cases = {form: opened.enter_context(captured(options)) for form, options in FORMS.items()}
         for seed in SEEDS:
-            cases[f"random {seed}"] = of_ranges(parts(random_segment(folder, seed), seed))
+            whole, columns = random_segment(folder, seed)
+            for number, form in enumerate(OF_RANDOM):
+                cases[f"random {seed}, {number}"] = of_ranges(parts(whole, seed), columns, form)
         found = read_in_jvm(
             [(to_spark(case.schema), one) for case in cases.values() for one in case.pickled],
             folder,
@@ -118,20 +142,33 @@ def captured(options: dict[str, str]) -> Iterator[Captured]:
             partitions = made.partitions(start, end)
             batches = [list(made.read(partition)) for partition in partitions]
             pickled = [cloudpickle.dumps(partition) for partition in partitions]
-            yield Captured(batches[0][0].schema, list(map(plain_rows, batches)), pickled)
+            schema = next(batch.schema for of_one in batches for batch in of_one)
+            yield Captured(schema, list(map(plain_rows, batches)), pickled)
 
 
-def of_ranges(ranges: Sequence[SegmentRange]) -> Captured:
+def of_ranges(ranges: Sequence[SegmentRange], columns: pa.Schema, form: RowForm) -> Captured:
     """Read each range as a partition."""
     places = SegmentPlaces("files")
-    batches = [list(places.read(one)) for one in ranges]
-    pickled = [cloudpickle.dumps(SpoolPartition((one,), places)) for one in ranges]
-    return Captured(batches[0][0].schema, list(map(plain_rows, batches)), pickled)
+    delivery = RowDelivery(form, row_schema([DeliveredTable("stores:informix.t", columns)], form))
+    stored = [places.stored([one], whole_updates=form.joins_images) for one in ranges]
+    batches = [list(delivery.rows(of_one)) for of_one in stored]
+    is_flat = form.shape != "json"
+    pickled = [
+        cloudpickle.dumps(SpoolPartition((one,), places, form, is_flat=is_flat)) for one in ranges
+    ]
+    return Captured(delivery.schema, list(map(plain_rows, batches)), pickled)
 
 
+OF_RANDOM = [
+    RowForm(truncate="emit"),
+    RowForm(before_image=False, truncate="ignore"),
+    RowForm(shape="envelope", truncate="emit", server="ol"),
+    RowForm(shape="json", truncate="ignore", before_image=False),
+    RowForm(shape="json", truncate="emit", metadata="minimal"),
+]
 CASES = [
     *FORMS,
-    *(f"random {seed}" for seed in SEEDS),
+    *(f"random {seed}, {number}" for seed in SEEDS for number in range(len(OF_RANDOM))),
 ]
 
 

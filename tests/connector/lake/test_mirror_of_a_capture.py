@@ -144,12 +144,12 @@ def test_a_verification_names_what_does_not_run(
         verify(run.settings, spool_path=spool)
 
 
-def test_a_capture_with_other_rows_is_refused(tmp_path: Path) -> None:
+def test_a_capture_without_events_of_tables_is_refused(tmp_path: Path) -> None:
     with ledger(13, 2) as (_, listening), capturing(listening.port, tmp_path, table="informix.*"):
         settings = MirrorSettings.of(into=str(tmp_path / "lake"), checkpoint=str(tmp_path / "c"))
         source = {"captureAt": str(tmp_path), "reader": "mirror"}
         refused = failure_of(lambda: plan_mirror(settings, source))
-        assert "the capture has shape=rows, but a mirror needs arrow" in str(refused)
+        assert "the capture has tableEvents=false, but a mirror needs true" in str(refused)
 
 
 def test_its_plan_is_that_of_a_mirror_with_its_own_capture(tmp_path: Path) -> None:

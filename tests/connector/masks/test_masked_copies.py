@@ -14,6 +14,7 @@ import pytest
 from connector.commands.conftest import start
 from connector.masks.people import CLEAR, TABLE, People, clear_values, files_with, hashed, people
 from harness.capture.driving import anchor_of, drained, failure_of, reader
+from harness.capture.shared import capturing, shared_reader
 from harness.lake.mirroring import MirrorRun, until
 from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import DATABASE, PASSWORD
@@ -61,6 +62,31 @@ def test_a_mirror_keeps_rows_apart_by_a_hashed_key(tmp_path: Path) -> None:
         hashed(f"{CLEAR}-005"): "town 5",
     }
     assert files_with(tmp_path, clear_values(1, 2, 3, 4, 5)) == []
+
+
+def test_one_capture_masks_for_every_reader(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Clear values are in no file of spool, journal, checkpoint and lake, in no log, and in no row."""
+    caplog.set_level("DEBUG")
+    folder, rows = tmp_path / "capture", list[str]()
+    with people(tmp_path) as of:
+        of.existing(1, 2)
+        given = {name: of.options[name] for name in ("table", "lobs", "mask", "maskKeyFile")}
+        with capturing(of.port, folder, {"mirror": True}, **given):
+            run = MirrorRun(tmp_path, of.port)
+            run.source = {"captureAt": str(folder), "reader": "mirror"}
+            with run.running() as step:
+                until(step, lambda: bool(run.batches) and not run.batches[-1].loading)
+                upto = of.insert(3)
+                until(step, lambda: {row["town"] for row in run.rows("people")} >= {"town 1", "town 3"})
+            for shape in ("rows", "json", "envelope"):
+                with shared_reader(folder, shape, shape=shape) as made:
+                    found, end = drained(made, anchor_of(made), upto)
+                    rows += [str(found), str(end)]
+    assert all("town 3" in text for text in rows[::2])
+    assert [
+        text for text in [*rows, caplog.text] for clear in clear_values(1, 2, 3) if clear in text
+    ] == []
+    assert files_with(tmp_path, clear_values(1, 2, 3)) == []
 
 
 @pytest.mark.only_in_all

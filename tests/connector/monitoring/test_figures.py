@@ -58,7 +58,7 @@ from informix_cdc.spark.reader import InformixStreamReader
 
 KEYS_OF_OLD = {
     "openTransactions", "oldestOpenBegin", "openBytesInMemory", "openBytesSpilled", "spoolRows",
-    "spoolBytes", "isPaused", "reconnects", "stalls", "dataLosses", "ignoredTruncates",
+    "spoolBytes", "isPaused", "reconnects", "stalls", "dataLosses", "truncates",
     "isCaughtUp", "transactions", "emptyTransactions", "rolledBackTransactions", "discardedRows",
     "unseenTransactions", "abandonedTransactions", "spilledTransactions", "spilledBytes",
 }  # fmt: skip

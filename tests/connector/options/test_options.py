@@ -8,7 +8,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from informix_capture_client.choices import ColumnChoice
+from informix_capture_client.choices import ColumnChoice, RowForm
 from informix_capture_client.errors import BadOption
 from informix_cdc.options.checks import RULES, Rule
 from informix_cdc.options.declared import OPTION_NAMES, DeclaredOptions
@@ -78,7 +78,7 @@ REFUSED = [
         {"shape": "envelope", "metadata": "minimal"},
         "option 'metadata' cannot be used with shape=envelope",
     ),
-    ("an unknown shape", {"shape": "wide"}, "rows, json, arrow, envelope or raw"),
+    ("an unknown shape", {"shape": "wide"}, "rows, json, arrow or envelope"),
     ("an unknown level", {"logLevel": "trace"}, "error, warning, info or debug"),
     ("a flag that is neither", {"beforeImage": "maybe"}, "option 'beforeImage' must be true or false"),
     ("an unknown choice for large objects", {"lobs": "keep"}, "handle, content, reselect or omit"),
@@ -192,8 +192,6 @@ def test_only_a_stream_needs_a_spool(given: dict[str, str]) -> None:
     assert SourceOptions.parse({**GIVEN, **given}, {}, is_stream=False).spool_path == ""
     with pytest.raises(BadOption, match="spoolPath"):
         parse(**given)
-    with pytest.raises(BadOption, match="shape=raw"):
-        SourceOptions.parse({**GIVEN, **given, "shape": "raw"}, {}, is_stream=False)
 
 
 @pytest.mark.parametrize(
@@ -265,12 +263,28 @@ def test_every_option_has_a_meaning() -> None:
     assert all(meaning.strip() for _, _, meaning in option_rows())
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [({}, "spoolPath"), ({"spoolPath": "/tmp/x", "shape": "raw"}, "shape=raw")],
-)
-def test_what_contents_of_large_objects_need_is_said_at_load(
-    options: dict[str, str], named: str
-) -> None:
-    with pytest.raises(BadOption, match=named):
-        parse(lobs="content", **options)
+def test_what_contents_of_large_objects_need_is_said_at_load() -> None:
+    with pytest.raises(BadOption, match="spoolPath"):
+        parse(lobs="content")
+
+
+def test_a_reader_of_a_shared_capture_chooses_its_own_rows() -> None:
+    reader = {"captureAt": "/captures/orders", "reader": "one"}
+    chosen = {"shape": "json", "metadata": "minimal", "beforeImage": "false", "truncate": "ignore"}
+    options = SourceOptions.parse({**reader, **chosen, "tableEvents": "true"}, {})
+    assert options.row_form() == RowForm(
+        shape="json",
+        metadata="minimal",
+        before_image=False,
+        truncate="ignore",
+        table_events=True,
+    )
+    with pytest.raises(BadOption, match="option 'metadata' cannot be used with shape=envelope"):
+        SourceOptions.parse({**reader, "shape": "envelope", "metadata": "minimal"}, {})
+    with pytest.raises(BadOption, match="option 'tableEvents' cannot be used with shape=envelope"):
+        SourceOptions.parse({**reader, "shape": "envelope", "tableEvents": "true"}, {})
+
+
+@pytest.mark.parametrize(("truncate", "ends"), [("fail", True), ("emit", False), ("ignore", False)])
+def test_a_batch_ends_before_a_truncate_that_is_refused(truncate: str, ends: bool) -> None:
+    assert parse(truncate=truncate).batch_limits().until_truncate == ends

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from harness.capture.copied_tables import (
 )
 from harness.capture.copies import Copies
 from harness.capture.driving import LIMIT, Offset, anchor_of, rows_of
+from harness.capture.shared import of_capture, of_reader
 from harness.capture.snapshots import are_done, serving_tables
 from harness.runs.patience import wait_until
 from harness.runs.tiers import rest_in_all
@@ -88,18 +90,21 @@ def insert(server: EmulatedServer, **row: object) -> int:
 
 
 def captured_options(at: SharedPlace) -> dict[str, str]:
-    options = of_stream(at.folder)
+    options = of_capture(of_stream(at.folder))
     del options["spoolPath"]
     return options
+
+
+AS_JSON = of_reader(of_stream(Path()))
 
 
 def test_a_reader_gets_rows_of_both_layouts(at: SharedPlace, served: Any) -> None:
     """One reader is away meanwhile, and gets the same."""
     server, listening, writer = served
     with at.capturing(listening.port, **captured_options(at)):
-        with at.reader("away") as made:
+        with at.reader("away", **AS_JSON) as made:
             away = Target(anchor_of(made))
-        with at.reader("here") as made:
+        with at.reader("here", **AS_JSON) as made:
             here = Target(anchor_of(made))
             before = insert(server, id=200, name="before")
             here.until_commit(made, before)
@@ -115,7 +120,7 @@ def test_a_reader_gets_rows_of_both_layouts(at: SharedPlace, served: Any) -> Non
             insert(server, id=201, name="after", size=9)
             upto = marked(server)
             here.until_commit(made, upto)
-        with at.reader("away") as made:
+        with at.reader("away", **AS_JSON) as made:
             away.until_commit(made, upto)
     assert here.images(200) == {
         200: {"id": 200, "name": "before"},
@@ -138,7 +143,7 @@ def test_an_alter_goes_on_after_a_restart_of_the_capture(
 ) -> None:
     server, listening, writer = served
     request = Request(kind=ALTER, tables=(TABLE,), statements=(ADD,))
-    with at.capturing(listening.port, **captured_options(at)), at.reader() as made:
+    with at.capturing(listening.port, **captured_options(at)), at.reader(**AS_JSON) as made:
         here = Target(anchor_of(made))
         here.until_commit(made, insert(server, id=200, name="before"))
         folder = RequestFolder(at.folder / here.start["stream"])
@@ -149,7 +154,7 @@ def test_an_alter_goes_on_after_a_restart_of_the_capture(
     if restart == "ready":
         altered(server, writer, ADD)
     folder.mark_altered(request.id)
-    with at.capturing(listening.port, **captured_options(at)), at.reader() as made:
+    with at.capturing(listening.port, **captured_options(at)), at.reader(**AS_JSON) as made:
         here.until(made, lambda: folder.answer(request.id) is not None)
         insert(server, id=201, name="after", size=9)
         here.until_commit(made, marked(server))

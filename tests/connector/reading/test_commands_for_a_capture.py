@@ -31,12 +31,11 @@ pytestmark = pytest.mark.slow
 NAME = f"{DATABASE}:{TABLE}"
 SOURCE = {
     "table": "informix.*",
-    "shape": "json",
     "tableEvents": "true",
-    "truncate": "emit",
     "snapshotChunkRows": "3",
     "onDataLoss": "continue",
 }
+ROWS = {"shape": "json", "tableEvents": "true", "truncate": "emit"}
 SMALL_LOG: dict[str, Any] = {"log_pages": 4, "log_count": 3}
 
 
@@ -50,7 +49,7 @@ def served() -> Iterator[tuple[EmulatedServer, ListeningServer]]:
 @contextmanager
 def query(at: SharedPlace, place: Path) -> Iterator[Query]:
     """Run a query that reads the capture, until the block ends."""
-    with at.reader() as made:
+    with at.reader(**ROWS) as made:
         running = Query(place, made)
         running.start()
         try:

@@ -157,9 +157,9 @@ def test_options_of_the_capture_are_refused_in_a_reader(served: Served, tmp_path
     with capturing(listening.port, tmp_path):
 
         def make() -> None:
-            with shared_reader(tmp_path, shape="json", host="db1"):
+            with shared_reader(tmp_path, lobs="content", host="db1"):
                 pass
 
         refused = failure_of(make)
-    assert "option 'shape' cannot be used with captureAt" in str(refused)
+    assert "option 'lobs' cannot be used with captureAt" in str(refused)
     assert "option 'host' cannot be used with captureAt" in str(refused)

@@ -124,15 +124,15 @@ def test_a_planned_batch_that_was_partly_removed(
 def test_a_mirror_reads_its_tables_again_if_a_part_of_a_planned_batch_was_removed(
     served: Served, tmp_path: Path
 ) -> None:
-    source = {"tableEvents": "true", "shape": "json", "truncate": "emit"}
-    with capturing(served[1].port, tmp_path, **source) as running:
-        with shared_reader(tmp_path) as made:
+    rows = {"tableEvents": "true", "shape": "json", "truncate": "emit"}
+    with capturing(served[1].port, tmp_path, tableEvents="true") as running:
+        with shared_reader(tmp_path, **rows) as made:
             start = anchor_of(made)
             end = next_offset_of_two(served, running, made, start)
         spool = running.process.state.spool
         assert spool is not None
         spool.trim(spool.manifest.segments[0].place)
-        with shared_reader(tmp_path, onDataLoss="resync") as made:
+        with shared_reader(tmp_path, onDataLoss="resync", **rows) as made:
             assert len(rows_of(made, start, end)) == 1
         folder = RequestFolder(tmp_path / start["stream"])
         wait_until(lambda: list(folder.path.glob("*.json")) or list(folder.path.glob("*.done")))

@@ -20,7 +20,6 @@ from harness.capture.driving import (
     insert,
     next_offset,
     numbers,
-    rows_of,
 )
 from harness.capture.scraping import free_port
 from harness.capture.shared import RunningCapture, capturing, options_of_reader, shared_reader
@@ -31,7 +30,6 @@ from informix_cdc.reading.calls import limits_from_json, limits_to_json
 from informix_cdc.reading.remote_capture import address_of
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.limits import BatchLimits
-from informix_checkpoints.offsets import StreamOffset
 
 pytestmark = pytest.mark.slow
 
@@ -61,40 +59,27 @@ def test_a_commit_before_the_capture_was_reached_does_not_end_the_query(
     again.commit(end)  # another source of the query has rows
 
 
-def test_a_capture_that_restarts_with_other_rows_between_two_calls_ends_the_query(
+def test_a_capture_that_restarts_with_other_tables_between_two_calls_ends_the_query(
     served: Served, tmp_path: Path, port: int
 ) -> None:
     with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
         start = anchor_of(made)
-    with serving(served, tmp_path, port, metadata="minimal"):
+    with serving(served, tmp_path, port, table="informix.orders,informix.customers"):
         insert(served[0], 1)
         changed = failure_of(lambda: next_offset(made, start))
     assert isinstance(changed, RestartRequired)
 
 
-@pytest.mark.only_in_all
-def test_offsets_have_the_form_of_rows_that_the_capture_has_now(
-    served: Served, tmp_path: Path, port: int
-) -> None:
-    with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
-        start = anchor_of(made)
-        before = StreamOffset.from_json(start).row_form
-    with serving(served, tmp_path, port, beforeImage="false"):
-        insert(served[0], 1)
-        end = next_offset(made, start)
-        assert "beforeImage=true" in before
-        assert "beforeImage=false" in StreamOffset.from_json(end).row_form
-        assert numbers(rows_of(made, start, end)) == [1]
-
-
-def test_resync_needs_table_events_of_the_capture(served: Served, tmp_path: Path, port: int) -> None:
-    with (
-        serving(served, tmp_path, port),
-        shared_reader(tmp_path, "one", port, onDataLoss="resync") as made,
-    ):
-        refused = failure_of(lambda: anchor_of(made))
-    assert isinstance(refused, BadOption)
-    assert "tableEvents=true" in str(refused)
+def test_table_events_need_those_of_the_capture(served: Served, tmp_path: Path, port: int) -> None:
+    more = {"truncate": "emit", "onDataLoss": "resync"}
+    for options in (more, {**more, "tableEvents": "true"}):
+        with (
+            serving(served, tmp_path, port),
+            shared_reader(tmp_path, "one", port, **options) as made,
+        ):
+            refused = failure_of(lambda: anchor_of(made))
+        assert isinstance(refused, BadOption)
+        assert "tableEvents=true" in str(refused)
 
 
 @pytest.mark.only_in_all

@@ -110,16 +110,14 @@ def looking_often(port: int, folder: Path) -> Iterator[RunningCapture]:
 
 @pytest.mark.only_in_all
 def test_a_table_is_read_again_on_request(tmp_path: Path) -> None:
-    options = {
-        "table": "informix.*",
-        "shape": "json",
-        "tableEvents": "true",
-        "truncate": "emit",
-        "snapshotChunkRows": "3",
-    }
+    options = {"table": "informix.*", "tableEvents": "true", "snapshotChunkRows": "3"}
+    rows_as = {"shape": "json", "tableEvents": "true", "truncate": "emit"}
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(7)])
-        with capturing(listening.port, tmp_path, **options), shared_reader(tmp_path) as made:
+        with (
+            capturing(listening.port, tmp_path, **options),
+            shared_reader(tmp_path, **rows_as) as made,
+        ):
             start = anchor_of(made)
             folder = RequestFolder(tmp_path / start["stream"])
             request = Request(kind=RESYNC, tables=(TABLE,))

@@ -9,13 +9,22 @@ from typing import Any
 
 import pytest
 
-from harness.capture.driving import anchor_of, drained, failure_of, next_offset, reader, rows_of
+from harness.capture.driving import (
+    Offset,
+    anchor_of,
+    drained,
+    failure_of,
+    next_offset,
+    reader,
+    rows_of,
+)
 from harness.capture.snapshots import serving_tables, until_snapshots_are_done
 from harness.runs.patience import wait_until
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import BadOption
 from informix_capture_client.incremental_snapshot import WholeTableQuery
 from informix_cdc.snapshots.connection import RowsRead, SnapshotConnection
+from informix_cdc.spark.reader import InformixStreamReader
 from informix_emulator import ListeningServer, load_rows
 
 pytestmark = pytest.mark.slow
@@ -100,28 +109,45 @@ def test_a_row_of_the_heartbeat_table_that_is_locked_is_waited_for(tmp_path: Pat
     assert [row["id"] for row in rows] == [0, 1, 2]
 
 
-OTHER_FORMS = {
-    "a second table": {"table": "informix.lines,informix.parts"},
-    "fewer columns of metadata": {"metadata": "minimal"},
-    "trailing blanks": {"trailingBlanks": "keep"},
-}
+def planned_chunk(made: InformixStreamReader) -> tuple[Offset, Offset, list[dict[str, Any]]]:
+    """Return where the first batch with rows of a snapshot begins and ends, and its rows."""
+    start = anchor_of(made)
+    end = next_offset(made, start)
+    while not end.get("chunk"):
+        start, end = end, next_offset(made, end)
+    return start, end, rows_of(made, start, end)
 
 
-@pytest.mark.parametrize("name", OTHER_FORMS)
-def test_options_that_give_rows_another_form_leave_a_planned_batch_as_it_is(
-    name: str, tmp_path: Path
+@pytest.mark.parametrize(
+    "changes",
+    [{"table": "informix.lines,informix.parts"}, {"metadata": "minimal"}],
+    ids=["a second table", "fewer columns of metadata"],
+)
+def test_a_planned_batch_comes_in_the_columns_of_other_options(
+    changes: dict[str, str], tmp_path: Path
 ) -> None:
+    """The spool has its changes, which depend on neither of these options."""
+    with serving_tables(LINES, PARTS) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", given(5))
+        options = {"table": "informix.lines", "initialSnapshot": "all", "spoolPath": str(tmp_path)}
+        with reader(listening.port, **options) as made:
+            start, end, planned = planned_chunk(made)
+        with reader(listening.port, **{**options, **changes}) as made:
+            again = rows_of(made, start, end)
+    shown = [{**row.pop("lines", {}), **row} for row in again]
+    assert [row["id"] for row in shown] == [0, 1, 2, 3, 4]
+    assert {row.pop("parts", None) for row in shown} == {None}
+    assert shown == [{name: row[name] for name in shown[0]} for row in planned]
+
+
+def test_options_that_store_other_values_leave_a_planned_batch_as_it_is(tmp_path: Path) -> None:
     """The log does not have its rows: what the spool holds of them was deleted."""
     with serving_tables(LINES, PARTS) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(5))
         options = {"table": "informix.lines", "initialSnapshot": "all", "spoolPath": str(tmp_path)}
         with reader(listening.port, **options) as made:
-            start = anchor_of(made)
-            end = next_offset(made, start)
-            while not end.get("chunk"):
-                start, end = end, next_offset(made, end)
-            planned = rows_of(made, start, end)
-        with reader(listening.port, **{**options, **OTHER_FORMS[name]}) as made:
+            start, end, planned = planned_chunk(made)
+        with reader(listening.port, **options, trailingBlanks="keep") as made:
             failure = failure_of(lambda: rows_of(made, start, end))
         assert isinstance(failure, BadOption)
         assert "once with the previous options" in failure.remedy

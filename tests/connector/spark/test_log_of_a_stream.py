@@ -76,9 +76,7 @@ def test_a_stream_tells_where_it_begins_goes_on_and_why_it_ended(
         assert (lost["stream"], lost["failures"]) == (anchor["stream"], "1")
         assert lost["reason"].startswith("IFXCDC-0001: ")
         assert len(told(caplog, "session_opened")) == 2
-        transaction = server.begin()
-        transaction.truncate(ORDERS)
-        transaction.commit()
+        server.announce_as(None, ORDERS, "order_num serial, customer_num date")
         failure = failure_of(lambda: [next_offset(made, end) for _ in range(2)])
         wait_until(lambda: told(caplog, "capture_failed"))
     (failed,) = told(caplog, "capture_failed")

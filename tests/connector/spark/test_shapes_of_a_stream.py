@@ -49,7 +49,7 @@ def batches_of(made: InformixStreamReader, start: Offset, end: Offset) -> list[p
     return [batch for part in made.partitions(start, end) for batch in made.read(part)]
 
 
-@pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
+@pytest.mark.parametrize("shape", ["rows", "envelope", "json", "arrow"])
 @pytest.mark.only_in_all
 def test_what_is_read_has_exactly_the_declared_schema(served: Served, shape: str) -> None:
     server, listening = served
@@ -109,21 +109,6 @@ def test_envelopes_hold_the_same_changes_as_rows(served: Served) -> None:
     assert [(i, {n: r[n] for n in columns}, s) for i, r, s in shown] == expected
 
 
-@pytest.mark.only_in_all
-def test_raw_rows_add_up_to_whole_transactions(served: Served) -> None:
-    server, listening = served
-    with reader(listening.port, shape="raw") as made:
-        start = anchor_of(made)
-        work = Workload(server, seed=4)
-        work.run(100)
-        rows, _ = drained(made, start, work.committed[-1].commit)
-    kinds = [row["record_type"] for row in rows if row["_change_ordinal"] == 0]
-    assert kinds == ["CDC_REC_BEGINTX"] * len(work.committed)
-    assert [r["record_type"] for r in rows].count("CDC_REC_COMMTX") == len(work.committed)
-    counted = sum(len(transaction.changes) for transaction in work.committed)
-    assert len(rows) == counted + 2 * len(work.committed)
-
-
 def test_without_before_images_only_the_new_row_of_an_update_comes(served: Served) -> None:
     server, listening = served
     with reader(listening.port, beforeImage="false") as made:
@@ -142,18 +127,24 @@ def test_without_before_images_only_the_new_row_of_an_update_comes(served: Serve
 OTHER_FORMS = [{"shape": "envelope"}, {"beforeImage": "false"}, {"truncate": "ignore"}]
 
 
+def files_in(spool: Path) -> dict[Path, int]:
+    """Return the segments of a spool, and when each was written."""
+    return {path: path.stat().st_mtime_ns for path in spool.rglob("*.arrow")}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", OTHER_FORMS, ids=str)
-def test_rows_kept_in_another_form_are_captured_again_unless_they_are_planned(
+def test_stored_changes_become_other_rows_unless_they_are_planned(
     served: Served, tmp_path: Path, changes: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A planned batch runs again with the keys that it had; the next one may have others."""
+    """A planned batch runs again with the rows that it had; the next one may have others."""
     server, listening = served
     with reader(listening.port, spoolPath=str(tmp_path)) as made:
         start = anchor_of(made)
         insert(server, 1, 2)
         planned = next_offset(made, start)
         assert numbers(rows_of(made, start, planned)) == [1, 2]
+        stored = files_in(tmp_path)
     with reader(listening.port, spoolPath=str(tmp_path), **changes) as made:
         error = failure_of(lambda: made.partitions(start, planned))
     assert isinstance(error, BadOption)
@@ -162,6 +153,7 @@ def test_rows_kept_in_another_form_are_captured_again_unless_they_are_planned(
         again = next_offset(made, start)
         assert len(rows_of(made, start, again)) == 2
         assert again["form"] != planned["form"]
+        assert files_in(tmp_path) == stored  # nothing was captured again
     (told_once,) = told(caplog, "row_form_changed")
     assert (told_once["former"], told_once["now"]) == (planned["form"], again["form"])
 
@@ -207,7 +199,7 @@ def test_many_tables_are_told_with_what_they_cost_and_what_costs_less(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     of_tables(20, "rows")._log_cost()
-    of_tables(21, "raw")._log_cost()
+    of_tables(21, "json")._log_cost()
     assert told(caplog, "many_tables") == []
     of_tables(500, "rows")._log_cost()
     (found,) = told(caplog, "many_tables")

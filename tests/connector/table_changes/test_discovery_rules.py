@@ -246,7 +246,7 @@ class _Spool:
     manifest = SimpleNamespace(high_watermark=Position(5, 5))
 
 
-@pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
+@pytest.mark.parametrize("shape", ["rows", "envelope"])
 def test_a_shape_whose_columns_depend_on_the_tables_is_refused(shape: str) -> None:
     with pytest.raises(BadOption, match=f"'discoverySeconds' cannot be used with shape={shape}"):
         SourceOptions.parse(source_options(1, **{**ORDERS_AND_LATE, "shape": shape}))

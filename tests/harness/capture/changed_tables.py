@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from harness.capture.decoding import EncodedRow, decode_rows, encode_rows
+from harness.capture.shaped import Shaped
 from harness.capture.streams import begin, blocks, commit, in_chunks, row, truncate
 from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.records import RecordKind, TableSchema
-from informix_capture_client.shapes import ChangeEncoder, make_encoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.transactions.spilling import MemoryLimit
@@ -38,9 +38,9 @@ class ChangedTables:
         self._rows: list[list[EncodedRow]] = [encoded for _, encoded in described]
         self.tables = [make_table(f"t{n}", text) for n, text in enumerate(columns)]
 
-    def encoder(self, form: RowForm) -> ChangeEncoder:
+    def encoder(self, form: RowForm) -> Shaped:
         """Return an encoder that has heard of all tables."""
-        made = make_encoder(self.tables, DecodeRules(), form)
+        made = Shaped(self.tables, DecodeRules(), form)
         for place, text in enumerate(self._columns):
             decoder = TableDecoder(text)
             layout = (decoder.fixed_bytes, len(decoder.columns), decoder.variable_count)

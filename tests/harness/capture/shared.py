@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.runs.patience import wait_until
 from harness.servers.stores import source_options
 from informix_cdc.daemon import CaptureAccess, CaptureProcess, CaptureSettings
+from informix_cdc.options import OF_ROWS
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.reading import published_schema
 from informix_cdc.spark.reader import InformixStreamReader
@@ -70,6 +71,16 @@ def capturing(
         yield running
     finally:
         running.stop()
+
+
+def of_capture(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a stream that its capture has."""
+    return {name: value for name, value in options.items() if name not in OF_ROWS}
+
+
+def of_reader(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a stream that decide what a reader makes of it."""
+    return {n: value for n, value in options.items() if n in (*OF_ROWS, "tableEvents")}
 
 
 def options_of_reader(folder: Path, name: str, served_port: int = 0) -> dict[str, str]:

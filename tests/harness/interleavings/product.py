@@ -1,8 +1,7 @@
 """The product's own decisions about a snapshot, asked with the history of a model.
 
 Rule: each answer is made by the real room `snapshot`, fed with real records through the real assembler
-and encoder, of a stream whose rows are delivered without before images and whose TRUNCATEs are ignored.
-Answers are remembered by their question: a search asks the same ones again and again.
+and encoder. Answers are remembered by their question: a search asks the same ones again and again.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import pyarrow as pa
 from harness.capture.streams import begin, blocks, commit, row, timeout, truncate
 from harness.capture.tables import make_table
 from harness.interleavings.server import MARKER, Commit, Operation
-from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.incremental_snapshot import (
     Barrier,
     Emitted,
@@ -28,12 +27,11 @@ from informix_capture_client.incremental_snapshot import (
 )
 from informix_capture_client.positions import Position
 from informix_capture_client.records import RecordBlock, RecordKind, TableSchema
-from informix_capture_client.shapes import make_encoder
+from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.transactions import CommittedTransactions, TransactionAssembler
 
 TABLE = make_table("t", "id integer")
 KEY = SnapshotKey(TABLE.name, TABLE.columns)
-ROW_FORM = RowForm(before_image=False, truncate="ignore")
 _MARKERS_SLOT = 99
 _EPOCH = 1_700_000_000
 _STEP = 100  # between the numbers of two commits
@@ -178,7 +176,7 @@ class _Stream:
 
     def __init__(self) -> None:
         self._tables = TouchedTables()
-        self._encoder = make_encoder([TABLE], DecodeRules(), ROW_FORM, observer=self._tables)
+        self._encoder = ChangeEncoder([TABLE], DecodeRules(), observer=self._tables)
         self._encoder.announce(TableSchema(0, 4, 1, 0, "id integer"))
 
     def begin(self, touched: TouchedKeys) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from informix_capture_client.positions import Position
+from informix_capture_client.shapes import DEFINITION
 from informix_cdc.server.table_definitions import DeclaredColumn, TableDefinition
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.spool.arrow_pieces import DEFINITION
 from informix_checkpoints.table_states import SnapshotState, TableState
 
 Change = tuple[str, int, dict[str, Any] | None]  # kind, commit, row

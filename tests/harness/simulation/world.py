@@ -27,7 +27,7 @@ from harness.simulation.wire import InProcessTransport
 from informix_capture_client import failpoints
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.positions import page_after
-from informix_capture_client.shapes import row_schema
+from informix_capture_client.shapes import delivered_tables, row_schema
 from informix_cdc.reading import own_capture
 from informix_cdc.server import connections
 from informix_cdc.spark import reader as stream_reader
@@ -170,7 +170,7 @@ class World:
         self.lives += 1
         options = self.setup.options(self.folder, self.decide)
         rules, form = options.decode_rules("utf-8"), options.row_form()
-        schema = to_spark(row_schema(self.setup.captured, rules, form))
+        schema = to_spark(row_schema(delivered_tables(self.setup.captured, rules), form))
         reader = InformixStreamReader(options, schema, clock=self.clock)
         is_available_now = not self.is_draining and self.setup.varies_options and self.decide.one_in(6)
         query = Query(self, reader, self.checkpoint, is_available_now)

@@ -38,4 +38,4 @@ class _Reader(InformixStreamReader):
 def _moved(one: InputPartition) -> SpoolPartition:
     assert isinstance(one, SpoolPartition)
     ranges = tuple(replace(wanted, path=str(NOWHERE / wanted.file)) for wanted in one.ranges)
-    return SpoolPartition(ranges, one.places)
+    return replace(one, ranges=ranges)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import RecordKind
-from informix_capture_client.shapes.row_forms import make_encoder
+from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_cdc.capture.loop import capture
@@ -144,7 +144,7 @@ def main() -> None:
         stream = ChangeStream(lambda: Begun(session, TransactionAssembler(START)), lambda: None)
         reader = Reader(spool, total, milestones)
         reader.start()
-        encoder = make_encoder([catalog_table()], DecodeRules())
+        encoder = ChangeEncoder([catalog_table()], DecodeRules())
         state = CaptureState(spool=spool)
         capture(stream, encoder, Pending(spool, lambda _: spool), state, reader.is_done)
         stream.stop(5)

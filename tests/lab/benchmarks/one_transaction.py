@@ -24,7 +24,7 @@ import numpy as np
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import RecordKind
-from informix_capture_client.shapes.row_forms import make_encoder
+from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.spilling import MemoryLimit
@@ -130,7 +130,7 @@ def main() -> None:
     session: Any = _Session(turns, "--never-ends" in sys.argv, tables)
     assembler = TransactionAssembler(START)
     assembler.limit_memory(MemoryLimit(limit << 20, SpillFiles(folder)))
-    encoder = make_encoder(catalog_tables(tables), DecodeRules())
+    encoder = ChangeEncoder(catalog_tables(tables), DecodeRules())
     spool = open_spool(folder / "spool")
     gc.freeze()  # as the product does in the process that holds the capture
     before, begun_at = memory(), time.monotonic()

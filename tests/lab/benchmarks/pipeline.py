@@ -10,12 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import RecordKind, TableSchema, parse_block
-from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.shapes.row_forms import make_encoder
+from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions, StreamEvent
@@ -38,7 +37,7 @@ def events_of(reads: Sequence[bytes]) -> Iterator[StreamEvent]:
 
 def prepared(source: CapturedBytes) -> tuple[ChangeEncoder, TableSchema, list[CommittedTransactions]]:
     """Return an encoder that knows the table, what announced it, and all transactions."""
-    encoder = make_encoder([catalog_table(source.columns)], DecodeRules())
+    encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules())
     events = list(events_of(source.reads))
     [announced] = [event for event in events if isinstance(event, TableSchema)]
     encoder.announce(announced)
@@ -50,19 +49,13 @@ def open_spool(folder: Path, *, durable: bool = False) -> Spool:
     return Spool(folder, "bench", "bench", START, durable=durable)
 
 
-def fill_spool(
-    source: CapturedBytes,
-    folder: Path,
-    *,
-    durable: bool = False,
-    row_form: RowForm = RowForm(),  # noqa: B008 - frozen
-) -> None:
+def fill_spool(source: CapturedBytes, folder: Path, *, durable: bool = False) -> None:
     """Run the capture loop, its reading thread included, until every row is in the spool."""
     gc.freeze()  # as the product does in the process that holds the capture
     spool = open_spool(folder, durable=durable)
     session: Any = _PreparedSession(source.reads)
     stream = ChangeStream(lambda: Begun(session, TransactionAssembler(START)), lambda: None)
-    encoder = make_encoder([catalog_table(source.columns)], DecodeRules(), row_form)
+    encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules())
     is_full = _StopFlag(spool, source.rows)
     capture(stream, encoder, Pending(spool, lambda _: spool), CaptureState(spool=spool), is_full)
     stream.stop(5)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from informix_capture_client.choices import DecodeRules, RowForm
+from harness.capture.shaped import delivery_of
 from informix_capture_client.positions import Position
-from informix_capture_client.shapes.row_forms import row_schema
 from informix_cdc.capture import Gauges
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options.source import SourceOptions
+from informix_cdc.reading import OwnCapture
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
 from informix_checkpoints.offsets.offsets import StreamOffset
@@ -28,6 +28,7 @@ _OPTIONS = {
     "table": "informix.lines",
     "password": "never used",
 }
+_GIVEN = ("delivery", "metadata")
 
 
 class PreparedSpool(DataSource):
@@ -37,25 +38,36 @@ class PreparedSpool(DataSource):
     def name(cls) -> str:
         return "prepared-spool"
 
+    @property
+    def _parsed(self) -> SourceOptions:
+        given = {name: self.options[name] for name in _GIVEN if name in self.options}
+        return SourceOptions.parse({**_OPTIONS, **given})
+
     def schema(self) -> StructType:
         count = int(self.options.get("tables", "1"))
         tables = catalog_tables(count) if count > 1 else [catalog_table()]
-        form = RowForm(metadata=cast("Any", self.options.get("metadata", "full")))
-        return to_spark(row_schema(tables, DecodeRules(), form))
+        return to_spark(delivery_of(tables, self._parsed.row_form()).schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        delivery = self.options.get("delivery", "auto")
-        return _PreparedReader(Path(self.options["path"]), delivery, schema)
+        return _PreparedReader(Path(self.options["path"]), self._parsed, schema)
 
 
 class _PreparedReader(InformixStreamReader):
-    def __init__(self, folder: Path, delivery: str, schema: StructType) -> None:
-        super().__init__(SourceOptions.parse({**_OPTIONS, "delivery": delivery}), schema)
+    def __init__(self, folder: Path, options: SourceOptions, schema: StructType) -> None:
+        super().__init__(options, schema)
+        self._captured = _PreparedCapture(folder, options)
+
+
+class _PreparedCapture(OwnCapture):
+    """Captures nothing: all rows are in the spool."""
+
+    def __init__(self, folder: Path, options: SourceOptions) -> None:
+        super().__init__(options)
         self._folder = folder
-        self._finished: Any = None
 
     def _running(self, start: StreamOffset, planned: Position | None = None) -> Any:
-        if self._finished is None:
-            state = CaptureState(gauges=Gauges(is_caught_up=True), spool=open_spool(self._folder))
-            self._finished = SimpleNamespace(state=state)
-        return self._finished
+        if self.state is None:
+            self._publisher.open()
+            spool = open_spool(self._folder)
+            self.state = CaptureState(gauges=Gauges(is_caught_up=True), spool=spool)
+        return SimpleNamespace(state=self.state)

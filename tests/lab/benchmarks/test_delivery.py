@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyarrow import flight
 
+from harness.capture.shaped import delivery_of
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_server import SegmentServer
 from informix_cdc.executors.places import SegmentPlaces
@@ -18,9 +19,10 @@ from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.segments import SegmentRange
 from lab.benchmarks.measuring import REPEATS, Report, Timing, timed
 from lab.benchmarks.pipeline import START, fill_spool, open_spool
-from lab.benchmarks.workload import captured
+from lab.benchmarks.workload import captured, catalog_table
 
 ROWS = 500_000
+DELIVERY = delivery_of([catalog_table()])
 WITHOUT_TLS = "by Flight without TLS, both ends"
 
 
@@ -35,7 +37,8 @@ class PlainServer(flight.FlightServerBase):  # type: ignore[misc]
 
 
 def read(places: SegmentPlaces, ranges: list[SegmentRange]) -> None:
-    assert sum(batch.num_rows for one in ranges for batch in places.read(one)) == ROWS
+    rows = DELIVERY.rows(places.stored(ranges))
+    assert sum(batch.num_rows for batch in rows) == ROWS
 
 
 def test_rows_are_read_in_several_ways(
@@ -54,14 +57,14 @@ def test_rows_are_read_in_several_ways(
         "by Flight, both ends": SegmentPlaces("flight", server=server.address),
         WITHOUT_TLS: SegmentPlaces("flight", server=server.address),
     }
-    with_tls = flight_client._client
+    with_tls = flight_client.flight_connection
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     cpu_seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(REPEATS + 1):
         for name, places in ways.items():
             if "compared by" not in name:  # the one before it has read all of them
                 segments._file_checksum.cache_clear()
-            monkeypatch.setattr(flight_client, "_client", clients.get(name, with_tls))
+            monkeypatch.setattr(flight_client, "flight_connection", clients.get(name, with_tls))
             before = time.process_time()
             seconds[name].append(timed(lambda places=places: read(places, ranges)))
             cpu_seconds[name].append(time.process_time() - before)

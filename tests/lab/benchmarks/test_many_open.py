@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import TableSchema
-from informix_capture_client.shapes.row_forms import make_encoder
+from informix_capture_client.shapes import ChangeEncoder, change_count
 from informix_capture_client.transactions.events import CommittedTransactions
 from lab.benchmarks.measuring import Report, one_core
 from lab.benchmarks.pipeline import events_of
@@ -74,7 +74,7 @@ def assembled_rows(blocks: Sequence[bytes]) -> int:
 
 def encoded_rows(blocks: Sequence[bytes]) -> int:
     """Encode everything, a segment at a time; return how many rows that were."""
-    encoder = make_encoder([catalog_table()], DecodeRules())
+    encoder = ChangeEncoder([catalog_table()], DecodeRules())
     waiting, size_bytes, rows = list[CommittedTransactions](), 0, 0
     for event in events_of(blocks):
         if isinstance(event, TableSchema):
@@ -83,6 +83,6 @@ def encoded_rows(blocks: Sequence[bytes]) -> int:
             waiting.append(event)
             size_bytes += event.bytes_in_memory
         if size_bytes >= SEGMENT_BYTES:
-            rows += sum(batch.num_rows for batch in encoder.encode(waiting))
+            rows += sum(map(change_count, encoder.encode(waiting)))
             waiting, size_bytes = [], 0
-    return rows + sum(batch.num_rows for batch in encoder.encode(waiting) if waiting)
+    return rows + (sum(map(change_count, encoder.encode(waiting))) if waiting else 0)

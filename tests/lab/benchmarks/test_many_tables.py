@@ -14,13 +14,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from harness.capture.shaped import delivery_of
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.session.read_ahead import JOINED_BYTES
-from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.shapes.row_forms import make_encoder, row_schema
+from informix_capture_client.shapes import ChangeEncoder, RowDelivery
 from informix_cdc.capture.pending import Pending
 from informix_cdc.executors.places import SegmentPlaces
+from informix_checkpoints.spool import SegmentRange
 from lab.benchmarks.measuring import Report, one_core
 from lab.benchmarks.pipeline import START, events_of, open_spool
 from lab.benchmarks.prepared_spool import PreparedSpool
@@ -79,14 +80,14 @@ def test_what_a_row_costs_hardly_grows_with_the_tables(
 def measured(tables: int, form: RowForm, tmp_path: Path) -> Cost:
     source, folder = captured_of_tables(tables, ROWS), tmp_path / "spool"
     shutil.rmtree(folder, ignore_errors=True)
-    encoder = told(source, tables, form)
+    encoder = told(source, tables)
     capture = cpu_of(lambda: fill(source, encoder, folder))
-    spool, schema = open_spool(folder), row_schema(catalog_tables(tables), DecodeRules(), form)
+    spool, wanted_rows = open_spool(folder), delivery_of(catalog_tables(tables), form)
     ranges, size_bytes = spool.between(START.place, spool.manifest.end.place), spool.manifest.size_bytes
     spool.close()
     assert sum(one.rows for one in ranges) == ROWS
     wanted, sink = ranges[0].part(0, DELIVERED_ROWS), pa.MockOutputStream()
-    delivery = cpu_of(lambda: deliver(wanted, schema, sink))
+    delivery = cpu_of(lambda: deliver(wanted, wanted_rows, sink))
     return Cost(
         capture / ROWS * 1e6,
         delivery / DELIVERED_ROWS * 1e6,
@@ -95,9 +96,9 @@ def measured(tables: int, form: RowForm, tmp_path: Path) -> Cost:
     )
 
 
-def told(source: CapturedBytes, tables: int, form: RowForm) -> ChangeEncoder:
+def told(source: CapturedBytes, tables: int) -> ChangeEncoder:
     """Return an encoder that has heard of all tables: once in a stream, a millisecond each."""
-    encoder = make_encoder(catalog_tables(tables), DecodeRules(), form)
+    encoder = ChangeEncoder(catalog_tables(tables), DecodeRules())
     for event in events_of(source.reads):
         if isinstance(event, TableSchema):
             encoder.announce(event)
@@ -119,10 +120,10 @@ def fill(source: CapturedBytes, encoder: ChangeEncoder, folder: Path) -> None:
     spool.close()
 
 
-def deliver(wanted: object, schema: pa.Schema, sink: pa.MockOutputStream) -> None:
+def deliver(wanted: SegmentRange, delivery: RowDelivery, sink: pa.MockOutputStream) -> None:
     """Write rows as they leave for Spark."""
-    with pa.ipc.new_stream(sink, schema) as writer:
-        for batch in SegmentPlaces("files").read(wanted, schema):  # type: ignore[arg-type]
+    with pa.ipc.new_stream(sink, delivery.schema) as writer:
+        for batch in delivery.rows(SegmentPlaces("files").stored([wanted])):
             writer.write_batch(batch)
 
 
@@ -134,7 +135,7 @@ def test_spark_pays_for_every_table_that_a_row_does_not_belong_to(
     one = 0.0
     for tables, rows in SPARK_ROWS.items():
         source, folder = captured_of_tables(tables, rows), tmp_path / f"of {tables}"
-        fill(source, told(source, tables, RowForm()), folder)
+        fill(source, told(source, tables), folder)
         frame = spark.readStream.format("prepared-spool").option("tables", tables).load(str(folder))
         best = min(
             cpu_of_stream(frame, tmp_path / f"{tables} tables, {n}", rows) for n in range(REPEATS)

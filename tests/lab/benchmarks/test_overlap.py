@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import closing
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.positions import Position
-from informix_capture_client.shapes.row_forms import make_encoder
+from informix_capture_client.shapes import ChangeEncoder, change_count
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_cdc.capture.loop import capture
@@ -42,8 +43,8 @@ REPEATS = 3
 class _Sink:
     """Stands in for a spool: takes the batches, counts their rows and drops them."""
 
-    segment_count = 0
-    mark = None
+    stream = "bench"
+    manifest = SimpleNamespace(high_watermark=START, segments_above=lambda _: ())
 
     def __init__(self) -> None:
         self.rows = 0
@@ -52,13 +53,13 @@ class _Sink:
     def append(
         self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
     ) -> Segment:
-        rows = sum(batch.num_rows for batch in batches)
+        rows = sum(map(change_count, batches))
         self.rows += rows
         if self.rows >= ROWS:
             self.is_full.set()
         return Segment("", rows, 0, 0, 0, 0, position)
 
-    def note(self, _position: object) -> None:
+    def advance(self, _position: object) -> None:
         return None
 
 
@@ -67,7 +68,7 @@ def decode_all(source: EmulatedSource, driver: str) -> float:
     sink: Any = _Sink()
     with closing(connect(source, driver)) as transport:
         begun = Begun(begin_session(transport), TransactionAssembler(START))
-        encoder = make_encoder([catalog_table()], DecodeRules())
+        encoder = ChangeEncoder([catalog_table()], DecodeRules())
         pending = Pending(sink, lambda _: sink)
         begun_at = time.perf_counter()
         stream = ChangeStream(lambda: begun, lambda: None)

@@ -1,14 +1,14 @@
-"""What the other shapes cost beside the default one, from committed transactions to Arrow batches."""
+"""The cost of a capture, from committed transactions to stored changes, and of each shape on read."""
 
 from __future__ import annotations
 
+from harness.capture.shaped import delivery_of
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.incremental_snapshot import SnapshotKey, TouchedKeys, TouchedTables
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import TableSchema, parse_block
 from informix_capture_client.session.read_ahead import JOINED_BYTES
-from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.shapes.row_forms import make_encoder
+from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from lab.benchmarks.measuring import Report, one_core, repeated
@@ -16,19 +16,24 @@ from lab.benchmarks.pipeline import START
 from lab.benchmarks.workload import captured, catalog_table, joined
 
 ROWS = 200_000
-SHAPES = (RowForm(), RowForm(shape="envelope"), RowForm(shape="raw"))
+SHAPES = (RowForm(), RowForm(shape="json"), RowForm(shape="arrow"), RowForm(shape="envelope"))
 
 
-def test_shapes_are_encoded(report: Report) -> None:
+def test_changes_are_stored_once_and_each_shape_is_made_on_read(report: Report) -> None:
     source = captured(ROWS, 10)
+    encoder, transactions = committed(joined(source.reads, JOINED_BYTES))
+    deliveries = [delivery_of([catalog_table()], form) for form in SHAPES]
     with one_core():
-        timings = []
-        for row_form in SHAPES:
-            encoder, transactions = committed(joined(source.reads, JOINED_BYTES), row_form)
-            timings.append(repeated(lambda: list(encoder.encode(transactions))))  # noqa: B023
-    for row_form, timing in zip(SHAPES, timings, strict=True):
+        encoding = repeated(lambda: list(encoder.encode(transactions)))
+        stored = list(encoder.encode(transactions))
+        timings = [
+            repeated(lambda delivery=delivery: list(delivery.rows(stored)))  # type: ignore[misc]
+            for delivery in deliveries
+        ]
+    report.add("encoding", "transactions -> stored changes", encoding.rate(ROWS))
+    for form, timing in zip(SHAPES, timings, strict=True):
         beside = f"rows: {timing.times_faster_than(timings[0])}"
-        report.add("encoding", f"shape={row_form.shape}", timing.rate(ROWS), beside)
+        report.add("rows on read", f"shape={form.shape}", timing.rate(ROWS), beside)
 
 
 def test_keys_are_collected_beside(report: Report) -> None:
@@ -41,7 +46,7 @@ def test_keys_are_collected_beside(report: Report) -> None:
         timings = []
         for names in keys:
             observer = TouchedTables()
-            encoder, transactions = committed(joined(source.reads, JOINED_BYTES), RowForm(), observer)
+            encoder, transactions = committed(joined(source.reads, JOINED_BYTES), observer)
 
             def encode() -> None:
                 if names is not None:  # noqa: B023
@@ -58,12 +63,11 @@ def test_keys_are_collected_beside(report: Report) -> None:
 
 
 def committed(
-    reads: list[bytes], row_form: RowForm, observer: TouchedTables | None = None
+    reads: list[bytes], observer: TouchedTables | None = None
 ) -> tuple[ChangeEncoder, list[CommittedTransactions]]:
     """Return an encoder that knows the table, and what it is to encode."""
-    encoder = make_encoder([catalog_table()], DecodeRules(), row_form, observer=observer)
+    encoder = ChangeEncoder([catalog_table()], DecodeRules(), observer=observer)
     cutter, assembler = RecordCutter(), TransactionAssembler(START)
-    assembler.with_bounds = row_form.shape == "raw"
     found: list[CommittedTransactions] = []
     for read in reads:
         if (raw := cutter.feed(read)) is None:

@@ -14,12 +14,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from connector.jvm.java_reader import has_javac
+from harness.capture.shaped import delivery_of
 from informix_cdc.executors.places import SegmentPlaces
 from informix_cdc.executors.shares import share_out
 from lab.benchmarks.measuring import REPEATS, Report, Timing
 from lab.benchmarks.pipeline import START, fill_spool, open_spool
 from lab.benchmarks.prepared_spool import PreparedSpool
-from lab.benchmarks.workload import captured
+from lab.benchmarks.workload import captured, catalog_table
 
 pytestmark = pytest.mark.spark
 
@@ -32,11 +33,11 @@ def write_parquet(spool_folder: Path, folder: Path) -> int:
     folder.mkdir()
     spool = open_spool(spool_folder)
     partitions = share_out(spool.between(START.place, spool.manifest.end.place), 1, PARTITION_BYTES)
-    places = SegmentPlaces("files")
+    places, delivery = SegmentPlaces("files"), delivery_of([catalog_table()])
     spool.close()
     rows = 0
     for number, ranges in enumerate(partitions):
-        table = pa.Table.from_batches([batch for one in ranges for batch in places.read(one)])
+        table = pa.Table.from_batches(delivery.rows(places.stored(ranges)))
         pq.write_table(table, folder / f"{number}.parquet")
         rows += table.num_rows
     return rows

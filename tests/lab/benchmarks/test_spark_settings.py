@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from informix_capture_client.choices import RowForm
 from lab.benchmarks.measuring import Report, Timing
 from lab.benchmarks.pipeline import fill_spool
 from lab.benchmarks.workload import captured
@@ -25,13 +24,11 @@ SETTINGS: dict[str, dict[str, str]] = {
     "Unix socket": SOCKET,
     "Unix socket and pipelined": {**SOCKET, "spark.python.udf.pipelined.enabled": "true"},
 }
-FULL, MINIMAL = RowForm(), RowForm(metadata="minimal")
+METADATA = ("full", "minimal")
 
 
-def seconds_of(
-    settings: dict[str, str], spools: dict[str, Path], folder: Path
-) -> dict[str, list[float]]:
-    frames = {name: {"path": str(path), "metadata": name} for name, path in spools.items()}
+def seconds_of(settings: dict[str, str], spool: Path, folder: Path) -> dict[str, list[float]]:
+    frames = {name: {"path": str(spool), "metadata": name} for name in METADATA}
     task = {"spark": settings, "frames": frames, "folder": str(folder), "times": TURNS, "rows": ROWS}
     done = subprocess.run(
         [sys.executable, "-m", "lab.benchmarks.stream_prepared", json.dumps(task)],
@@ -46,14 +43,12 @@ def seconds_of(
 
 
 def test_settings_of_spark_and_fewer_columns(report: Report, tmp_path: Path) -> None:
-    spools = {form.metadata: tmp_path / form.metadata for form in (FULL, MINIMAL)}
-    for form in (FULL, MINIMAL):
-        fill_spool(captured(ROWS, 10), spools[form.metadata], row_form=form)
+    fill_spool(captured(ROWS, 10), tmp_path / "spool")
     captured.cache_clear()
     seconds: dict[tuple[str, str], list[float]] = {}
     for turn in range(ROUNDS):  # settings take turns too: the machine may have other work
         for setting, chosen in SETTINGS.items():
-            found = seconds_of(chosen, spools, tmp_path / f"{setting} {turn}")
+            found = seconds_of(chosen, tmp_path / "spool", tmp_path / f"{setting} {turn}")
             for metadata, times in found.items():
                 seconds.setdefault((setting, metadata), []).extend(times)
     first = Timing(tuple(seconds["default", "full"]))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from harness.capture.shaped import Shaped
 from harness.capture.streams import (
     begin,
     commit,
@@ -33,7 +34,6 @@ from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.positions import Position, parse
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.session.error_codes import ErrorCodes
-from informix_capture_client.shapes.row_forms import make_encoder
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
@@ -46,7 +46,6 @@ from informix_checkpoints.offsets.offsets import StreamOffset
 from informix_checkpoints.spool import manifest_files as manifests
 from informix_checkpoints.spool.manifest import Manifest
 from informix_checkpoints.spool.segments import Segment
-from informix_checkpoints.spool.stored_rows import in_row_form
 from informix_emulator import BadRecording, read_recording
 from lab.fuzz import db2_targets as db2
 from lab.fuzz import sqli_targets as sqli
@@ -114,20 +113,18 @@ def _chunks(data: bytes) -> Iterator[bytes]:
 def _stream(shape: str) -> Callable[[bytes], None]:
     def take(data: bytes) -> None:
         row_form = RowForm(shape=cast("Any", shape), truncate="emit")
-        assembler = TransactionAssembler(Position(0, 0))
-        assembler.with_bounds = shape == "raw"
-        begun = Begun(cast("Any", _Session()), assembler)
+        begun = Begun(cast("Any", _Session()), TransactionAssembler(Position(0, 0)))
         stream = ChangeStream(
             lambda: begun, lambda: None, lambda opened, _: _InLine(_chunks(data), opened)
         )
-        encoder = make_encoder([make_table("orders", COLUMNS)], DecodeRules(), row_form)
+        encoder = Shaped([make_table("orders", COLUMNS)], DecodeRules(), row_form)
         while isinstance(answer := stream.next(0), Read):
             for event in answer.events:
                 if isinstance(event, TableSchema):
                     encoder.announce(event)
                 elif isinstance(event, CommittedTransactions):
-                    for batch in encoder.encode([event]):
-                        in_row_form(batch, encoder.schema).validate(full=True)
+                    for batch in encoder.delivered(encoder.encode([event])):
+                        batch.validate(full=True)
 
     return take
 
@@ -267,7 +264,8 @@ def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
 TARGETS = {
     "stream-rows": Target(_stream("rows"), _sound_streams()),
     "stream-envelope": Target(_stream("envelope"), _sound_streams()),
-    "stream-raw": Target(_stream("raw"), _sound_streams()),
+    "stream-json": Target(_stream("json"), _sound_streams()),
+    "stream-arrow": Target(_stream("arrow"), _sound_streams()),
     "catalog": Target(
         _catalog,
         tuple(json.dumps([name, *sound_answers(name)]).encode() for name in QUESTIONS),
