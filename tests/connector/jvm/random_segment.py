@@ -163,7 +163,7 @@ def parts(whole: SegmentRange, seed: int) -> list[SegmentRange]:
     """Return the segment, and stretches of it that begin and end anywhere."""
     by = random.Random(seed)
     found = [whole]
-    for _ in range(12):
+    for _ in range(6):
         first = by.randrange(whole.rows)
         found.append(whole.part(first, by.randint(first + 1, whole.rows)))
     return found
