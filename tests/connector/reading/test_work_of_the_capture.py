@@ -20,7 +20,14 @@ from connector.table_changes.discovering import (
 )
 from connector.table_changes.test_discovery import ALL, LATE, committed
 from harness.capture.driving import LIMIT, anchor_of, drained
-from harness.capture.shared import RunningCapture, capture_settings, capturing, shared_reader
+from harness.capture.shared import (
+    RunningCapture,
+    capture_settings,
+    capturing,
+    of_capture,
+    of_reader,
+    shared_reader,
+)
 from harness.capture.snapshots import serving_tables, until_snapshots_are_done
 from harness.runs.patience import wait_until
 from harness.servers.stores import ORDERS, listening_stores, quick_clock
@@ -79,7 +86,8 @@ def test_a_snapshot_goes_on_after_a_restart_of_the_capture(tmp_path: Path) -> No
 @pytest.mark.only_in_all
 def test_a_table_that_is_created_joins_the_stream_of_all_readers(tmp_path: Path) -> None:
     with listening_stores(clock=quick_clock()) as (server, listening):
-        with looking_often(listening.port, tmp_path), shared_reader(tmp_path) as made:
+        as_json = of_reader(ORDERS_AND_LATE)
+        with looking_often(listening.port, tmp_path), shared_reader(tmp_path, **as_json) as made:
             start = anchor_of(made)
             rows, start = until_commit(made, start, committed(server, 1, ORDERS))
             server.create_table(LATE, "id integer")
@@ -87,7 +95,10 @@ def test_a_table_that_is_created_joins_the_stream_of_all_readers(tmp_path: Path)
             rows += more
             more, start = until_commit(made, start, committed(server, 2, ORDERS, LATE))
             rows += more
-        with looking_often(listening.port, tmp_path), shared_reader(tmp_path, "two") as made:
+        with (
+            looking_often(listening.port, tmp_path),
+            shared_reader(tmp_path, "two", **as_json) as made,
+        ):
             again, _ = until_commit(made, anchor_of(made), start["commit"])
     assert rows == [("orders", 1), ("orders", 2), ("ord_late", 2)]
     assert again == rows  # the first reader has released nothing
@@ -96,7 +107,7 @@ def test_a_table_that_is_created_joins_the_stream_of_all_readers(tmp_path: Path)
 @contextmanager
 def looking_often(port: int, folder: Path) -> Iterator[RunningCapture]:
     """Run a capture that looks its patterns up every few hundredths of a second."""
-    settings = capture_settings(port, folder, **ORDERS_AND_LATE)
+    settings = capture_settings(port, folder, **of_capture(ORDERS_AND_LATE))
     seconds = cast("Any", SECONDS)  # the option has whole ones
     running = RunningCapture(
         replace(settings, source=replace(settings.source, discovery_seconds=seconds))
