@@ -11,7 +11,7 @@ from connector.capture.test_requests import LINES, NAME, TABLE, of_stream
 from connector.capture.test_requests import insert as insert_lines
 from harness.capture.capture_process import CaptureCommand, capture_command
 from harness.capture.driving import anchor_of
-from harness.capture.shared import shared_reader
+from harness.capture.shared import of_capture, of_reader, shared_reader
 from harness.capture.shared_batches import reading_on
 from harness.capture.snapshots import serving_tables
 from harness.runs.patience import wait_until
@@ -52,7 +52,7 @@ def until_dead_in_the_new_stream(command: CaptureCommand, server: EmulatedServer
 def test_a_loss_is_not_forgotten_by_a_capture_that_dies_before_it_publishes(tmp_path: Path) -> None:
     with (
         serving_tables(LINES) as (server, listening, _),
-        capture_command(tmp_path, listening.port, **RESYNCS) as command,
+        capture_command(tmp_path, listening.port, **of_capture(RESYNCS)) as command,
     ):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(5)])
         command.begin().terminate()
@@ -64,7 +64,7 @@ def test_a_loss_is_not_forgotten_by_a_capture_that_dies_before_it_publishes(tmp_
         assert published_stream(command) == first
         command.start()
         wait_until(lambda: published_stream(command) != first, 60, command.printed)
-        with reading_on(command.spool, tmp_path / "one") as reading:
+        with reading_on(command.spool, tmp_path / "one", **of_reader(RESYNCS)) as reading:
             reading.until(insert_lines(server, 51), command.printed)
             wait_until(lambda: 50 in read_again(reading.kept.results), 60, command.printed)
         assert streams_in(command) <= {first, published_stream(command)}
@@ -84,7 +84,9 @@ def read_again(batches: list[list[dict[str, object]]]) -> list[int]:
 def test_a_request_to_a_stream_that_was_left_is_answered(tmp_path: Path) -> None:
     with (
         serving_tables(LINES, log_pages=4, log_count=3) as (server, listening, _),
-        capture_command(tmp_path, listening.port, **{**RESYNCS, "onDataLoss": "continue"}) as command,
+        capture_command(
+            tmp_path, listening.port, **{**of_capture(RESYNCS), "onDataLoss": "continue"}
+        ) as command,
     ):
         load_rows(server, NAME, [{"id": n, "name": "x"} for n in range(5)])
         process = command.begin()

@@ -23,6 +23,7 @@ from harness.capture.copied_tables import (
 )
 from harness.capture.copies import Copies
 from harness.capture.driving import meanwhile
+from harness.capture.shared import of_capture, of_reader
 from harness.capture.shared_batches import reading_on
 from harness.capture.snapshots import serving_tables
 from harness.runs.patience import wait_until
@@ -119,14 +120,14 @@ def test_a_capture_that_dies_in_a_snapshot_loses_no_row(
     place: str, served: tuple[Work, int], tmp_path: Path
 ) -> None:
     work, port = served
-    with capture_command(tmp_path, port, **SOURCE) as command:
+    with capture_command(tmp_path, port, **of_capture(SOURCE)) as command:
         command.arm(place)
         with meanwhile(work.insert, 0.02):
             command.until_dead(command.start())
             command.begin()
-            with reading_on(command.spool, tmp_path / "one") as reading:
+            with reading_on(command.spool, tmp_path / "one", **of_reader(SOURCE)) as reading:
                 until_read(command, reading.kept, 3)
-        with reading_on(command.spool, tmp_path / "one") as reading:
+        with reading_on(command.spool, tmp_path / "one", **of_reader(SOURCE)) as reading:
             reading.until(marked(work.server), command.printed)
     require_equal(copied(reading.kept), work)
 
@@ -141,9 +142,9 @@ def test_a_capture_that_dies_while_a_table_joins_loses_no_row(
     place: str, served: tuple[Work, int], tmp_path: Path
 ) -> None:
     work, port = served
-    with capture_command(tmp_path, port, **SOURCE) as command:
+    with capture_command(tmp_path, port, **of_capture(SOURCE)) as command:
         capture = command.begin()
-        with reading_on(command.spool, tmp_path / "one") as reading:
+        with reading_on(command.spool, tmp_path / "one", **of_reader(SOURCE)) as reading:
             until_read(command, reading.kept, 3)
             work.writer.rows(LATE_TABLE)
             name = f"{DATABASE}:{LATE}"
