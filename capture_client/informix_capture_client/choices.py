@@ -112,6 +112,6 @@ class RowForm:
 
         `metadata` is none of them: rows and keys stay the same, so a planned batch may have either.
         """
-        return (
-            f"shape={self.shape} beforeImage={str(self.before_image).lower()} truncate={self.truncate}"
-        )
+        events = " tableEvents=true" if self.table_events else ""
+        before_image = str(self.before_image).lower()
+        return f"shape={self.shape} beforeImage={before_image} truncate={self.truncate}{events}"

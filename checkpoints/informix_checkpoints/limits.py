@@ -23,4 +23,4 @@ class BatchLimits:
     @property
     def are_none(self) -> bool:
         """Return whether there is no limit of size."""
-        return self in (BatchLimits(), BatchLimits(until_truncate=True))
+        return (self.rows, self.size_bytes, self.transactions, self.chunk_alone) == (*[None] * 3, False)

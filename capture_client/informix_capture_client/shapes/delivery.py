@@ -81,7 +81,7 @@ def has_flat_rows(schema: pa.Schema, form: RowForm) -> bool:
 
 @dataclass(frozen=True)
 class RowDelivery:
-    """What a reader wants of stored changes.
+    """Makes the rows of one reader from stored changes.
 
     Attributes:
         form: the options that decide what the rows are.
@@ -96,7 +96,7 @@ class RowDelivery:
         """Yield the rows of stored batches, in order, a few at a time.
 
         Raises:
-            DataLoss: a batch is of a table that is not delivered, or of an unknown format.
+            DataLoss: a batch has a table or a type that is not delivered, or an unknown format.
         """
         for batch in stored:
             yield from self._maker.batches(ChangeGroup.of(batch))

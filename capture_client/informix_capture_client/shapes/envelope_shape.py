@@ -30,20 +30,14 @@ from informix_capture_client.records import Bits, Integers
 from informix_capture_client.shapes.metadata import texts
 from informix_capture_client.shapes.row_shape import (
     DeliveredTable,
+    Images,
     TableColumns,
     delivered_changes,
     parts_of,
     rows_at_once,
     table_fields,
 )
-from informix_capture_client.shapes.stored_changes import (
-    AFTER,
-    CHANGE_TYPES,
-    DELETE,
-    INSERT,
-    TRUNCATE,
-    ChangeGroup,
-)
+from informix_capture_client.shapes.stored_changes import ChangeGroup
 from informix_capture_client.values import fixed_width
 
 _SOURCE = pa.struct(
@@ -70,9 +64,8 @@ _ABOUT_THE_CHANGE = [
     ("ts_ms", pa.int64()),
     ("transaction", _TRANSACTION),
 ]
-_OPERATIONS = {INSERT: "c", AFTER: "u", DELETE: "d", TRUNCATE: "t"}
-_OP = [_OPERATIONS.get(code) for code in range(len(CHANGE_TYPES))]
-_OP_OF_SNAPSHOT = [*_OP[:INSERT], "r", *_OP[INSERT + 1 :]]
+_OPERATIONS = ("c", "d", "", "u", "t")  # by kind; the first image of an update is no event
+_OPERATIONS_OF_SNAPSHOT = ("r", *_OPERATIONS[1:])
 
 
 def envelope_schema(tables: Sequence[DeliveredTable], _form: RowForm) -> pa.Schema:
@@ -101,17 +94,14 @@ class EnvelopeShape:
             yield self._batch(group, events[first:end])
 
     def _batch(self, group: ChangeGroup, events: Integers) -> pa.RecordBatch:
-        kinds = group.kinds[events]
-        is_update, is_read = kinds == AFTER, _is_read(group, events)
-        has_before = (kinds == DELETE) | (is_update if self._form.before_image else False)
+        images, is_read = Images.of(group, events, self._form), _is_read(group, events)
         times = group.column("_commit_timestamp", events).cast(pa.int64()).to_numpy() // 1000
         ts_ms = _integers(times)
-        operations = _OP_OF_SNAPSHOT if is_read else _OP
         columns = [
-            self._rows(group, events - is_update, has_before),
-            self._rows(group, events, (kinds == INSERT) | is_update),
+            self._rows(group, images.before, images.has_before),
+            self._rows(group, events, images.has_after),
             self._source(group, events, ts_ms, is_read=is_read),
-            texts([operation or "" for operation in operations], kinds),
+            texts(_OPERATIONS_OF_SNAPSHOT if is_read else _OPERATIONS, group.kinds[events]),
             ts_ms,
             _transaction(group, events, is_read=is_read),
         ]

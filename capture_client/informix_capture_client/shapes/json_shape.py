@@ -20,14 +20,8 @@ from informix_capture_client.choices import RowForm
 from informix_capture_client.records import Integers
 from informix_capture_client.shapes.json_rows import JsonRows
 from informix_capture_client.shapes.metadata import metadata_columns, metadata_schema
-from informix_capture_client.shapes.row_shape import DeliveredTable, delivered_changes
-from informix_capture_client.shapes.stored_changes import (
-    AFTER,
-    CHANGE_TYPES,
-    DELETE,
-    TRUNCATE,
-    ChangeGroup,
-)
+from informix_capture_client.shapes.row_shape import DeliveredTable, Images, delivered_changes
+from informix_capture_client.shapes.stored_changes import AFTER, CHANGE_TYPES, ChangeGroup
 
 _IMAGES = [("before", pa.string()), ("after", pa.string())]
 _CHANGE_TYPES = ["update" if code == AFTER else text for code, text in enumerate(CHANGE_TYPES.values())]
@@ -54,16 +48,13 @@ class JsonShape:
             yield self._batch(group, events[first:end], rows)
 
     def _batch(self, group: ChangeGroup, events: Integers, rows: JsonRows) -> pa.RecordBatch:
-        kinds = group.kinds[events]
-        is_update = kinds == AFTER
-        has_before = (kinds == DELETE) | (is_update if self._form.before_image else False)
-        has_after = (kinds != DELETE) & (kinds != TRUNCATE)
-        before, after = (events - is_update)[has_before], events[has_after]
+        of_events = Images.of(group, events, self._form)
+        before, after = of_events.before[of_events.has_before], events[of_events.has_after]
         # Both images at once: a call for each type of their columns, not two.
         found = rows.texts(np.concatenate([before, after]))
         images = [
-            found.part(0, len(before), has_before),
-            found.part(len(before), len(before) + len(after), has_after),
+            found.part(0, len(before), of_events.has_before),
+            found.part(len(before), len(before) + len(after), of_events.has_after),
         ]
         about = metadata_columns(group, events, self._schema.names[len(_IMAGES) :], _CHANGE_TYPES)
         return pa.RecordBatch.from_arrays([*images, *about], schema=self._schema)

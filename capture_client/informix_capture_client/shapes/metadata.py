@@ -2,7 +2,7 @@
 
 Rule: names follow Delta's change data feed. Columns that minimal metadata omits can be joined by
 (`_commit_version`, `_change_ordinal`), which is a row's key and order in every shape that has it. The
-ordinal is the place of the change in its transaction as it is stored, whatever rows a reader makes.
+ordinal is the place of the stored change in its transaction, not of a row that a reader makes of it.
 """
 
 from __future__ import annotations

@@ -19,9 +19,15 @@ import pyarrow as pa
 from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_capture_client.object_readers import is_content_type
-from informix_capture_client.records import Integers
+from informix_capture_client.records import Bits, Integers
 from informix_capture_client.shapes.metadata import METADATA, metadata_columns, metadata_schema
-from informix_capture_client.shapes.stored_changes import AFTER, BEFORE, TRUNCATE, ChangeGroup
+from informix_capture_client.shapes.stored_changes import (
+    AFTER,
+    BEFORE,
+    DELETE,
+    TRUNCATE,
+    ChangeGroup,
+)
 from informix_capture_client.sql_names import read_paths
 
 _VALUES_AT_ONCE = 1 << 22  # of a delivered batch, NULLs counted: some 30 MB
@@ -33,11 +39,6 @@ class DeliveredTable(NamedTuple):
 
     name: str
     columns: pa.Schema
-
-    @property
-    def parts(self) -> tuple[str, str, str]:
-        """The names of database, owner and table."""
-        return parts_of(self.name)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -128,15 +129,16 @@ class TableColumns:
         """Return the rows of some changes at these positions of columns, NULL elsewhere.
 
         Raises:
-            DataLoss: the rows of a table are no longer delivered.
+            DataLoss: rows of a table, or of its previous types, cannot be delivered.
         """
         if self.is_flat:
             return self._flat(group, changes, positions, length)
         columns = self._of_nulls(length)
         for place, mine in group.by_table(changes):
-            column = self._column_of(group.tables[place])
+            name = group.tables[place]
+            column = self._column_of(name)
             spread = _spread(group.rows_of(place, changes[mine]), positions[mine], length)
-            columns[column] = in_layout(spread, self._fields[column].type)
+            columns[column] = _in_layout(spread, self._fields[column].type, name)
         return columns
 
     def _flat(
@@ -147,7 +149,9 @@ class TableColumns:
         if not len(changes):
             return [pa.nulls(length, field.type) for field in self._fields]
         rows = _spread(group.rows_of(0, changes), positions, length)
-        return list(in_layout(rows, self._row).flatten())
+        if not {field.name for field in rows.type} & self._place_of.keys():
+            raise _not_delivered(group.tables[0])
+        return list(_in_layout(rows, self._row, group.tables[0]).flatten())
 
     def _of_nulls(self, length: int) -> list[pa.Array]:
         """Return a column of NULLs for each table; all of them share one buffer of zeros."""
@@ -185,16 +189,24 @@ def _spread(rows: pa.StructArray, positions: Integers, length: int) -> pa.Struct
     return rows.take(pa.array(places, mask=absent))
 
 
-def in_layout(rows: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
-    """Return a table's rows with its current columns: later columns are NULL."""
+def _in_layout(rows: pa.StructArray, wanted: pa.StructType, table: str) -> pa.StructArray:
+    """Return a table's rows with its current columns: later columns are NULL.
+
+    Raises:
+        DataLoss: a column had another type when the rows were stored.
+    """
     if rows.type == wanted:
         return rows
-    columns = [
-        rows.field(field.name)
-        if rows.type.get_field_index(field.name) >= 0
-        else pa.nulls(len(rows), field.type)
-        for field in wanted
-    ]
+    columns: list[pa.Array] = []
+    for field in wanted:
+        place = rows.type.get_field_index(field.name)
+        columns.append(rows.field(place) if place >= 0 else pa.nulls(len(rows), field.type))
+        if columns[-1].type != field.type:
+            raise DataLoss(
+                f"the spool has rows of {table} in which column {field.name} is {columns[-1].type},"
+                f" but it is delivered as {field.type}.",
+                "Run the query once with the previous options, then change them.",
+            )
     mask = rows.is_null() if rows.null_count else None
     return pa.StructArray.from_arrays(columns, fields=list(wanted), mask=mask)
 
@@ -224,6 +236,27 @@ def data_fields(schema: pa.Schema) -> list[pa.Field]:
     """Return the columns of tables in a schema of shape=rows."""
     first = schema.get_field_index(METADATA.names[0])  # no column of a table may have this name
     return [schema.field(place) for place in range(first)]
+
+
+class Images(NamedTuple):
+    """The images of events, where an update is one row.
+
+    Attributes:
+        before: the change that has the row before each event.
+        has_before, has_after: whether the event shows the row before it, and that after it.
+    """
+
+    before: Integers
+    has_before: Bits
+    has_after: Bits
+
+    @classmethod
+    def of(cls, group: ChangeGroup, events: Integers, form: RowForm) -> Images:
+        """Return the images of events, which are the second images of updates."""
+        kinds = group.kinds[events]
+        is_update, is_delete = kinds == AFTER, kinds == DELETE
+        has_before = (is_delete | is_update) if form.before_image else is_delete
+        return cls(events - is_update, has_before, ~is_delete & (kinds != TRUNCATE))
 
 
 def delivered_changes(

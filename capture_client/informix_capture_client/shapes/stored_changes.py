@@ -32,9 +32,9 @@ from informix_capture_client.shapes.change_columns import BATCH_ROWS, Changes, R
 from informix_capture_client.values import booleans, fixed_width, pick
 
 # Names in files, not modules.
-FORM, TABLES, KINDS = b"informix_cdc.form", b"informix_cdc.tables", b"informix_cdc.change_types"
+_FORM, _TABLES, _KINDS = b"informix_cdc.form", b"informix_cdc.tables", b"informix_cdc.change_types"
 _COMPARED = b"informix_cdc.compared"  # its rows are there to be compared with a copy
-_FORM = b"changes 1"
+_THIS_FORM = b"changes 1"
 _TRANSACTIONS, _CHANGES, _EARLIER = "transactions", "changes", "earlier"
 _FIRST_TABLE = 3  # columns before the first table's
 
@@ -46,10 +46,10 @@ CHANGE_TYPES: dict[int, str] = {
     RecordKind.TRUNCATE: "truncate",
     **{kind: kind.name.lower() for kind in RangeKind},
 }
-# The stored number of each kind is its place in this list.
-_KINDS, _TEXTS = list(CHANGE_TYPES), list(CHANGE_TYPES.values())
-_CODES = np.zeros(max(_KINDS) + 1, np.int8)
-_CODES[_KINDS] = np.arange(len(_KINDS))
+# The stored number of each kind is its place in this table.
+_TEXTS = list(CHANGE_TYPES.values())
+_CODES = np.zeros(max(CHANGE_TYPES) + 1, np.int8)
+_CODES[list(CHANGE_TYPES)] = np.arange(len(CHANGE_TYPES))
 INSERT, DELETE, BEFORE, AFTER, TRUNCATE = (
     int(_CODES[kind])
     for kind in (
@@ -82,7 +82,7 @@ _CHANGE = pa.struct(
         (_TABLE, pa.int32()),
     ]
 )
-SHARED_NAMES = frozenset(shared.name for shared, _, _ in _SHARED)
+_SHARED_NAMES = frozenset(shared.name for shared, _, _ in _SHARED)
 
 # Each table costs a group some microseconds and some bytes a column, however few rows it has there.
 _ROWS_A_TABLE = 256
@@ -130,9 +130,9 @@ class StoredChanges:
                 ),
             ],
             metadata={
-                FORM: _FORM,
-                KINDS: json.dumps(_TEXTS),
-                TABLES: json.dumps(named),
+                _FORM: _THIS_FORM,
+                _KINDS: json.dumps(_TEXTS),
+                _TABLES: json.dumps(named),
                 **({_COMPARED: b"1"} if is_compared else {}),
             },
         )
@@ -159,12 +159,11 @@ class StoredChanges:
         which = changes.transactions
         ends = np.flatnonzero(np.append(which[1:] != which[:-1], True))
         unknown, known = np.full(len(ends), changes.is_read), np.zeros(len(ends), bool)
-        columns = (
-            (each.type, getattr(changes.of, name)[which[ends]], of) for each, name, of in _SHARED
-        )
         values = [
-            fixed_width(kind, of_ends, known if is_always else unknown)
-            for kind, of_ends, is_always in columns
+            fixed_width(
+                shared.type, getattr(changes.of, name)[which[ends]], known if is_always else unknown
+            )
+            for shared, name, is_always in _SHARED
         ]
         counts = np.diff(ends, prepend=-1).astype(np.int32)
         values.append(fixed_width(pa.int32(), counts, known))
@@ -205,7 +204,7 @@ def _as_list(values: pa.Array, kind: pa.ListType) -> pa.ListArray:
 @functools.lru_cache(maxsize=16)
 def _named(form: bytes | None, kinds: bytes, tables: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of a group's tables, and their definitions."""
-    if (form, json.loads(kinds)) != (_FORM, _TEXTS):
+    if (form, json.loads(kinds)) != (_THIS_FORM, _TEXTS):
         shown = (form or b"?").decode(errors="replace")[:40]
         raise DataLoss(
             f"a segment is stored in format {shown!r}, which this version cannot read.",
@@ -243,7 +242,7 @@ class ChangeGroup:
             DataLoss: it is stored in a format that this version does not know.
         """
         metadata = batch.schema.metadata or {}
-        named = _named(metadata.get(FORM), metadata.get(KINDS, b"[]"), metadata.get(TABLES, b"{}"))
+        named = _named(metadata.get(_FORM), metadata.get(_KINDS, b"[]"), metadata.get(_TABLES, b"{}"))
         columns = {
             each.name: values
             for number, struct in enumerate((_TRANSACTION, _CHANGE))
@@ -273,7 +272,7 @@ class ChangeGroup:
         if "rows" not in self._of:
             has_row = self.kinds != TRUNCATE
             if len(self.tables) > 1:
-                self._of["rows"] = numbered(self.places, has_row, len(self.tables))
+                self._of["rows"] = _numbered(self.places, has_row, len(self.tables))
             elif has_row.all():
                 self._of["rows"] = np.arange(len(self))
             else:
@@ -283,20 +282,19 @@ class ChangeGroup:
     @property
     def events_of_table(self) -> Integers:
         """The 0-based number of each change's event among those of its transaction and table."""
-        is_event = self.kinds != BEFORE
-        which = self.transactions
-        keys = which * len(self.tables) + self.places
-        earlier = self.batch.column(2).flatten().to_numpy()
-        of_first: Integers = np.where(which == 0, earlier[self.places], 0)
-        return numbered(keys, is_event, int(keys.max(initial=0)) + 1) + of_first
+        if "events" not in self._of:
+            which = self.transactions
+            keys = which * len(self.tables) + self.places
+            counted = _numbered(keys, self.kinds != BEFORE, int(keys.max(initial=0)) + 1)
+            earlier = self.batch.column(2).flatten().to_numpy()
+            self._of["events"] = counted + np.where(which == 0, earlier[self.places], 0)
+        return self._of["events"]
 
     def column(self, name: str, chosen: Integers) -> pa.Array:
         """Return a stored column about some changes, which are in order."""
         values = self.columns[name]
-        if name not in SHARED_NAMES:
-            return taken(values, chosen)
-        if len(values) == len(self):  # of each transaction one change
-            return taken(values, chosen)
+        if name not in _SHARED_NAMES or len(values) == len(self):  # of each transaction one change
+            return _taken(values, chosen)
         is_all = len(chosen) == len(self)
         return pick(values, self.transactions if is_all else self.transactions[chosen])
 
@@ -319,7 +317,7 @@ class ChangeGroup:
         """Return the rows of some changes of one table; none of them may be a TRUNCATE."""
         rows, places = self.rows_at(place), self.row_places[changes]
         is_in_order = bool((places[1:] > places[:-1]).all())
-        return taken(rows, places) if is_in_order else rows.take(pa.array(places))
+        return _taken(rows, places) if is_in_order else rows.take(pa.array(places))
 
     def part(self, first: int, end: int) -> pa.RecordBatch:
         """Return some changes with their rows, as a group."""
@@ -368,7 +366,7 @@ def change_count(batch: pa.RecordBatch) -> int:
     return len(batch.column(1).flatten())
 
 
-def numbered(keys: NDArray[np.integer], counts: NDArray[np.bool_], key_count: int) -> Integers:
+def _numbered(keys: NDArray[np.integer], counts: NDArray[np.bool_], key_count: int) -> Integers:
     """Return for each entry the number of earlier counted entries with its key, below `key_count`."""
     small = np.uint16 if key_count < 1 << 16 else np.int64  # of these a stable sort takes linear time
     order = np.argsort(keys.astype(small), kind="stable")
@@ -380,7 +378,7 @@ def numbered(keys: NDArray[np.integer], counts: NDArray[np.bool_], key_count: in
     return numbers
 
 
-def taken(values: pa.Array, chosen: Integers) -> pa.Array:
+def _taken(values: pa.Array, chosen: Integers) -> pa.Array:
     """Return values that are chosen in order; a run of them without a copy."""
     if len(chosen) and chosen[-1] - chosen[0] == len(chosen) - 1:
         return values.slice(int(chosen[0]), len(chosen))

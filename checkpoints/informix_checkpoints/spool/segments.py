@@ -2,8 +2,8 @@
 
 Rule: a segment is written once and never changed. Readers map it into memory. A range of its changes is
 described by file and numbers, which is all that is sent to an executor, and by the size and checksum of
-the written file: another file of that name is rejected. What a reader makes of the changes is its own
-matter: places, limits and sizes count stored changes.
+the written file: another file of that name is rejected. Places, limits and sizes count stored changes,
+not the rows that a reader makes of them.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class SegmentRange:
 
 
 class CutTransaction(NamedTuple):
-    """A transaction of which a batch in real-time mode has delivered the first changes, and all before.
+    """A transaction within which a batch in real-time mode has ended; all before it are delivered.
 
     Attributes:
         commit: its COMMTX sequence number.
-        rows: how many of its changes.
+        rows: how many of its changes are delivered.
     """
 
     commit: int
@@ -167,15 +167,15 @@ def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) 
     rows, transactions, first_commit, last_commit, truncates = 0, 0, 0, -1, 0
     for batch in batches:
         writer.write_batch(batch)
-        count = change_count(batch)
-        if count == 0:
+        group = ChangeGroup.of(batch)
+        if not len(group):
             continue
         commits, _ = transaction_counts(batch)
         first_commit = first_commit if rows else int(commits[0])
         transactions += len(commits) - int(commits[0] == last_commit)
         last_commit = int(commits[-1])
-        truncates += int(np.count_nonzero(ChangeGroup.of(batch).kinds == TRUNCATE))
-        rows += count
+        truncates += int(np.count_nonzero(group.kinds == TRUNCATE))
+        rows += len(group)
     return _Written(rows, transactions, first_commit, truncates)
 
 
@@ -368,6 +368,8 @@ def _cut(
 ) -> Iterator[pa.RecordBatch]:
     at = 0
     for number in range(reader.num_record_batches):
+        if at >= wanted.end:
+            return
         with _arrow_errors(wanted):
             batch = reader.get_batch(number)
             count = change_count(batch)

@@ -58,10 +58,11 @@ class CaptureSettings:
                     values[field] = read(str(given[name]))
                 except ValueError as reason:
                     problems.append(f"{name} {reason}.")
-        for name in sorted({name.lower() for name in source} & {name.lower() for name in OF_ROWS}):
-            problems.append(
-                f"{name} is an option of each reader: set it in the query, not in [source]."
-            )
+        problems += [
+            f"{name} is an option of each reader: set it in the query, not in [source]."
+            for name in OF_ROWS
+            if name.lower() in {each.lower() for each in source}
+        ]
         try:
             known = with_mirror_options(source) if given.get(_MIRROR) else source
             options = SourceOptions.parse({**known, **OF_ANY_READER})

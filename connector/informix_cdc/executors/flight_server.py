@@ -109,11 +109,13 @@ def rows_of_ticket(ticket: bytes, folder: Path) -> flight.FlightDataStream:
         AccessRefused: the ticket is invalid, or the segment cannot be read.
     """
     wanted, whole_updates = range_of(ticket, folder)
-    whole = list(stored_range(wanted.part(0, wanted.rows)))
-    if sum(map(change_count, whole)) != wanted.rows:
-        raise no_rows_named()  # the ticket names more rows than the file has
-    batches = list(stored_range(wanted, whole_updates=whole_updates))  # none, where it cuts an update
-    reader = pa.RecordBatchReader.from_batches(whole[0].schema, batches)
+    batches = list(stored_range(wanted))
+    if sum(map(change_count, batches)) != wanted.end - wanted.first:
+        raise no_rows_named()  # the ticket names more changes than the file has
+    schema = batches[0].schema
+    if whole_updates:
+        batches = list(stored_range(wanted, whole_updates=True))  # none, where it cuts an update
+    reader = pa.RecordBatchReader.from_batches(schema, batches)
     return flight.RecordBatchStream(reader, options=_COMPRESSED)
 
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
@@ -56,7 +57,7 @@ final class ChangeGroup {
   private int[] lastChosen;
   private int[] lastTransactions;
 
-  /** Take over an opened segment. */
+  /** Read the names of the tables and kinds of an opened segment. */
   ChangeGroup(ArrowFileReader segment) throws IOException {
     root = segment.getVectorSchemaRoot();
     Map<String, String> metadata = root.getSchema().getCustomMetadata();
@@ -85,7 +86,7 @@ final class ChangeGroup {
     return block.nodes(nodesBeforeChanges).length();
   }
 
-  /** Look the changes up of the block that was loaded; of none before the first. */
+  /** Read the changes of the loaded block; before the first block there are none. */
   void loaded() throws IOException {
     StructVector changes = items(CHANGES);
     size = changes.getValueCount();
@@ -141,7 +142,7 @@ final class ChangeGroup {
     return shared("_commit_version", BigIntVector.class).get(transactionOf[change]);
   }
 
-  /** Tell whether the changes are rows of a snapshot, which are in no group with others. */
+  /** Return whether the changes are rows of a snapshot, which are in no group with others. */
   boolean isRead() {
     return size > 0 && shared("_transaction_id", IntVector.class).isNull(0);
   }
@@ -151,7 +152,7 @@ final class ChangeGroup {
     return transactions.getChild(name, kind);
   }
 
-  /** Tell whether a change becomes a row of a form. */
+  /** Return whether a change becomes a row of a form. */
   boolean isRow(int change, ReaderForm form) {
     return form.delivers(kindOf[change]) && (!isCompared || form.hasTableEvents());
   }
@@ -165,10 +166,10 @@ final class ChangeGroup {
         found[count++] = change;
       }
     }
-    return count == found.length ? found : java.util.Arrays.copyOf(found, count);
+    return count == found.length ? found : Arrays.copyOf(found, count);
   }
 
-  /** Return what is known of changes by one of the stored names. */
+  /** Return a stored column about some changes. */
   Column about(String name, DataType type, int[] chosen) {
     FieldVector shared = shared(name, FieldVector.class);
     if (shared != null) {
@@ -213,12 +214,9 @@ final class ChangeGroup {
     return Column.picked(tablesOf(chosen), Column.words(texts));
   }
 
-  int[] tablesOf(int[] chosen) {
-    int[] numbers = new int[chosen.length];
-    for (int at = 0; at < chosen.length; at++) {
-      numbers[at] = tableOf[chosen[at]];
-    }
-    return numbers;
+  /** Return the places of changes' tables; -1 where the change is -1. */
+  int[] tablesOf(int[] changes) {
+    return map(changes, tableOf);
   }
 
   /** Return the places of changes' rows; -1 where there is none, and where the change is -1. */
@@ -262,7 +260,7 @@ final class ChangeGroup {
     long[] found = new long[chosen.length];
     for (int change = 0, at = 0; at < chosen.length; change++) {
       if (change > 0 && transactionOf[change] != transactionOf[change - 1]) {
-        java.util.Arrays.fill(counts, 0);
+        Arrays.fill(counts, 0);
       }
       if (change == chosen[at]) {
         found[at++] = counts[tableOf[change]];

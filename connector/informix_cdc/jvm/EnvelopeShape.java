@@ -11,15 +11,8 @@ record EnvelopeShape(ReaderForm form, StructType rows) implements ReaderForm.Sha
 
   @Override
   public Column[] columns(ChangeGroup group, int[] chosen) {
-    int[] before = new int[chosen.length];
-    int[] after = new int[chosen.length];
-    for (int at = 0; at < chosen.length; at++) {
-      int kind = group.kind(chosen[at]);
-      boolean isUpdate = kind == ChangeGroup.AFTER;
-      boolean hasBefore = kind == ChangeGroup.DELETE || isUpdate && form.hasBeforeImages();
-      before[at] = hasBefore ? chosen[at] - (isUpdate ? 1 : 0) : -1;
-      after[at] = isUpdate || kind == ChangeGroup.INSERT ? chosen[at] : -1;
-    }
+    int[] before = form.imagesBefore(group, chosen);
+    int[] after = form.imagesAfter(group, chosen);
     return new Column[] {
       image(group, before, rows.fields()[0]),
       image(group, after, rows.fields()[1]),
@@ -36,12 +29,9 @@ record EnvelopeShape(ReaderForm form, StructType rows) implements ReaderForm.Sha
         type, changes, RowShape.tables(group, changes, type.fields(), form.isFlat()));
   }
 
+  /** By kind; the first image of an update is no event. */
   private static List<String> operations(ChangeGroup group) {
-    List<String> found = new ArrayList<>(List.of(group.isRead() ? "r" : "c", "d", "", "u", "t"));
-    while (found.size() < group.kinds.size()) {
-      found.add(""); // no envelope has rows about chunks
-    }
-    return found;
+    return List.of(group.isRead() ? "r" : "c", "d", "", "u", "t");
   }
 
   private static Column milliseconds(ChangeGroup group, int[] chosen) {

@@ -10,16 +10,8 @@ record JsonShape(ReaderForm form, StructType rows) implements ReaderForm.Shape {
 
   @Override
   public Column[] columns(ChangeGroup group, int[] chosen) {
-    int[] before = new int[chosen.length];
-    int[] after = new int[chosen.length];
-    for (int at = 0; at < chosen.length; at++) {
-      int kind = group.kind(chosen[at]);
-      boolean isUpdate = kind == ChangeGroup.AFTER;
-      boolean hasBefore = kind == ChangeGroup.DELETE || isUpdate && form.hasBeforeImages();
-      boolean hasAfter = kind != ChangeGroup.DELETE && kind != ChangeGroup.TRUNCATE;
-      before[at] = hasBefore ? chosen[at] - (isUpdate ? 1 : 0) : -1;
-      after[at] = hasAfter ? chosen[at] : -1;
-    }
+    int[] before = form.imagesBefore(group, chosen);
+    int[] after = form.imagesAfter(group, chosen);
     Column[] columns = new Column[rows.length()];
     JsonTexts texts = new JsonTexts(group);
     columns[0] = Column.texts(row -> texts.of(before[row]), row -> before[row] < 0);

@@ -1,6 +1,7 @@
 package informixcdc;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Arrays;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -25,17 +26,40 @@ record ReaderForm(
         form.required("server").textValue());
   }
 
-  /** Tell whether an update is one row, which has the place of its second image. */
+  /** Return whether an update is one row, which has the place of its second image. */
   boolean joinsImages() {
     return !shape.equals("rows");
   }
 
-  /** Tell whether a change of a kind becomes a row. */
+  /** Return whether a change of a kind becomes a row. */
   boolean delivers(int kind) {
     if (kind == ChangeGroup.BEFORE) {
       return hasBeforeImages && !joinsImages();
     }
     return kind == ChangeGroup.TRUNCATE ? emitsTruncates : kind < ChangeGroup.TRUNCATE || hasTableEvents;
+  }
+
+  /** Return the change with the row before each event; -1 where the event does not show it. */
+  int[] imagesBefore(ChangeGroup group, int[] events) {
+    return Arrays.stream(events).map(event -> imageBefore(group.kind(event), event)).toArray();
+  }
+
+  private int imageBefore(int kind, int event) {
+    if (kind == ChangeGroup.AFTER) {
+      return hasBeforeImages ? event - 1 : -1;
+    }
+    return kind == ChangeGroup.DELETE ? event : -1;
+  }
+
+  /** Return the change with the row after each event; -1 where there is none. */
+  int[] imagesAfter(ChangeGroup group, int[] events) {
+    return Arrays.stream(events)
+        .map(
+            event -> {
+              int kind = group.kind(event);
+              return kind == ChangeGroup.DELETE || kind == ChangeGroup.TRUNCATE ? -1 : event;
+            })
+        .toArray();
   }
 
   /** Return what makes rows of this form with these columns. */

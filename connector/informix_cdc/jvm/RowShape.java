@@ -37,10 +37,7 @@ record RowShape(ReaderForm form, StructType rows) implements ReaderForm.Shape {
     if (isFlat) {
       return flat(group, places, fields);
     }
-    int[] tableOf = new int[changes.length];
-    for (int at = 0; at < tableOf.length; at++) {
-      tableOf[at] = changes[at] < 0 ? -1 : group.table(changes[at]);
-    }
+    int[] tableOf = group.tablesOf(changes);
     Column[] columns = new Column[fields.length];
     for (int table = 0; table < group.tables.size(); table++) {
       int column = columnOf(group.tables.get(table), fields);

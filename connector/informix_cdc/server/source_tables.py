@@ -53,7 +53,7 @@ _STORED_FORM = 1  # increase when the form of segments changes
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """The captured tables, what a query of its own makes of them, and the digest for their positions.
+    """The captured tables, the digest for their positions, and the row form of the query.
 
     Attributes:
         source: digest of server and database.

@@ -1,4 +1,4 @@
-"""Keys of changes are shown to whoever collects them."""
+"""A key observer receives the keys of changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from informix_capture_client.shapes import ChangeEncoder
 
 
 class Keys:
-    """Collects what it is shown, as values."""
+    """Collects the keys that it receives, as values."""
 
     def __init__(self, **names: tuple[str, ...]) -> None:
         self.wanted = {int(number[1:]): names[number] for number in names}

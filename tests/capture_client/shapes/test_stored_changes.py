@@ -87,8 +87,8 @@ def changed_tables(draw: st.DrawFn) -> Drawn:
     return ChangedTables(columns, rows), transactions
 
 
-class Told(NamedTuple):
-    """What a delivered row says of a change; `in_table` is its number among those of its table."""
+class Delivered(NamedTuple):
+    """A change as a row delivers it; `in_table` is its number among those of its table."""
 
     kind: str
     table: int
@@ -107,9 +107,9 @@ class Expected:
         self.known, self.all = known, list(numbered(changes))
         self._rows = {of[1:]: known.row(*of[1:]) for *_, of in self.all}
 
-    def of(self, form: RowForm) -> list[Told]:
+    def of(self, form: RowForm) -> list[Delivered]:
         joins = form.shape in ("envelope", "json")
-        found, counts = list[Told](), Counter[tuple[int, int]]()
+        found, counts = list[Delivered](), Counter[tuple[int, int]]()
         old: Row | None = None
         for commit, ordinal, number, (kind, table, place) in self.all:
             row = None if kind == TRUNCATE else self._rows[table, place]
@@ -125,12 +125,12 @@ class Expected:
             elif joins and kind == DELETE:
                 before, after = row, None
             in_table = counts[commit, table] if form.shape == "envelope" else None
-            found.append(Told(name, table, commit, ordinal, number, before, after, in_table))
+            found.append(Delivered(name, table, commit, ordinal, number, before, after, in_table))
         return sorted(found, key=table_of) if form.shape == "arrow" else found
 
 
-def table_of(told: Told) -> int:
-    return told.table
+def table_of(change: Delivered) -> int:
+    return change.table
 
 
 def number_of(table: str) -> int:
@@ -146,27 +146,27 @@ def image(known: ChangedTables, values: Row, table: int) -> Row | None:
     return values[f"t{table}"]  # type: ignore[no-any-return]
 
 
-def told_of(change: Row, table: int, before: Row | None, after: Row | None) -> Told:
+def from_change(change: Row, table: int, before: Row | None, after: Row | None) -> Delivered:
     numbers = ("_commit_version", "_change_ordinal", "_change_seq")
-    return Told(change["_change_type"], table, *(change[name] for name in numbers), before, after)
+    return Delivered(change["_change_type"], table, *(change[name] for name in numbers), before, after)
 
 
-def told_by_rows(known: ChangedTables, rows: list[Row]) -> Iterator[Told]:
+def from_rows(known: ChangedTables, rows: list[Row]) -> Iterator[Delivered]:
     for row in rows:
         table = number_of(row["_table"])
         found = image(known, row, table)
         if row["_change_type"] == "truncate":
             assert found is None or set(found.values()) == {None}
             found = None
-        yield told_of(row, table, None, found)
+        yield from_change(row, table, None, found)
 
 
-def told_by_envelopes(known: ChangedTables, rows: list[Row]) -> Iterator[Told]:
+def from_envelopes(known: ChangedTables, rows: list[Row]) -> Iterator[Delivered]:
     for row in rows:
         source, order = row["source"], row["transaction"]
         table = number_of("{db}:{schema}.{table}".format(**source))
         images = (row[name] and image(known, row[name], table) for name in ("before", "after"))
-        yield Told(
+        yield Delivered(
             OPERATIONS[row["op"]],
             table,
             int(source["commit_lsn"]),
@@ -177,39 +177,39 @@ def told_by_envelopes(known: ChangedTables, rows: list[Row]) -> Iterator[Told]:
         )
 
 
-def told_by_texts(known: ChangedTables, rows: list[Row]) -> Iterator[Told]:
+def from_texts(known: ChangedTables, rows: list[Row]) -> Iterator[Delivered]:
     for row in rows:
         table = number_of(row["_table"])
         schema = known.columns_of(table).schema
-        yield told_of(row, table, *(read_back(row[name], schema) for name in ("before", "after")))
+        yield from_change(row, table, *(read_back(row[name], schema) for name in ("before", "after")))
 
 
 def changes_of(row: Row) -> pa.Table:
     return pa.ipc.open_stream(row["arrow"]).read_all()
 
 
-def told_by_arrow(known: ChangedTables, rows: list[Row]) -> Iterator[Told]:
-    found = list[Told]()
+def from_arrow(known: ChangedTables, rows: list[Row]) -> Iterator[Delivered]:
+    found = list[Delivered]()
     for row in rows:
         changes = changes_of(row).to_pylist()
         first, last = changes[0], changes[-1]
-        shown = {name: row[name] for name in ("_commit_version", "_change_ordinal", "_snapshot")}
-        assert shown == {name: first[name] for name in shown}
+        named = {name: row[name] for name in ("_commit_version", "_change_ordinal", "_snapshot")}
+        assert named == {name: first[name] for name in named}
         assert row["_last_commit_version"] == last["_commit_version"]
         assert row["_last_commit_timestamp"] == last["_commit_timestamp"]
         assert row["changes"] == len(changes)
         is_truncate = [each["_change_type"] == "truncate" for each in changes]
         assert is_truncate == [row["truncates"], *[False] * (len(changes) - 1)]
         table = number_of(row["_table"])
-        found += [told_of(each, table, None, each["row"]) for each in changes]
+        found += [from_change(each, table, None, each["row"]) for each in changes]
     return iter(sorted(found, key=table_of))
 
 
-TOLD: dict[str, Callable[[ChangedTables, list[Row]], Iterator[Told]]] = {
-    "rows": told_by_rows,
-    "envelope": told_by_envelopes,
-    "json": told_by_texts,
-    "arrow": told_by_arrow,
+FROM_ROWS_OF: dict[str, Callable[[ChangedTables, list[Row]], Iterator[Delivered]]] = {
+    "rows": from_rows,
+    "envelope": from_envelopes,
+    "json": from_texts,
+    "arrow": from_arrow,
 }
 
 
@@ -223,7 +223,7 @@ def require_every_shape(
         for batch in batches:
             batch.validate(full=True)
             assert batch.schema == delivery.schema
-        assert list(TOLD[form.shape](wanted.known, plain_rows(batches))) == wanted.of(form)
+        assert list(FROM_ROWS_OF[form.shape](wanted.known, plain_rows(batches))) == wanted.of(form)
 
 
 def through_a_file(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> list[pa.RecordBatch]:
@@ -387,3 +387,34 @@ def test_rows_of_a_table_that_is_not_delivered_are_refused(shape: Any, tables: i
     delivery = delivery_of(TWO.tables[:tables], RowForm(shape=shape))
     with pytest.raises(DataLoss, match=r"rows of stores:informix\.t2, which option table"):
         list(delivery.rows(stored((TWO, [[(INSERT, 0, 0), (INSERT, 2, 0)]]))))
+
+
+@pytest.mark.parametrize("tables", [1, 2])
+@pytest.mark.parametrize("shape", ["rows", "envelope"])
+def test_a_column_that_had_another_type_is_refused(shape: Any, tables: int) -> None:
+    others = [make_table("late", "size smallint")][: tables - 1]
+    delivery = delivery_of([make_table("t0", "id integer, note date"), *others], RowForm(shape=shape))
+    with pytest.raises(DataLoss, match=r"rows of stores:informix\.t0 in which column note is string"):
+        list(delivery.rows(stored((TWO, [[(INSERT, 0, 0)]]))))
+
+
+def test_a_flat_reader_refuses_the_rows_of_another_table() -> None:
+    with pytest.raises(DataLoss, match=r"rows of stores:informix\.t1, which option table"):
+        list(delivery_of(TWO.tables[:1]).rows(stored((TWO, [[(INSERT, 1, 0)]]))))
+
+
+def test_a_transaction_over_500_tables_is_delivered_in_its_order() -> None:
+    known = ChangedTables(["id integer"] * 500, [[{"id": 1}, {"id": 2}]] * 500)
+    order = [number * 7 % 500 for number in range(500)]
+    changes = [change for table in order for change in update(table, 0, 1)]
+    (batch,) = stored((known, [changes]))
+    assert transaction_counts(batch)[1].tolist() == [1000]
+    for form in (RowForm(), RowForm(shape="json")):
+        delivery = delivery_of(known.tables, form)
+        tables, ordinals = list[str](), list[int]()
+        for rows in delivery.rows(cut([batch], {301, 502}, form)):
+            tables += rows.column("_table").to_pylist()
+            ordinals += rows.column("_change_ordinal").to_pylist()
+        step = 2 if form.joins_images else 1
+        assert ordinals == list(range(step - 1, 1000, step))
+        assert tables == [f"stores:informix.t{order[ordinal // 2]}" for ordinal in ordinals]

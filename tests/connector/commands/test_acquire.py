@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import re
 import time
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from connector.commands.commands import refusal, run
-from connector.commands.stopped_queries import checkpoint_option, is_logged, stopped_query
+from connector.commands.stopped_queries import is_logged
 from harness.capture.driving import (
     Served,
-    anchor_of,
     foreign_traffic,
     insert,
-    next_offset,
-    numbers,
-    reader,
-    rows_of,
 )
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import (
     CUSTOMERS,
     DATABASE,
-    ORDER_COLUMNS,
     ORDERS,
     PASSWORD,
-    order_row,
 )
 from informix_capture_client.positions import parse
 from informix_capture_client.session import set_full_row_logging
@@ -91,35 +83,6 @@ def test_a_table_that_does_not_exist_is_one_line(served: Served) -> None:
     for command in (["acquire"], ["release", "--no-checkpoint"]):
         line = refusal(run(listening, command[0], "informix.nothing", *command[1:]), exit_code=2)
         assert "informix.nothing does not exist" in line
-
-
-@pytest.mark.slow
-@pytest.mark.fault(
-    fault="a captured table is altered",
-    outcome="released, altered, acquired: a new stream from the position printed has what came later",
-)
-@pytest.mark.only_in_all
-def test_a_table_is_altered_between_release_and_acquire_and_nothing_is_lost_or_doubled(
-    served: Served, tmp_path: Path
-) -> None:
-    server, listening = served
-    stopped_query(served, tmp_path, 1, 2)
-    arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
-    assert run(listening, *arguments).exit_code == 0
-    server.alter_table(ORDERS, f"{ORDER_COLUMNS}, priority integer")
-    acquired = run(listening, "acquire", "informix.orders")
-    place = acquired.stdout.strip()
-    with server.transaction() as change:
-        change.insert(ORDERS, {**order_row((3, 1, "note", None)), "priority": 7})
-    with reader(listening.port, startingPosition=place) as made:
-        anchor = anchor_of(made)
-        end = next_offset(made, anchor)
-        rows = rows_of(made, anchor, end)
-        assert numbers(rows) == [3]
-        assert rows[0]["priority"] == 7
-        with server.transaction() as change:
-            change.insert(ORDERS, {**order_row((4, 1, "note", None)), "priority": None})
-        assert numbers(rows_of(made, end, next_offset(made, end))) == [4]
 
 
 def test_a_table_whose_in_place_alter_is_pending_is_awaited_and_not_left_switched(

@@ -5,24 +5,19 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from rich.text import Text
 
-from connector.commands.commands import run
 from connector.commands.conftest import connection_arguments
-from connector.commands.stopped_queries import checkpoint_option, stopped_query
-from harness.capture.driving import Served
 from harness.runs.terminal import lines_on, on_a_terminal, words_of
 from harness.runs.tiers import rest_in_all
 from harness.spark.checkpoints import offset, run_batches
 from informix_capture_client.positions import log_page
 from informix_cdc.commands import emulator as emulator_command
-from informix_cdc.commands import release as release_command
 from informix_cdc.commands import tail as tail_command
 from informix_cdc.commands.cli import main
 from informix_cdc.options import PASSWORD_VARIABLE
@@ -153,25 +148,6 @@ def test_status_and_offsets_of_a_checkpoint_break_no_word(
         narrow, wide = both([*command, *connection])
         assert "was switched off meanwhile" in " ".join(narrow.split())
         assert broken_words(narrow, wide) == {}
-
-
-@pytest.mark.only_in_all
-def test_release_shows_how_far_the_log_is_read(
-    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown: list[tuple[float, str]] = []
-
-    @contextmanager
-    def noted(what: str, total: float) -> Iterator[Callable[[float, str], None]]:
-        assert (what, total) == ("Reading the log", 1.0)
-        yield lambda done, note: shown.append((done, note))
-
-    monkeypatch.setattr(release_command, "shown_progress", noted)
-    stopped_query(served, tmp_path, 1, 2, 3)
-    given = ["informix.orders", checkpoint_option(tmp_path), "--yes"]
-    assert run(served[1], "release", *given).exit_code == 0
-    assert shown[-1][0] == max(done for done, _ in shown) <= 1
-    assert re.fullmatch(r".* of .*iB, no new records for \d+ of 0.2 s", shown[-1][1])
 
 
 def test_what_the_emulator_says_is_broken_between_words(

@@ -29,7 +29,7 @@ _OF_CHUNKS = ["range_start", "verify_start", "repair_start", "range_skip", "rang
 _INSERT, _DELETE, _BEFORE, _AFTER, _TRUNCATE = range(5)
 _LONGEST_TRANSACTION = 23
 _ZERO = datetime(1970, 1, 1)
-_TEXTS = ["", "a", "äöü", "a text of more than sixteen bytes", " "]
+_TEXTS = ["", "a", "äöü", "a text of more than sixteen bytes", " ", '"\\/\b\f\n\r\t\0\x1f\x7f😀"']
 _SIGNED: dict[pa.DataType, int] = {pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 
 _DRAW: dict[pa.DataType, Callable[[random.Random], Any]] = {
@@ -86,6 +86,11 @@ def _columns(by: random.Random) -> dict[str, pa.Array]:
     return {**leaves, "struct": _struct(by, outer)}
 
 
+def _not_finite(by: random.Random) -> dict[str, pa.Array]:
+    values = [by.choice([math.nan, math.inf, -math.inf, None]) for _ in range(_CUTS[-1])]
+    return {"float": pa.array(values, pa.float32()), "double": pa.array(values, pa.float64())}
+
+
 def _kinds(by: random.Random, count: int) -> list[int]:
     """Return the kinds of changes that have so many rows: a TRUNCATE has none."""
     kinds: list[int] = []
@@ -138,10 +143,15 @@ def _group(by: random.Random, commit: int, rows: pa.StructArray) -> pa.RecordBat
 _TABLE = "stores:informix.t"
 
 
-def random_segment(folder: Path, seed: int) -> tuple[SegmentRange, pa.Schema]:
-    """Write a segment with 300 rows; return all of it, and the columns of its table."""
+def random_segment(
+    folder: Path, seed: int, *, is_finite: bool = True
+) -> tuple[SegmentRange, pa.Schema]:
+    """Write a segment with 300 rows; return all of it, and the columns of its table.
+
+    Unless `is_finite`, it has only real numbers that are none.
+    """
     by = random.Random(seed)
-    columns = _columns(by)
+    columns = _columns(by) if is_finite else _not_finite(by)
     rows = pa.StructArray.from_arrays([*columns.values()], [*columns])
     groups = [_group(by, 1000 * end, rows.slice(at, end - at)) for at, end in pairwise(_CUTS)]
     metadata = {
@@ -150,7 +160,7 @@ def random_segment(folder: Path, seed: int) -> tuple[SegmentRange, pa.Schema]:
         "informix_cdc.tables": json.dumps({"names": [_TABLE]}),
     }
     schema = groups[0].schema.with_metadata(metadata)
-    path = folder / f"random-{seed}.arrow"
+    path = folder / f"random-{seed}-{is_finite}.arrow"
     with pa.ipc.new_file(path, schema) as writer:
         for group in groups:
             writer.write_batch(group.replace_schema_metadata(metadata))

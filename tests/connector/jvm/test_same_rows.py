@@ -110,6 +110,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]
             whole, columns = random_segment(folder, seed)
             for number, form in enumerate(OF_RANDOM):
                 cases[f"random {seed}, {number}"] = of_ranges(parts(whole, seed), columns, form)
+        whole, columns = random_segment(folder, 0, is_finite=False)
+        cases[NOT_FINITE] = of_ranges([whole], columns, RowForm(shape="json"))
         found = read_in_jvm(
             [(to_spark(case.schema), one) for case in cases.values() for one in case.pickled],
             folder,
@@ -166,8 +168,10 @@ OF_RANDOM = [
     RowForm(shape="json", truncate="ignore", before_image=False),
     RowForm(shape="json", truncate="emit", metadata="minimal"),
 ]
+NOT_FINITE = "JSON of real numbers that are none"
 CASES = [
     *FORMS,
+    NOT_FINITE,
     *(f"random {seed}, {number}" for seed in SEEDS for number in range(len(OF_RANDOM))),
 ]
 

@@ -134,8 +134,12 @@ def test_a_stream_does_not_continue_with_other_masks(tmp_path: Path, change: str
             of.options["mask"] = of.options["mask"].replace("last4", "null")
         else:
             del of.options["mask"], of.options["maskKeyFile"]
-        assert "its digest is now" in (found := refusal(of, end))
-        assert "columns or mask have changed" in found
+        found = refusal(of, end)
+        if change == "no mask":  # the spool still has rows with the types of masked columns
+            assert "column salary is string, but it is delivered as decimal128(14, 2)" in found
+        else:
+            assert "its digest is now" in found
+            assert "columns or mask have changed" in found
 
 
 def continues(of: People, start: Any) -> bool:

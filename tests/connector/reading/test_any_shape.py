@@ -51,40 +51,40 @@ def change(server: EmulatedServer) -> int:
     return transaction.commit()
 
 
-def told(shape: str, rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def changes_of(shape: str, rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Return kind, table and the images of each change; of shape=arrow by table."""
-    return [change for row in rows for change in TOLD[shape](row)]
+    return [change for row in rows for change in FROM_ROWS_OF[shape](row)]
 
 
-def told_of_rows(row: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+def from_rows(row: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     table = row["_table"].rpartition(".")[2]
     yield row["_change_type"], row["_change_ordinal"], table, row[table]
 
 
-def told_of_envelope(row: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+def from_envelope(row: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     table = row["source"]["table"]
     images = [row[image] and row[image][table] for image in ("before", "after")]
     yield row["op"], row["transaction"]["total_order"] - 1, table, *images
 
 
-def told_of_json(row: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+def from_json(row: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     images = [
         row[image] and json.loads(row[image], parse_float=Decimal) for image in ("before", "after")
     ]
     yield row["_change_type"], row["_change_ordinal"], row["_table"].rpartition(".")[2], *images
 
 
-def told_of_arrow(row: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+def from_arrow(row: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     for each in pa.ipc.open_stream(row["arrow"]).read_all().to_pylist():
         table = row["_table"].rpartition(".")[2]
         yield each["_change_type"], each["_change_ordinal"], table, each["row"]
 
 
-TOLD = {
-    "rows": told_of_rows,
-    "envelope": told_of_envelope,
-    "json": told_of_json,
-    "arrow": told_of_arrow,
+FROM_ROWS_OF = {
+    "rows": from_rows,
+    "envelope": from_envelope,
+    "json": from_json,
+    "arrow": from_arrow,
 }
 OF_ORDERS = [
     ("insert", 0, "orders", NEW),
@@ -124,7 +124,7 @@ def test_one_capture_serves_a_mirror_typed_rows_and_json(at: SharedPlace, served
         for shape, start in starts.items():
             with at.reader(shape, **SHAPES[shape]) as made:
                 rows, _ = drained(made, start, upto)
-            found, wanted = told(shape, rows), EXPECTED[shape]
+            found, wanted = changes_of(shape, rows), EXPECTED[shape]
             if shape == "arrow":  # its rows are of one table each
                 found, wanted = sorted(found, key=repr), sorted(wanted, key=repr)
             assert found == wanted, shape
@@ -144,7 +144,7 @@ def test_a_reader_changes_its_shape_between_batches(at: SharedPlace, served: Any
         upto = change(server)
         with at.reader(**SHAPES["json"]) as made:
             rows, _ = drained(made, end, upto)
-            assert told("json", rows) == EXPECTED["json"]
+            assert changes_of("json", rows) == EXPECTED["json"]
 
 
 def test_a_planned_batch_keeps_its_form(at: SharedPlace, served: Any) -> None:
@@ -161,7 +161,7 @@ def test_a_planned_batch_keeps_its_form(at: SharedPlace, served: Any) -> None:
             assert isinstance(refused, BadOption)
             assert "planned with shape=rows" in str(refused)
         with at.reader(**SHAPES["rows"]) as made:
-            assert told("rows", rows_of(made, start, planned)) == EXPECTED["rows"]
+            assert changes_of("rows", rows_of(made, start, planned)) == EXPECTED["rows"]
 
 
 def test_a_truncate_ends_only_the_reader_that_refuses_it(at: SharedPlace, served: Any) -> None:
@@ -172,11 +172,11 @@ def test_a_truncate_ends_only_the_reader_that_refuses_it(at: SharedPlace, served
             before = anchor_of(strict)
             upto = change(server)
             rows, end = until_loss(strict, before)
-            assert told("rows", rows) == [*OF_ORDERS, ("insert", 3, "customers", CUSTOMER)]
+            assert changes_of("rows", rows) == [*OF_ORDERS, ("insert", 3, "customers", CUSTOMER)]
             refused = failure_of(lambda: strict.latestOffset(end, strict.getDefaultReadLimit()))
             assert isinstance(refused, DataLoss)
             assert "customers was truncated" in str(refused)
-            assert told("json", drained(made, start, upto)[0]) == EXPECTED["json"]
+            assert changes_of("json", drained(made, start, upto)[0]) == EXPECTED["json"]
 
 
 def until_loss(made: InformixStreamReader, start: Offset) -> tuple[list[dict[str, Any]], Offset]:
@@ -196,7 +196,7 @@ def test_options_of_rows_are_no_options_of_the_capture(name: str, at: SharedPlac
     value = {"shape": "json", "beforeImage": "false", "truncate": "emit", "metadata": "minimal"}[name]
     refused = failure_of(lambda: at.capturing(1, **{name: value}).__enter__())
     assert isinstance(refused, BadOption)
-    assert f"{name.lower()} is an option of each reader" in str(refused)
+    assert f"{name} is an option of each reader" in str(refused)
     known = {"captureAt": "/somewhere", "reader": "one", name: value}
     assert SourceOptions.parse(known).capture_at == "/somewhere"
 
