@@ -351,11 +351,21 @@ READING_RESUMED = LogEvent(
     "Reading of the log resumes after `reading_paused`. The spool holds `ahead_bytes` bytes that"
     " Spark has not read.",
 )
-FILE_LIMIT_RAISED = LogEvent(
-    "file_limit_raised",
-    _INFO,
-    ("before", "now"),
-    "The soft limit of open files of the query's process was raised to its hard limit.",
+FLIGHT_SERVER_ENDED = LogEvent(
+    "flight_server_ended",
+    _WARNING,
+    ("status", "port"),
+    "The process that serves rows on `port` has ended with `status`, and is started again. Readers and"
+    " executors call it again. If it ends often, look at the memory of the host: it has at most 2 GiB.",
+)
+STRANGERS_REFUSED = LogEvent(
+    "strangers_refused",
+    _WARNING,
+    ("calls", "connections", "address"),
+    "At the port for rows, `calls` calls with a wrong or old token and `connections` connections without"
+    " a valid certificate were refused since the last of these events, which come once a minute at"
+    " most. `address` is that of the latest connection. A reader's file may be old or stolen, or the"
+    " port may be open to more hosts than necessary.",
 )
 SPOOL_AWAITED = LogEvent(
     "spool_awaited",

@@ -17,7 +17,7 @@ from informix_cdc.options import option_readers
 
 MANIFEST = DOCKER / "kubernetes/capture.yaml"
 OBJECTS: list[dict[str, Any]] = list(YAML(typ="safe").load_all(MANIFEST))
-CONFIG, SERVICE, STATEFUL_SET = OBJECTS
+CONFIG, SERVICE, POLICY, STATEFUL_SET = OBJECTS
 (TOML,) = CONFIG["data"].items()
 POD = STATEFUL_SET["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]
@@ -48,12 +48,16 @@ def test_the_schemas_of_kubernetes_accept_it(number: int) -> None:
 
 def test_it_has_the_objects_that_name_each_other() -> None:
     kinds = {(each["apiVersion"], each["kind"]) for each in OBJECTS}
-    assert kinds == {("v1", "ConfigMap"), ("v1", "Service"), ("apps/v1", "StatefulSet")}
+    assert kinds == {
+        *(("v1", "ConfigMap"), ("v1", "Service"), ("apps/v1", "StatefulSet")),
+        ("networking.k8s.io/v1", "NetworkPolicy"),
+    }
     labels = CONFIG["metadata"]["labels"]
     assert all(each["metadata"]["labels"] == labels for each in OBJECTS)
     spec = STATEFUL_SET["spec"]
     assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"] == labels
-    assert SERVICE["spec"]["selector"] == labels
+    assert SERVICE["spec"]["selector"] == POLICY["spec"]["podSelector"]["matchLabels"] == labels
+    assert POLICY["spec"]["ingress"][0]["ports"] == [{"port": SERVICE["spec"]["ports"][0]["targetPort"]}]
     assert spec["serviceName"] == SERVICE["metadata"]["name"]
     assert VOLUMES["settings"]["configMap"]["name"] == CONFIG["metadata"]["name"]
     assert MOUNTS.keys() == VOLUMES.keys() | {CLAIM["metadata"]["name"]}

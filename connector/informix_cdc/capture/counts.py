@@ -76,6 +76,8 @@ class Counters:
         stalls: number of times the stream did not advance while the server's log did.
         data_losses: losses after which the query continued; Spark counts that of a planned batch.
         pauses: number of times reading waited for Spark.
+        refused_calls, refused_connections: at the port for readers on other hosts: calls with a wrong
+            token, and handshakes that failed or were not ended.
     """
 
     reconnects: int = 0
@@ -84,6 +86,8 @@ class Counters:
     data_losses: int = 0
     pauses: int = 0
     truncates: int = 0
+    refused_calls: int = 0
+    refused_connections: int = 0
     assembly: AssemblyCounters = field(default_factory=AssemblyCounters)
     received: StreamCounters = field(default_factory=StreamCounters)
     snapshots: SnapshotFigures = field(default_factory=SnapshotFigures)
@@ -102,6 +106,10 @@ class Counters:
         """Count a data loss; further errors before the next read belong to the same loss."""
         self.data_losses += not self._is_loss_counted
         self._is_loss_counted = True
+
+    def count_refused(self, calls: int, connections: int) -> None:
+        """Record how many were refused so far."""
+        self.refused_calls, self.refused_connections = calls, connections
 
     def record_read(self) -> None:
         """Record that something was read: the next loss counts separately."""

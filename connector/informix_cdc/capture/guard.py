@@ -202,7 +202,7 @@ class CaptureGuard:
         self.state.gauges.stalled_since = self.liveness.stalled_since
         if stall is not None and (error := self._answer(stall)) is not None:
             raise error
-        restart = self.state.spark.restart
+        restart = self.state.reader.taken.restart
         if high_watermark and restart and (warning := self.liveness.lateness(restart, facts)):
             self._log_late_restart(restart, high_watermark, facts.oldest, warning)
 

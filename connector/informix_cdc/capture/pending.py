@@ -20,7 +20,7 @@ from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import CommittedTransactions, PositionPassed, StreamEvent
 from informix_cdc.capture.counts import Counters
-from informix_cdc.capture.state import CaptureState, SparkSide
+from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool import Spool
 
 logger = logging.getLogger("informix_cdc.connector.capture_loop")  # a logger name, not a module
@@ -43,7 +43,7 @@ class Pending:
         latency_seconds: maximum time that rows are buffered; a flush costs about a millisecond.
         segment_bytes: bytes of records that make a segment; a larger transaction is not split.
         most_bytes_ahead: maximum bytes in the spool that Spark has not read.
-        spark: Spark's progress.
+        segments_ahead: returns the number of segments that Spark has not processed.
         counters: count what is written to the spool.
     """
 
@@ -56,10 +56,10 @@ class Pending:
         latency_seconds: float = 0.02,
         segment_bytes: int = _SEGMENT_BYTES,
         most_bytes_ahead: int = 1 << 62,
-        spark: SparkSide | None = None,
+        segments_ahead: Callable[[], int] = lambda: 0,
         counters: Counters | None = None,
     ) -> None:
-        self._spark = spark or SparkSide()
+        self._segments_ahead = segments_ahead
         self._counters = counters or Counters()
         self._latency_seconds = latency_seconds
         self._segment_bytes = segment_bytes
@@ -160,7 +160,7 @@ class Pending:
         While Spark waits for rows, it is short. With the whole of it, transactions that come at that
         very interval would each wait for the one before, and all of them as long as the slowest.
         """
-        ahead = self._spark.segments_ahead(self._spool) if self._spool else 0
+        ahead = self._segments_ahead()
         share = 1 + ahead / SEGMENTS_PER_INTERVAL if ahead else _SHARE_WHILE_SPARK_WAITS
         return self._latency_seconds * share
 

@@ -189,6 +189,6 @@ class DataLossRecovery:
             return
         self.state.gauges.is_paused = True
         self.state.notify()
-        while not self.state.spark.has_taken(spool) and not self.stop.is_set():
-            self.state.wait_for_spark(lambda: self.state.spark.has_taken(spool), 1.0)
+        while not self.state.has_taken(spool) and not self.stop.is_set():
+            self.state.wait_for_spark(lambda: self.state.has_taken(spool), 1.0)
         self.state.gauges.is_paused = False

@@ -417,7 +417,7 @@ class CaptureRun:
             latency_seconds=self.options.max_latency_ms / 1000,
             segment_bytes=self.options.segment_bytes,
             most_bytes_ahead=self.options.max_spool_bytes,
-            spark=self.state.spark,
+            segments_ahead=lambda: self.state.segments_ahead,
             counters=self.state.counters,
         )
 

@@ -1,7 +1,7 @@
 """State shared by the capture thread and Spark's threads. Readers can wait for a change.
 
-Rule: split by writer. The capture writes `counters` and `gauges`, Spark's threads write `spark`, and
-`outcome` has the end; other fields are written when a stream begins, ends or is abandoned.
+Rule: split by writer. The capture writes `counters` and `gauges`, whoever knows the readers writes
+`reader`, and `outcome` has the end; other fields are written when a stream begins, ends or is abandoned.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.log_events import (
@@ -25,6 +25,7 @@ from informix_cdc.capture.end_of_log import EndOfLogWatch
 from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import LogWatch
 from informix_cdc.clock import MONOTONIC, Clock
+from informix_checkpoints.readers import ReaderState
 from informix_checkpoints.spool import Spool
 
 logger = logging.getLogger("informix_cdc.connector.capture_state")  # a logger name, not a module
@@ -60,58 +61,14 @@ class CaptureOutcome:
 
 
 @dataclass(slots=True)
-class SparkSide:
-    """For each stream, the positions up to which Spark has processed and planned rows.
-
-    Spark's threads write it; the capture reads it to know when it must wait.
-
-    Attributes:
-        restart: start position of a new session of the query; None before the first batch.
-    """
-
-    restart: int | None = None
-    _taken: dict[str, RecordPlace] = field(default_factory=dict)  # by stream, like the next field
-    _planned: dict[str, RecordPlace] = field(default_factory=dict)
-
-    def ack(self, stream: str, position: Position) -> bool:
-        """Record that Spark requests rows after a place: it has processed the rest; return if new."""
-        self.restart = position.restart or None
-        is_news = position.place > self._taken.get(stream, _NOWHERE)
-        if is_news:
-            self._taken[stream] = position.place
-        return is_news
-
-    def plan(self, stream: str, up_to: RecordPlace) -> None:
-        """Record that Spark requests a range up to a place, which must not wait for room."""
-        self._planned[stream] = max(up_to, self._planned.get(stream, _NOWHERE))
-
-    def taken(self, stream: str) -> int | None:
-        """Return the commit up to which Spark has processed a stream; None before its first batch."""
-        place = self._taken.get(stream)
-        return None if place is None else place[0]
-
-    def has_taken(self, spool: Spool) -> bool:
-        """Return whether Spark has processed everything in a spool."""
-        return self._taken.get(spool.stream, _NOWHERE) >= spool.manifest.end.place
-
-    def segments_ahead(self, spool: Spool) -> int:
-        """Return the number of segments in a spool that Spark has not processed."""
-        return len(spool.manifest.segments_above(self._taken.get(spool.stream, _NOWHERE)))
-
-    def bytes_ahead(self, spool: Spool) -> int:
-        """Return the bytes in a spool that Spark has neither processed nor planned."""
-        asked = [asked.get(spool.stream, _NOWHERE) for asked in (self._taken, self._planned)]
-        return spool.bytes_above(max(asked))
-
-
-@dataclass(slots=True)
 class CaptureState:
     """The state of a capture.
 
     Attributes:
         counters: passed on from capture to capture of a query.
         gauges: of this capture.
-        spark: Spark's progress.
+        reader: the query whose capture it is, or the slowest of all readers: what it has taken decides
+            when the capture must wait. The restart position is that of a new session.
         outcome: how it ended, if it has.
         spool: of the current stream; None before it has begun, or after it was abandoned.
         previous_streams: streams that this one continues after a data loss, with the end of their rows.
@@ -127,7 +84,7 @@ class CaptureState:
 
     counters: Counters = field(default_factory=Counters)
     gauges: Gauges = field(default_factory=Gauges)
-    spark: SparkSide = field(default_factory=SparkSide)
+    reader: ReaderState = field(default_factory=lambda: ReaderState(name=""))
     outcome: CaptureOutcome = field(default_factory=CaptureOutcome)
     spool: Spool | None = None
     previous_streams: dict[str, RecordPlace] = field(default_factory=dict)
@@ -138,6 +95,7 @@ class CaptureState:
     restart_bound: RestartBound = field(default_factory=RestartBound)
     server_version: str = ""
     end_of_log: EndOfLogWatch = field(init=False)
+    _planned: tuple[str, RecordPlace] = ("", _NOWHERE)  # a stream, and where a batch of it ends
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def __post_init__(self) -> None:
@@ -145,8 +103,8 @@ class CaptureState:
 
     def successor(self) -> CaptureState:
         """Return the state of another capture of the same query, which continues the counters."""
-        gauges, spark = Gauges.after(self.counters), SparkSide(self.spark.restart)
-        return CaptureState(self.counters, gauges, spark, clock=self.clock)
+        gauges, reader = Gauges.after(self.counters), replace(self.reader, stream="")
+        return CaptureState(self.counters, gauges, reader, clock=self.clock)
 
     @property
     def stream(self) -> str | None:
@@ -165,16 +123,21 @@ class CaptureState:
 
     @property
     def bytes_ahead(self) -> int:
-        """The bytes in the spool that Spark has not read."""
-        spool = self.spool  # read once: another thread may replace it
-        return 0 if spool is None else self.spark.bytes_ahead(spool)
+        """The bytes in the spool that Spark has neither processed nor planned."""
+        if (spool := self.spool) is None:
+            return 0
+        stream, planned = self._planned
+        return spool.bytes_above(
+            max(self._taken(spool), planned if stream == spool.stream else _NOWHERE)
+        )
 
     @property
     def taken_up_to(self) -> int | None:
         """The position up to which Spark has the log; None before the stream has begun."""
         if (spool := self.spool) is None:
             return None
-        return self.gauges.reached if self.spark.has_taken(spool) else self.spark.taken(spool.stream)
+        place = self._taken(spool)
+        return self.gauges.reached if self.has_taken(spool) else None if place < (0, 0) else place[0]
 
     @property
     def has_all(self) -> bool:
@@ -195,6 +158,20 @@ class CaptureState:
     def waits_for_spark(self) -> bool:
         """Whether the log or a snapshot is not read further until Spark has read more."""
         return self.gauges.is_paused or self.counters.snapshots.is_paused
+
+    def has_taken(self, spool: Spool) -> bool:
+        """Return whether Spark has processed everything in a spool."""
+        return self._taken(spool) >= spool.manifest.end.place
+
+    @property
+    def segments_ahead(self) -> int:
+        """The number of segments in the spool that Spark has not processed."""
+        spool = self.spool
+        return 0 if spool is None else len(spool.manifest.segments_above(self._taken(spool)))
+
+    def _taken(self, spool: Spool) -> RecordPlace:
+        reader = self.reader  # read once: another thread may replace it
+        return reader.taken.place if reader.stream == spool.stream else _NOWHERE
 
     # called by the capture
 
@@ -247,14 +224,17 @@ class CaptureState:
 
     def ack(self, stream: str, position: Position) -> None:
         """Record that Spark requests rows after a commit, so it has processed the rest."""
-        if self.spark.ack(stream, position):
+        former = self.reader
+        self.reader = replace(former, stream=stream, taken=position)
+        if (stream, position.place) != (former.stream, former.taken.place):
             if stream == self.stream:
                 self.counters.appended.ack(position.place)
             self.notify()
 
     def plan(self, stream: str, up_to: RecordPlace) -> None:
         """Record that Spark requests a range up to a place, which must not wait for room."""
-        self.spark.plan(stream, up_to)
+        known, place = self._planned
+        self._planned = (stream, max(up_to, place) if stream == known else up_to)
         self.notify()
 
     def has_left(self, stream: str) -> bool:

@@ -507,17 +507,34 @@ def capture(file: Path, continues: str) -> None:
     metavar="NAME",
     help="Print the file with which a reader on another host is admitted (readerFile).",
 )
+@click.option(
+    "--renew",
+    metavar="DIRECTORY",
+    type=click.Path(path_type=Path),
+    help="Write new files of all readers to a new directory, with a new certificate of the capture: no"
+    " earlier file is valid any more.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-def readers(folder: Path, remove: str | None, add: str | None, as_json: bool) -> None:
+def readers(
+    folder: Path, remove: str | None, add: str | None, renew: Path | None, as_json: bool
+) -> None:
     """List the readers of the capture in FOLDER, its spoolPath: how far behind, and last seen.
 
     A reader that no longer exists holds rows back until `retention` has passed: remove it.
     """
-    from informix_cdc.commands.readers import add_reader, print_readers, remove_reader
+    from informix_cdc.commands.readers import (
+        add_reader,
+        print_readers,
+        remove_reader,
+        renew_readers,
+    )
 
-    if add is not None and remove is not None:
-        raise click.UsageError("--add and --remove are mutually exclusive.")
+    if sum(given is not None for given in (add, remove, renew)) > 1:
+        raise click.UsageError("--add, --remove and --renew are mutually exclusive.")
     with one_line_errors():
+        if renew is not None:
+            renew_readers(folder, renew)
+            return
         if add is not None:
             add_reader(folder, add)
         elif remove is not None:

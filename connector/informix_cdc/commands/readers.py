@@ -12,8 +12,7 @@ from rich.table import Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable, shown_bytes
-from informix_cdc.daemon import CaptureAccess
-from informix_cdc.reading import SharedFolder
+from informix_cdc.reading import CaptureAccess, CaptureFolder
 from informix_cdc.terminal import answers, echo_json, say
 from informix_checkpoints.readers import Readers, waiting_for
 
@@ -24,7 +23,7 @@ def print_readers(folder: Path, *, as_json: bool) -> None:
     Raises:
         BadOption: there is no capture in the folder.
     """
-    shared = SharedFolder(folder)
+    shared = CaptureFolder(folder)
     offset = shared.published.offset
     spool = shared.spool(offset.stream) if offset is not None else None
     manifest = spool.manifest if spool is not None and spool.is_there else None
@@ -73,8 +72,32 @@ def add_reader(folder: Path, name: str) -> None:
     say(f"This is the file of reader {name}, for option readerFile. Only the reader may see it.")
 
 
+def renew_readers(folder: Path, into: Path) -> None:
+    """Write new files of all readers into a folder; no earlier file is valid any more.
+
+    Raises:
+        BadOption: there is no reader, or a file cannot be written.
+    """
+    if not CaptureAccess(folder).admitted():
+        raise BadOption(
+            f"no reader of {folder} has a file.",
+            f"Run: informix-cdc readers {folder} --add NAME > FILE",
+        )
+    try:
+        into.mkdir(mode=0o700, parents=True)  # a new one: nothing is overwritten
+    except OSError as reason:
+        raise BadOption(
+            f"option '--renew': {into} cannot be created: {reason.strerror}.", "Name another folder."
+        ) from None
+    for access in CaptureAccess(folder).renew():
+        path = into / f"{access.reader}.reader"
+        path.touch(0o600)
+        path.write_text(access.to_text())
+    say(f"Wrote new files of all readers to {into}: copy each to its reader, and restart the queries.")
+
+
 def remove_reader(folder: Path, name: str) -> None:
-    """Remove a reader, and its token.
+    """Remove a reader, and let it in no longer.
 
     Raises:
         BadOption: it is not registered.

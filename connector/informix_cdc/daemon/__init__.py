@@ -5,8 +5,7 @@ Rule: no Spark. It owns session, spool, password and metrics; readers see its fo
 
 from __future__ import annotations
 
-from informix_cdc.daemon.access import CaptureAccess
 from informix_cdc.daemon.process import CaptureProcess
 from informix_cdc.daemon.settings import CaptureSettings
 
-__all__ = ["CaptureAccess", "CaptureProcess", "CaptureSettings"]
+__all__ = ["CaptureProcess", "CaptureSettings"]

@@ -29,15 +29,13 @@ from informix_capture_client.log_events import CAPTURE_TAKEN_OVER, READER_LEFT_B
 from informix_capture_client.positions import Position, RecordPlace, show
 from informix_cdc.capture import CaptureState, CaptureThread
 from informix_cdc.clock import MONOTONIC, Clock
-from informix_cdc.daemon.access import CaptureAccess
 from informix_cdc.daemon.end_of_log import LogEndQuestions
 from informix_cdc.daemon.metrics import capture_metrics
 from informix_cdc.daemon.publication import Publication
 from informix_cdc.daemon.retention import Retention
 from informix_cdc.daemon.settings import CaptureSettings
 from informix_cdc.daemon.system_manager import SystemManager
-from informix_cdc.host import raise_file_limit
-from informix_cdc.reading import SharedFolder
+from informix_cdc.executors import FlightProcess
 from informix_checkpoints.offsets import NOT_STARTED, SourceProgress, StreamOffset, read_checkpoint
 from informix_checkpoints.readers import FOLDER, Readers, ReaderState
 from informix_checkpoints.requests import RequestFolder
@@ -48,6 +46,7 @@ logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger 
 
 TICK_SECONDS = 0.05
 _LOOK_SECONDS = 1.0  # at readers and ages, if nothing seems to have changed
+_CLOSING_SECONDS = 15.0  # rows on their way to readers are sent for ten
 _NOT_READ = Position(0, 0)
 
 
@@ -136,16 +135,21 @@ class CaptureProcess:
     @contextlib.contextmanager
     def _serving(self, host: str, port: int) -> Iterator[None]:
         """Serve readers on other hosts."""
-        from informix_cdc.daemon.flight_server import CaptureServer  # takes 150 ms and 8 MB
-
-        raise_file_limit()  # idle connections of strangers hold some
-        folder = SharedFolder(self._folder)
-        server = CaptureServer(folder, CaptureAccess(self._folder), host, port)
+        told = {
+            "log_level": self.settings.source.log_level,
+            "capture": str(self._folder),
+            "readers_may_resync": self.settings.readers_may_resync,
+        }
+        refusal = BadOption(
+            f"listen: the capture cannot listen on {host}:{port}.",
+            "Set it to an address of this host and a free port.",
+        )
+        server = FlightProcess(host, port, told, refusal, self.state.counters.count_refused)
         self.served_port = server.port
         try:
             yield
         finally:
-            server.close()
+            server.close(_CLOSING_SECONDS)
 
     def _stand_by(self, stop: threading.Event) -> None:
         """Wait for another process to end; a standby is ready, and can be stopped."""

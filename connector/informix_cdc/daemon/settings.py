@@ -30,12 +30,15 @@ class CaptureSettings:
         retention_seconds: the maximum age of rows that a reader has not read; 0: no limit.
         retention_bytes: the maximum size of all stored rows; 0: no limit.
         listen: host and port for readers on other hosts; None: none.
+        readers_may_resync: whether a reader on another host that has lost rows may have all tables read
+            again; by default that of a mirror.
     """
 
     source: SourceOptions
     retention_seconds: float = 7 * 86_400
     retention_bytes: int = 0
     listen: tuple[str, int] | None = None
+    readers_may_resync: bool = False
 
     @classmethod
     def of(cls, given: Mapping[str, object], source: Mapping[str, str]) -> CaptureSettings:
@@ -51,7 +54,7 @@ class CaptureSettings:
         problems = [_unknown(name) for name in given.keys() - _SETTINGS.keys() - {_MIRROR}]
         if given.get(_MIRROR, False) not in (True, False):
             problems.append(f"{_MIRROR} must be true or false.")
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {"readers_may_resync": given.get(_MIRROR, False) is True}
         for name, (field, read) in _SETTINGS.items():
             if name in given:
                 try:
@@ -79,7 +82,7 @@ def _unknown(name: str) -> str:
     return f"{name} is not a setting{f'; did you mean {near[0]}?' if near else '.'}"
 
 
-def _problems_of(options: SourceOptions, values: Mapping[str, float]) -> list[str]:
+def _problems_of(options: SourceOptions, values: Mapping[str, Any]) -> list[str]:
     """Return what a shared capture cannot do."""
     found = []
     if options.capture_at:
@@ -121,10 +124,18 @@ def _host_and_port(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def _flag(text: str) -> bool:
+    """Parse true or false, as TOML has it."""
+    if text not in ("True", "False"):
+        raise ValueError("must be true or false")
+    return text == "True"
+
+
 _MIRROR = "mirror"  # the options of a stream that `informix-cdc mirror` reads
 _SETTINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "retention": ("retention_seconds", _seconds),
     "retentionBytes": ("retention_bytes", size(0)),
     "listen": ("listen", _host_and_port),
+    "readersMayResync": ("readers_may_resync", _flag),
 }
 assert {field for field, _ in _SETTINGS.values()} < {each.name for each in fields(CaptureSettings)}

@@ -8,19 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
+from informix_cdc.executors.flight_process import FlightProcess
 from informix_cdc.executors.flight_protocol import (
+    Admitted,
     Credentials,
     FlightAddress,
     ReaderAccess,
-    stream_of,
-    token_of,
+    digest_of,
+    error_from_json,
+    no_rows_named,
 )
 from informix_cdc.executors.places import SegmentPlaces
 from informix_cdc.executors.publisher import SegmentPublisher
 from informix_cdc.executors.shares import share_out
 
 if TYPE_CHECKING:  # these load Flight or cryptography
-    from informix_cdc.executors.certificates import Authority
+    from informix_cdc.executors.certificates import certificate_of_reader, certificate_of_server
     from informix_cdc.executors.flight_client import (
         call_options,
         flight_connection,
@@ -28,24 +31,29 @@ if TYPE_CHECKING:  # these load Flight or cryptography
         may_be_reached_later,
         why_refused,
     )
-    from informix_cdc.executors.flight_server import PrivateServer, rows_of_ticket
+    from informix_cdc.executors.flight_server import FlightServer
+    from informix_cdc.executors.relay import Relay
 
 __all__ = [
-    "Authority",
+    "Admitted",
     "Credentials",
     "FlightAddress",
-    "PrivateServer",
+    "FlightProcess",
+    "FlightServer",
     "ReaderAccess",
+    "Relay",
     "SegmentPlaces",
     "SegmentPublisher",
     "call_options",
+    "certificate_of_reader",
+    "certificate_of_server",
+    "digest_of",
+    "error_from_json",
     "flight_connection",
     "is_refused",
     "may_be_reached_later",
-    "rows_of_ticket",
+    "no_rows_named",
     "share_out",
-    "stream_of",
-    "token_of",
     "why_refused",
 ]
 
@@ -56,8 +64,9 @@ _CLIENT = (
 __getattr__ = lazy_names(
     __name__,
     {
-        "Authority": "certificates",
-        **dict.fromkeys(("PrivateServer", "rows_of_ticket"), "flight_server"),
+        **dict.fromkeys(("certificate_of_reader", "certificate_of_server"), "certificates"),
+        "FlightServer": "flight_server",
+        "Relay": "relay",
         **dict.fromkeys(_CLIENT, "flight_client"),
     },
 )

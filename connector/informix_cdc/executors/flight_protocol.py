@@ -2,42 +2,49 @@
 
 Rule: values and texts only; `pyarrow.flight` takes 35 ms to load and is imported by client and server.
 
-    ticket := JSON of the fields of a SegmentRange, with the name of a file instead of its path, and
-              whole_updates of `stored_range`; for the server of a shared capture also the stream's id
+    ticket := JSON of the fields of a SegmentRange, with the name of a file instead of its path, the
+              id of its stream, and whole_updates of `stored_range`
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from informix_capture_client.errors import AccessRefused
+from informix_capture_client.errors import AccessRefused, InformixCdcError
+from informix_checkpoints.shared_captures import PublishedError
 from informix_checkpoints.spool import SegmentRange
 
 TOKEN_HEADER = "authorization"
 _BEARER = "Bearer "
 SERVER_NAME = "informix-cdc"  # in the server's certificate, independent of its address
-_STREAM = re.compile(r"[0-9a-f]{16}")
 _SEGMENT_NAME = re.compile(r"[0-9A-Za-z-]+\.arrow")  # no slash and a single dot: stays in the folder
 
 
 _WHOLE_NUMBERS = ("first", "end", "rows", "size_bytes", "checksum")
-
-
+_MOST_TICKET_BYTES = 4096
 _PEMS = ("authority", "certificate", "key")
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The certificate of one end, and the one that it trusts: texts in PEM."""
+    """The certificate of one end, and those that it trusts: texts in PEM."""
 
     authority: bytes = field(repr=False)
     certificate: bytes = field(repr=False)
     key: bytes = field(repr=False)
+
+
+class Admitted(NamedTuple):
+    """What a server knows of a reader: its certificate in PEM, and the digest of its token."""
+
+    certificate: bytes
+    token_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,7 @@ class FlightAddress:
     """The address of a Flight server, with the credentials and token for it.
 
     Attributes:
-        stream: whose segments are asked for; empty if the server has one only.
+        stream: whose segments are asked for; empty for calls.
     """
 
     host: str
@@ -89,6 +96,11 @@ class ReaderAccess:
         return cls(known["reader"], known["token"], Credentials(*(known[n].encode() for n in _PEMS)))
 
 
+def digest_of(token: str) -> str:
+    """Return what is stored of a token, which has 256 random bits: a slow digest would add nothing."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
 def bearer(token: str) -> bytes:
     """Return the value of the token's header."""
     return f"{_BEARER}{token}".encode()
@@ -101,55 +113,60 @@ def token_of(headers: Mapping[str, Sequence[str | bytes]]) -> str:
     return only.removeprefix(_BEARER) if isinstance(only, str) else ""
 
 
-def ticket_of(wanted: SegmentRange, stream: str = "", *, whole_updates: bool = False) -> bytes:
+def ticket_of(wanted: SegmentRange, stream: str, *, whole_updates: bool = False) -> bytes:
     """Return the ticket with which a client requests a range, as `stored_range` returns it."""
     fields = {name: getattr(wanted, name) for name in wanted.__slots__}
-    named = {"stream": stream} if stream else {}
-    how = {"path": wanted.file, "whole_updates": whole_updates}
-    return json.dumps({**fields, **how, **named}).encode()
+    how = {"path": wanted.file, "stream": stream, "whole_updates": whole_updates}
+    return json.dumps({**fields, **how}).encode()
 
 
-def stream_of(ticket: bytes) -> str:
-    """Return the stream that a ticket names.
+def range_of(ticket: bytes, folder_of: Callable[[str], Path]) -> tuple[SegmentRange, bool]:
+    """Return the range that a ticket names, and `whole_updates`.
 
-    Raises:
-        AccessRefused: it names none.
-    """
-    try:
-        stream = json.loads(ticket)["stream"]
-        if isinstance(stream, str) and _STREAM.fullmatch(stream):
-            return stream
-    except (ValueError, TypeError, KeyError, RecursionError):
-        pass
-    raise no_rows_named()
-
-
-def range_of(ticket: bytes, folder: Path) -> tuple[SegmentRange, bool]:
-    """Return the range that a ticket names, always of a segment in this folder, and `whole_updates`.
+    Args:
+        ticket: of a client.
+        folder_of: returns the folder of a stream: the range is always of a segment in it.
 
     Raises:
-        AccessRefused: the ticket is invalid.
+        AccessRefused: the ticket is invalid, or there is no such stream.
     """
     try:
-        given: dict[str, Any] = json.loads(ticket)
-        fields = {name: value for name, value in given.items() if name != "stream"}
-        if type(whole_updates := fields.pop("whole_updates")) is not bool:
+        if len(ticket) > _MOST_TICKET_BYTES:
+            raise ValueError
+        fields: dict[str, Any] = json.loads(ticket)
+        stream, whole_updates = fields.pop("stream"), fields.pop("whole_updates")
+        if type(stream) is not str or type(whole_updates) is not bool:
             raise ValueError
         if not _SEGMENT_NAME.fullmatch(fields["path"]):
             raise ValueError
         if any(type(fields[name]) is not int for name in _WHOLE_NUMBERS):
             raise ValueError
-        wanted = SegmentRange(**{**fields, "path": str(folder / fields["path"])})
+        wanted = SegmentRange(**fields)
         if not 0 <= wanted.first < wanted.end <= wanted.rows:
             raise ValueError
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise no_rows_named() from None
-    return wanted, whole_updates
+    return replace(wanted, path=str(folder_of(stream) / wanted.path)), whole_updates
 
 
 def no_rows_named() -> AccessRefused:
     """Return the error for an invalid ticket; it contains nothing about the driver."""
     return AccessRefused("the request names no rows of a segment.")
+
+
+def error_to_json(error: InformixCdcError) -> bytes:
+    """Return an error for the details of a failed call."""
+    known = {"code": error.code, "message": error.message, "remedy": error.remedy}
+    return json.dumps(known).encode()
+
+
+def error_from_json(content: bytes) -> InformixCdcError | None:
+    """Return the error in the details of a failed call; None if there is none."""
+    try:
+        known = json.loads(content)
+        return PublishedError(str(known["code"]), str(known["message"]), str(known["remedy"])).raised()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def location_of(host: str, port: int) -> str:

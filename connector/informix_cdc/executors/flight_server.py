@@ -1,27 +1,33 @@
-"""Serve the segments of one query to its executors over Arrow Flight.
+"""The Flight server: stored rows for executors and readers, and answers to the calls of readers.
 
-Rule: clients with the query's certificate and token get rows of segments in the query's spool folder,
-and nothing else. Clients without the certificate are refused in the handshake, because gRPC reads a
-request of any size into memory before passing it on. Rows are sent as stored; executors convert them.
+Rule: who has no certificate that it knows is refused in the handshake, because gRPC reads a request of
+any size into memory before passing it on. A call is one of the reader whose certificate and token both
+are. Rows are sent as stored; executors convert them. It listens on this host only: `relay.py` is in
+front of it.
 """
 
 from __future__ import annotations
 
 import hmac
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+import threading
+import traceback
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import flight
 
 from informix_capture_client.errors import AccessRefused, InformixCdcError
+from informix_capture_client.log_events import READER_CALL_FAILED
 from informix_capture_client.shapes import change_count
-from informix_cdc.executors.certificates import certificates_of_a_query
 from informix_cdc.executors.flight_protocol import (
-    Credentials,
-    FlightAddress,
+    Admitted,
+    digest_of,
+    error_to_json,
     location_of,
     no_rows_named,
     range_of,
@@ -29,110 +35,167 @@ from informix_cdc.executors.flight_protocol import (
 )
 from informix_checkpoints.spool import stored_range
 
+logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger name, not a module
+
 # Compression halves the bytes, and takes less time than sending them over a network of 1 Gbit/s. All
 # readers of Arrow messages support it; each message names its compression.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+_MOST_CALL_BYTES = 1 << 20  # an offset has some 100 bytes a table
+_MOST_CALLS, _MOST_STREAMS = 16, 32  # of a reader at a time; a stream holds up to 8 MiB
+_STREAM_WAIT_SECONDS = 10.0
+
+Answer = Callable[[str, str, bytes], bytes]  # of a reader's name, the call and its content
 
 
-class PrivateServer(flight.FlightServerBase):  # type: ignore[misc]
-    """A Flight server that only holders of a certificate of its authority can talk to.
+@dataclass(slots=True)
+class _Turns:
+    """How many calls and streams of a reader may be in progress."""
+
+    calls: threading.BoundedSemaphore = field(
+        default_factory=lambda: threading.BoundedSemaphore(_MOST_CALLS)
+    )
+    streams: threading.BoundedSemaphore = field(
+        default_factory=lambda: threading.BoundedSemaphore(_MOST_STREAMS)
+    )
+
+
+class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
+    """Serves from its creation until `shutdown`, in separate threads.
 
     Args:
-        own: its certificate, and the authority.
-        host, port: to listen on; 0 for any free port.
-        checks: what each call passes, by name.
-        refusal: raised if it cannot listen there.
+        own: its certificate.
+        admitted: who is served, by name.
+        folder_of: returns the folder of a stream. It raises AccessRefused.
+        answer: answers the calls of readers; None: there are none.
+        on_refusal: called for each call with a wrong token.
     """
 
     def __init__(
         self,
-        own: Credentials,
-        host: str,
-        port: int,
-        checks: Mapping[str, flight.ServerMiddlewareFactory],
-        refusal: InformixCdcError,
+        own: tuple[bytes, bytes],
+        admitted: Mapping[str, Admitted],
+        folder_of: Callable[[str], Path],
+        answer: Answer | None = None,
+        on_refusal: Callable[[], None] = lambda: None,
     ) -> None:
-        try:
-            super().__init__(
-                location_of(host, port),
-                tls_certificates=[(own.certificate, own.key)],
-                verify_client=True,
-                root_certificates=own.authority,
-                middleware=dict(checks),
-            )
-        except (OSError, pa.ArrowException):
-            raise refusal from None
-
-
-class SegmentServer(PrivateServer):
-    """Serves from its creation until `shutdown`, in separate threads.
-
-    Args:
-        folder: of the spool; its segments can be requested by name. None until there is one.
-        host: address to listen on, which executors connect to.
-        port: 0 for any free port.
-
-    Raises:
-        AccessRefused: the address is not one of this host, or the port is in use.
-    """
-
-    def __init__(self, folder: Path | None, host: str, port: int) -> None:
-        self._folder = folder
-        token = secrets.token_hex(32)
-        own, of_executors = certificates_of_a_query()
-        refusal = AccessRefused(
-            f"the Flight server cannot listen on {host}:{port or 'any port'}.",
-            "Set option flightHost to an address of the driver's host, and flightPort to 0"
-            " or a free port; or set option delivery to files.",
+        self._folder_of, self._answer, self._on_refusal = folder_of, answer, on_refusal
+        self._turns = {name: _Turns() for name in admitted}
+        super().__init__(
+            location_of("127.0.0.1", 0),
+            tls_certificates=[own],
+            verify_client=True,
+            root_certificates=b"".join(each.certificate for each in admitted.values()),
+            middleware={"reader": _Readers(admitted, on_refusal)},
         )
-        super().__init__(own, host, port, {"token": _TokenCheck(token)}, refusal)
-        self.address = FlightAddress(host, self.port, token, of_executors)
 
-    def serve(self, folder: Path) -> None:
-        """Serve the segments of this folder from now on, and of no other."""
-        self._folder = folder
+    def do_action(
+        self, context: flight.ServerCallContext, action: flight.Action
+    ) -> Iterator[flight.Result]:
+        """Answer a call of a reader."""
+        with _told_to_the_caller():
+            name = self._reader(context)
+            if self._answer is None or action.body.size > _MOST_CALL_BYTES:
+                raise AccessRefused("the call is not known, or too long.")
+            turns = self._turns[name].calls
+            if not turns.acquire(blocking=False):
+                raise AccessRefused(f"reader {name} has {_MOST_CALLS} calls that are not answered.")
+            try:
+                return iter([flight.Result(self._answer(name, action.type, action.body.to_pybytes()))])
+            finally:
+                turns.release()
 
     def do_get(
-        self, _context: flight.ServerCallContext, ticket: flight.Ticket
+        self, context: flight.ServerCallContext, ticket: flight.Ticket
     ) -> flight.FlightDataStream:
         """Stream the rows that a ticket names."""
         with _told_to_the_caller():
-            if self._folder is None:
-                raise AccessRefused("the query has no rows yet.")
-            return rows_of_ticket(ticket.ticket, self._folder)
+            turns = self._turns[self._reader(context)].streams
+            if not turns.acquire(timeout=_STREAM_WAIT_SECONDS):
+                raise flight.FlightUnavailableError("too many streams of this reader are open")
+            sent = _Sent()
+            weakref.finalize(sent, turns.release)  # also if the reader goes before the last one
+            schema, sent.batches = _rows_of(ticket.ticket, self._folder_of)
+            rows = pa.RecordBatchReader.from_batches(schema, sent)
+            return flight.RecordBatchStream(rows, options=_COMPRESSED)
+
+    def _reader(self, context: flight.ServerCallContext) -> str:
+        """Return whose call it is: both token and certificate are of one reader."""
+        name: str = context.get_middleware("reader").name
+        if context.peer_identity() != name.encode():
+            self._on_refusal()
+            raise flight.FlightUnauthenticatedError("the token is not this certificate's")
+        return name
 
 
-def rows_of_ticket(ticket: bytes, folder: Path) -> flight.FlightDataStream:
-    """Return the rows that a ticket names, of a segment in a folder.
+class _Sent:
+    """The batches of a stream, while it is sent."""
+
+    batches: Sequence[pa.RecordBatch] = ()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        yield from self.batches  # the generator keeps this object
+
+
+def _rows_of(
+    ticket: bytes, folder_of: Callable[[str], Path]
+) -> tuple[pa.Schema, Sequence[pa.RecordBatch]]:
+    """Return the rows that a ticket names.
 
     Raises:
         AccessRefused: the ticket is invalid, or the segment cannot be read.
     """
-    wanted, whole_updates = range_of(ticket, folder)
+    wanted, whole_updates = range_of(ticket, folder_of)
     batches = list(stored_range(wanted))
     if sum(map(change_count, batches)) != wanted.end - wanted.first:
         raise no_rows_named()  # the ticket names more changes than the file has
     schema = batches[0].schema
     if whole_updates:
         batches = list(stored_range(wanted, whole_updates=True))  # none, where it cuts an update
-    reader = pa.RecordBatchReader.from_batches(schema, batches)
-    return flight.RecordBatchStream(reader, options=_COMPRESSED)
+    return schema, batches
 
 
-class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    def __init__(self, token: str) -> None:
+class _Readers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Knows by the token which reader calls."""
+
+    def __init__(self, admitted: Mapping[str, Admitted], on_refusal: Callable[[], None]) -> None:
         super().__init__()
-        self._expected = token.encode()
+        self._admitted, self._on_refusal = admitted, on_refusal
 
-    def start_call(self, _info: flight.CallInfo, headers: Mapping[str, Sequence[str | bytes]]) -> None:
-        """Refuse clients without the token."""
-        if not hmac.compare_digest(token_of(headers).encode(), self._expected):
-            raise flight.FlightUnauthenticatedError("the token is not this query's")
+    def start_call(
+        self, _info: flight.CallInfo, headers: Mapping[str, Sequence[str | bytes]]
+    ) -> flight.ServerMiddleware:
+        """Refuse calls whose token is of no reader."""
+        digest = digest_of(token_of(headers))
+        for name, known in self._admitted.items():
+            if hmac.compare_digest(known.token_digest, digest):
+                return _Reader(name)
+        self._on_refusal()
+        raise flight.FlightUnauthenticatedError("the token is not known here")
+
+
+class _Reader(flight.ServerMiddleware):  # type: ignore[misc]
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
 
 
 @contextmanager
 def _told_to_the_caller() -> Iterator[None]:
+    """Send our own errors as they are, and about a call that makes no sense only that."""
     try:
         yield
-    except AccessRefused as reason:
-        raise flight.FlightServerError(reason.message) from None
+    except flight.FlightError:
+        raise
+    except InformixCdcError as reason:
+        raise flight.FlightServerError(reason.message, error_to_json(reason)) from None
+    except (ValueError, TypeError, KeyError) as reason:
+        error = AccessRefused(f"a call of a reader has no valid content ({type(reason).__name__}).")
+        raise flight.FlightServerError(error.message, error_to_json(error)) from None
+    except Exception as reason:  # noqa: BLE001 - Flight would send the lines of code
+        lines = "".join(traceback.format_tb(reason.__traceback__))  # its text may quote anything
+        READER_CALL_FAILED.log(logger, reason=f"a bug: {type(reason).__name__}", traceback=lines)
+        error = AccessRefused(
+            f"the server could not answer ({type(reason).__name__}).",
+            "Look at its log, and start the query again.",
+        )
+        raise flight.FlightServerError(error.message, error_to_json(error)) from None

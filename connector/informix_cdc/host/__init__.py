@@ -7,7 +7,6 @@ except for the jar, which is built on request.
 from __future__ import annotations
 
 from informix_cdc.host.checks import check_host
-from informix_cdc.host.file_limit import raise_file_limit
 from informix_cdc.host.jar import compile_jar, jar_path, usable_jar
 from informix_cdc.host.java import QUIET_LOG, Java, JavaUnfit, find_java
 
@@ -19,6 +18,5 @@ __all__ = [
     "compile_jar",
     "find_java",
     "jar_path",
-    "raise_file_limit",
     "usable_jar",
 ]

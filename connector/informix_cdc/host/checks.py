@@ -7,7 +7,6 @@ port is bound for a moment and released.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import socket
 import tempfile
@@ -21,8 +20,6 @@ from informix_cdc.host.spark import check_java, check_spark, check_worker_python
 from informix_cdc.options import LOOPBACK, SourceOptions
 
 _SPOOL, _FLIGHT, _METRICS = "spool", "flight address", "metrics address"
-_OPEN_FILES = "open files"
-_FEW_FILES = 1 << 16
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
@@ -74,22 +71,6 @@ def check_flight_address(options: SourceOptions, _environment: Mapping[str, str]
     return ok(_FLIGHT, f"{_shown(host, port)} is available.")
 
 
-def check_open_files(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
-    """Check how many files, including connections to its ports, the process of a query may open."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a query raises its soft limit to this
-    if hard == resource.RLIM_INFINITY:
-        return ok(_OPEN_FILES, "a query may open any number of files.")
-    found = f"a query may open {hard:,} files"
-    if options.has_flight_server and hard < _FEW_FILES:
-        return warning(
-            _OPEN_FILES,
-            f"{found}, and each connection to the Flight port counts as one: clients can exhaust them.",
-            f"Raise the hard limit to {_FEW_FILES:,} or more (ulimit -Hn, LimitNOFILE of the"
-            " service), and restrict flightPort to executors.",
-        )
-    return ok(_OPEN_FILES, f"{found}.")
-
-
 def check_metrics_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
     """Check whether metrics can be served from the configured address."""
     host, port = options.metrics_host, options.metrics_port
@@ -127,7 +108,6 @@ CHECKS: tuple[_Check, ...] = (
     check_reader_in_jvm,
     check_spool,
     check_flight_address,
-    check_open_files,
     check_metrics_address,
 )
 

@@ -36,6 +36,7 @@ from informix_cdc.lake.settings import (
     ON_READ,
     MirrorSettings,
     is_reserved,
+    overlapping,
 )
 from informix_cdc.lake.table_changes import ADDED, INTERNAL
 from informix_cdc.lake.target_tables import TargetTable, definitions_and_schemas
@@ -200,7 +201,11 @@ def checked_settings(given: Mapping[str, Any], source: Mapping[str, str]) -> Mir
     except BadOption as reason:
         found.append(reason)
     try:
-        SourceOptions.parse(stream_options(settings, source))
+        options = SourceOptions.parse(stream_options(settings, source))
+        if not found:
+            name = "captureAt" if options.capture_at else "spoolPath"
+            spool = options.capture_at or options.spool_path
+            found += [BadOption(each, "") for each in overlapping(settings.into, spool, name)]
     except BadOption as reason:
         found.append(reason)
     if len(found) > 1:

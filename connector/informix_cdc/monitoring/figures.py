@@ -380,7 +380,7 @@ def _lag(state: CaptureState, now: float, monotonic: float) -> Lag:
     waits, waiting_since = state.counters.appended.waiting_since()
     progress = Progress(
         now=server_now,
-        restart=state.spark.restart,
+        restart=state.reader.taken.restart or None,
         delivered=state.taken_up_to,
         reached=state.gauges.reached,
         read_up_to=_read_up_to(state, now, monotonic, server_now),

@@ -121,6 +121,10 @@ OF_READERS = {
     WAITING: "stored bytes that a reader of a shared capture has not processed, with the label reader",
     SEEN: "seconds since the last request of a reader of a shared capture, with the label reader",
 }
+REFUSED = {
+    "informix_cdc_refused_calls": "calls with a wrong or old token at the port for readers",
+    "informix_cdc_refused_connections": "connections without a valid certificate at that port",
+}
 ReaderFigures = tuple[str, int, float]  # name, waiting bytes, seconds since its last request
 
 
@@ -131,10 +135,12 @@ class ReaderCollector(Collector):
     Args:
         labels: of every metric.
         readers: called at each scrape.
+        state: returns the capture, if there is one.
     """
 
     labels: Labels
     readers: Callable[[], Iterable[ReaderFigures]]
+    state: Callable[[], CaptureState | None] = lambda: None
 
     def collect(self) -> Iterator[Metric]:
         """Yield a family for each figure."""
@@ -146,6 +152,13 @@ class ReaderCollector(Collector):
             for family, figure in zip(families, figures, strict=True):
                 family.add_metric([*self.labels.values(), name], figure)
         yield from families
+        if (state := self.state()) is not None:
+            counters = state.counters
+            refused = (counters.refused_calls, counters.refused_connections)
+            for (name, meaning), count in zip(REFUSED.items(), refused, strict=True):
+                counted = CounterMetricFamily(name, meaning, labels=[*self.labels])
+                counted.add_metric([*self.labels.values()], count)
+                yield counted
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing, so that registering does not read figures."""
@@ -221,7 +234,7 @@ def metrics_of(
         labels,
         state,
         options.dialect_name,
-        [ReaderCollector(labels, readers)] if readers else (),
+        [ReaderCollector(labels, readers, state)] if readers else (),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from informix_capture_client.shapes import ChangeRow, RowDelivery, changes_in, structs_of
 from informix_cdc.options import SourceOptions
 from informix_cdc.proving.outcomes import Deviation
-from informix_cdc.reading import Trigger, captured_stream
+from informix_cdc.reading import CapturedStream, Trigger
 from informix_cdc.server import look_up_tables
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
@@ -32,7 +32,7 @@ class FollowedStream:
         source = look_up_tables(options)
         self._delivery = RowDelivery(source.row_form, source.schema())
         self._structs = structs_of(source.tables)
-        self._stream = captured_stream(options)
+        self._stream = CapturedStream(options)
         self._patience_seconds = patience_seconds
         self.offset = offset
         self.rows: list[ChangeRow] = []

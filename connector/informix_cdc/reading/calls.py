@@ -1,4 +1,4 @@
-"""The calls between a reader and a shared capture over Arrow Flight: names, values as JSON, errors.
+"""The calls between a reader and a shared capture over Arrow Flight: names, and values as JSON.
 
     describe    -> what the capture publishes
     next        {reader, run, is_known, begins_at, on_data_loss, row_form, start, limits, trigger}
@@ -20,9 +20,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from informix_capture_client.errors import AccessRefused, InformixCdcError
+from informix_capture_client.errors import AccessRefused
 from informix_checkpoints.limits import BatchLimits
-from informix_checkpoints.shared_captures import PublishedCapture, PublishedError
+from informix_checkpoints.shared_captures import PublishedCapture
 from informix_checkpoints.spool import SegmentRange
 
 DESCRIBE, NEXT, RANGES, COMMIT = "describe", "next", "ranges", "commit"
@@ -92,17 +92,3 @@ def range_from_json(given: object) -> SegmentRange:
 def digest_of_tables(published: PublishedCapture) -> int:
     """Return a digest of the captured tables and their columns."""
     return zlib.crc32(repr((published.options, published.tables)).encode())
-
-
-def error_to_json(error: InformixCdcError) -> bytes:
-    """Return an error for the details of a failed call."""
-    return encoded({"code": error.code, "message": error.message, "remedy": error.remedy})
-
-
-def error_from_json(content: bytes) -> InformixCdcError | None:
-    """Return the error in the details of a failed call; None if there is none."""
-    try:
-        known = json.loads(content)
-        return PublishedError(str(known["code"]), str(known["message"]), str(known["remedy"])).raised()
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None

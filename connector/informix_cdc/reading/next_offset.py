@@ -14,7 +14,7 @@ from typing import Protocol
 
 from informix_capture_client.errors import NEW_STREAM, BadOption, DataLoss
 from informix_capture_client.positions import LogEnd, Position, SettlingRestart
-from informix_cdc.reading.captured_stream import Trigger
+from informix_cdc.reading.trigger import Trigger
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.spool import StoredStream

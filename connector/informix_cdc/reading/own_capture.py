@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.log_events import BATCH_LOST, LOSS_NOT_NOTED
 from informix_capture_client.positions import Position, RecordPlace, show
@@ -23,8 +22,8 @@ from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
-from informix_cdc.reading.captured_stream import Figure, Trigger
 from informix_cdc.reading.next_offset import NextOffset, has_rows
+from informix_cdc.reading.trigger import Figure, Trigger
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.requests import RESYNC, Request, RequestFolder
@@ -44,7 +43,6 @@ class OwnCapture:
     Args:
         options: with the password.
         check_schema: refuses the schema of the tables if it differs from that of the query.
-        on_start: called with the start of each capture, before it connects.
         clock: of the captures.
     """
 
@@ -52,13 +50,11 @@ class OwnCapture:
         self,
         options: SourceOptions,
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
-        on_start: Callable[[StreamOffset], None] = lambda _: None,
         clock: Clock = MONOTONIC,
     ) -> None:
         self._options = options
         self._check_schema = check_schema
-        self._on_start = on_start
-        self._publisher = SegmentPublisher(options)
+        self._form = options.row_form().of_keys
         self._metrics: MetricsServer | None = None
         self._loss: DataLoss | None = None  # reported by this process
         self._stream = ""  # of the last request
@@ -66,11 +62,6 @@ class OwnCapture:
         self.next = NextOffset(clock)
         self.thread: CaptureThread | None = None
         self.state: CaptureState | None = None  # of the current or the last capture
-
-    @property
-    def form(self) -> RowForm:
-        """What the query makes of stored changes."""
-        return self._options.row_form()
 
     def next_offset(
         self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
@@ -99,17 +90,16 @@ class OwnCapture:
         """
         self._require_sound(end)
         is_recovery = start.stream != end.stream and not self._options.fail_on_data_loss
-        if is_recovery or not has_rows(start, end, self.form.of_keys):
+        if is_recovery or not has_rows(start, end, self._form):
             return []
         spool = self._spool_that_holds(start, end.position)
         return spool.between(start.position.place, end.position.place, start.cut) if spool else []
 
-    @property
-    def places(self) -> SegmentPlaces:
-        """The places where executors find the ranges."""
+    def places(self, publisher: SegmentPublisher) -> SegmentPlaces:
+        """Return where executors find the ranges."""
         assert self.state is not None
         assert self.state.spool is not None  # otherwise there are no ranges
-        return self._publisher.places(self.state.spool)
+        return publisher.places(self.state.spool)
 
     def commit(self, end: StreamOffset) -> None:
         """Remove the rows up to an offset from the spool."""
@@ -122,8 +112,7 @@ class OwnCapture:
         return progress_figures(self.state) if self.state else None
 
     def close(self) -> None:
-        """Close the capture session, the spool and the ports; can be called twice."""
-        self._publisher.close()
+        """Close the capture session, the spool and the port of metrics; can be called twice."""
         if self._metrics is not None:
             self._metrics.close()
         if self.thread is not None:
@@ -135,9 +124,7 @@ class OwnCapture:
             if start.is_started and start.lost is None:
                 start = replace(start, lost=losses.find(start.stream))
             self._require_sound(start)
-            self._on_start(start)
             self._show_metrics()
-            self._publisher.open()
             self.state = self.state.successor() if self.state else CaptureState(clock=self._clock)
             self.thread = CaptureThread(
                 self._options,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
+import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from informix_capture_client.choices import RowForm
 from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost
-from informix_cdc.executors import FlightAddress, ReaderAccess, SegmentPlaces
+from informix_cdc.executors import FlightAddress, ReaderAccess, SegmentPlaces, SegmentPublisher
 from informix_cdc.options import SourceOptions, flight_address
 from informix_cdc.reading.calls import (
     COMMIT,
@@ -28,12 +29,10 @@ from informix_cdc.reading.calls import (
     decoded,
     digest_of_tables,
     encoded,
-    error_from_json,
     limits_to_json,
     range_from_json,
 )
-from informix_cdc.reading.captured_stream import Figure, Trigger
-from informix_cdc.reading.shared_capture import check_rows, form_of
+from informix_cdc.reading.trigger import Figure, Trigger
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.shared_captures import PublishedCapture
@@ -44,6 +43,7 @@ MOST_SECONDS = 10.0  # that the server waits before it answers that there is not
 _MARGIN_SECONDS = 20.0  # for the answer
 _PAUSE_SECONDS = 0.5
 _MOST_BYTES = 1 << 16
+_OTHERS = stat.S_IRWXO | stat.S_IWGRP
 
 
 def address_of(options: SourceOptions) -> tuple[FlightAddress, str]:
@@ -54,8 +54,12 @@ def address_of(options: SourceOptions) -> tuple[FlightAddress, str]:
     """
     path = Path(options.reader_file)
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        facts = path.stat()
+        if facts.st_size > _MOST_BYTES:
             raise ValueError("it is too long")
+        if facts.st_mode & _OTHERS:  # a secret of Kubernetes may be readable by its group
+            remedy = f"chmod 600 {shlex.quote(str(path))}"
+            raise ValueError(f"other users may read or change it, so run {remedy}")
         access = ReaderAccess.from_text(path.read_text())  # a secret of Kubernetes is a link
     except (OSError, ValueError) as reason:
         what = reason.strerror if isinstance(reason, OSError) else reason
@@ -123,14 +127,15 @@ def _raised(
 ) -> ConnectionLost | AccessRefused | Exception:
     from pyarrow import flight
 
-    from informix_cdc.executors import is_refused, may_be_reached_later
+    from informix_cdc.executors import error_from_json, is_refused, may_be_reached_later
 
     if (error := error_from_json(getattr(reason, "extra_info", b"") or b"")) is not None:
         return error
     if may_be_reached_later(reason) or isinstance(reason, flight.FlightTimedOutError):
         return ConnectionLost(
             f"the capture at {address} cannot be reached: it {why(reason)}.",
-            "Start it, or correct option captureAt.",
+            "Start it, or correct option captureAt. If this reader was removed or added again, write"
+            " its file again on the host of the capture: informix-cdc readers FOLDER --add NAME.",
         )
     if is_refused(reason):
         return AccessRefused(
@@ -143,40 +148,32 @@ def _raised(
     )
 
 
-class RemoteCapture:
+class RemoteReader:
     """Reads a shared capture over the network, for one query.
 
     Args:
         options: `captureAt`, `reader`, `readerFile` and the others of a reader.
-        check_schema: refuses a schema of rows that differs from that of the query.
-        on_start: called with the first offset.
+        check: called with what the capture publishes before rows of its tables are read; may refuse
+            them.
         clock: a monotonic clock.
     """
 
     def __init__(
         self,
         options: SourceOptions,
-        check_schema: Callable[[pa.Schema], None] = lambda _: None,
-        on_start: Callable[[StreamOffset], None] = lambda _: None,
+        check: Callable[[PublishedCapture], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
-        self._check_schema = check_schema
-        self._on_start = on_start
+        self._check = check
         self._clock = clock
         self._client: CaptureClient | None = None
-        self._form = options.row_form()
         self._digest = 0  # of the tables that were checked
         self._figures: Mapping[str, Figure] | None = None
         self._stream = ""  # of the last ranges
         self._run = secrets.token_hex(8)
         self._is_known = False  # whether a call of this run was answered
         self._away_since: float | None = None
-
-    @property
-    def form(self) -> RowForm:
-        """What the query makes of stored changes."""
-        return self._form
 
     def next_offset(
         self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
@@ -185,7 +182,7 @@ class RemoteCapture:
 
         Raises:
             ConnectionLost: the run ends with what is committed now, and the capture is not reached.
-            InformixCdcError: as `SharedReader.next_offset`.
+            InformixCdcError: as `Reader.next_offset`.
         """
         known = {"limits": limits_to_json(limits), "trigger": trigger.value}
         while True:
@@ -206,7 +203,7 @@ class RemoteCapture:
 
         Raises:
             ConnectionLost: the capture is not reached.
-            InformixCdcError: as `SharedReader.ranges`.
+            InformixCdcError: as `Reader.ranges`.
         """
         if not start.is_started:
             return []
@@ -220,9 +217,8 @@ class RemoteCapture:
                 self._stream = str(answer["stream"])
                 return [range_from_json(each) for each in answer["ranges"]]
 
-    @property
-    def places(self) -> SegmentPlaces:
-        """The places where executors find the ranges: the capture's server."""
+    def places(self, _publisher: SegmentPublisher) -> SegmentPlaces:
+        """Return where executors find the ranges: at the capture's server."""
         assert self._client is not None  # there were ranges
         return SegmentPlaces("capture", None, replace(self._client.address, stream=self._stream))
 
@@ -248,7 +244,6 @@ class RemoteCapture:
         """Call, and check the rows before any are read: Spark has fixed the schema of the query."""
         if self._client is None:
             self._describe(CaptureClient(address_of(self._options)[0]))
-            self._on_start(start)
         answer = self._call(name, start=start.to_json(), **content)
         if answer and answer["tables"] != self._digest:
             assert self._client is not None  # it has answered
@@ -257,10 +252,8 @@ class RemoteCapture:
 
     def _describe(self, client: CaptureClient) -> None:
         published = client.describe()
-        is_change = self._client is not None
-        check_rows(published, self._options, self._check_schema, is_change=is_change)
-        self._client, self._form = client, form_of(published, self._options)
-        self._digest = digest_of_tables(published)
+        self._check(published)
+        self._client, self._digest = client, digest_of_tables(published)
 
     def _call(self, name: str, **content: object) -> dict[str, Any]:
         assert self._client is not None
@@ -271,7 +264,7 @@ class RemoteCapture:
             "is_known": self._is_known,
             "begins_at": options.starting_position,
             "on_data_loss": options.on_data_loss,
-            "row_form": self._form.of_keys,
+            "row_form": options.row_form().of_keys,
         }
         answer = self._client.call(name, {**known, **content})
         self._away_since, self._is_known = None, True

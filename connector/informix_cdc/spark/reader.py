@@ -26,7 +26,7 @@ from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.executors import share_out
 from informix_cdc.monitoring import log_to_standard_error
 from informix_cdc.options import SourceOptions
-from informix_cdc.reading import CapturedStream, Trigger, captured_stream
+from informix_cdc.reading import CapturedStream, Trigger
 from informix_cdc.spark.entry_points import one_line, one_line_rows
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.runner_process import is_runner, settle_in_runner
@@ -76,7 +76,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._delivered: bytes | None = None  # the schema of rows, if this was unpickled
         self._trigger = Trigger.AVAILABLE_NOW if options.stop_at_end else Trigger.CONTINUOUS
-        self._captured: CapturedStream | None = captured_stream(
+        self._captured: CapturedStream | None = CapturedStream(
             options, partial(require_same, schema), self._on_start, clock
         )
         self._restore_process: Callable[[], None] | None = None

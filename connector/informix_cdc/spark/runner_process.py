@@ -1,7 +1,7 @@
 """Set up the runner: the process on Spark's driver that hosts a reader, one per query.
 
 Rule: only there. Signals, garbage collector and imports belong to the owner of a process; changes of
-the first two are undone. The limit of open files applies to the whole process too.
+both are undone.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from collections.abc import Callable
 from types import FrameType
 
 import pyarrow as pa
-
-from informix_cdc.host import raise_file_limit
 
 _RUNNER_MODULE = "pyspark.sql.streaming.python_streaming_source_runner"  # as started by Spark 4
 
@@ -62,7 +60,6 @@ def settle_in_runner() -> Callable[[], None]:
     if not is_runner():
         return lambda: None
     gc.freeze()
-    raise_file_limit()
     if not _is_main_thread():
         return gc.unfreeze
     previous = signal.signal(signal.SIGTERM, _leave)

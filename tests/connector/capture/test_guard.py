@@ -29,7 +29,8 @@ from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.capture import Counters, Gauges, server_watch
 from informix_cdc.capture.guard import CaptureGuard, row_logging_off
 from informix_cdc.capture.liveness import Liveness, LogFacts
-from informix_cdc.capture.state import CaptureState, SparkSide
+from informix_cdc.capture.state import CaptureState
+from informix_checkpoints.readers import ReaderState
 
 
 @pytest.fixture(autouse=True)
@@ -138,12 +139,16 @@ LATE = [
 ]
 
 
+def reader_at(restart: int | None) -> ReaderState:
+    return ReaderState(name="", taken=Position(0, restart or 0))
+
+
 @pytest.mark.parametrize(("restart", "begin", "says"), [c[1:] for c in LATE], ids=[c[0] for c in LATE])
 def test_what_a_restart_needs_is_judged(
     restart: int | None, begin: int | None, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     gauges = Gauges(oldest_open_begin=begin)
-    _, hear = guarding(CaptureState(gauges=gauges, spark=SparkSide(restart)))
+    _, hear = guarding(CaptureState(gauges=gauges, reader=reader_at(restart)))
     hear(1.0, 6)
     late = told(caplog, "restart_position_late")
     assert len(late) == bool(says)
@@ -153,7 +158,7 @@ def test_what_a_restart_needs_is_judged(
 def test_a_restart_position_that_the_servers_list_holds_back_is_told_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    state = CaptureState(spark=SparkSide(log_page(1, 5)))
+    state = CaptureState(reader=reader_at(log_page(1, 5)))
     state.restart_bound.is_wanted = True
     guard = CaptureGuard(Liveness(8.0, 120.0), Told(), state)
     guard._log_late_restart(

@@ -192,8 +192,7 @@ def flushed_and_waiting(now: list[float], ahead: int = 0, **limits: Any) -> Pend
         limits: arguments of `Pending`.
     """
     kept: Any = Spool()
-    kept.ahead = ahead
-    pending = Pending(kept, lambda _: kept, lambda: now[0], **limits)
+    pending = Pending(kept, lambda _: kept, lambda: now[0], segments_ahead=lambda: ahead, **limits)
     encoder = ChangeEncoder(TABLES, DecodeRules())
     assert isinstance(ANNOUNCED, TableSchema)
     encoder.announce(ANNOUNCED)

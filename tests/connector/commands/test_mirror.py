@@ -18,13 +18,13 @@ from pyspark.errors import AnalysisException, PySparkRuntimeError, StreamingQuer
 
 from connector.commands.commands import refusal, run_plain
 from harness.lake.object_stores import object_store
-from harness.servers.stores import PASSWORD
+from harness.servers.stores import PASSWORD, source_options
 from harness.spark.checkpoints import run_batches
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
 from informix_cdc.commands.configuration import read_mirror_file
-from informix_cdc.lake import MirrorSettings, running, stream_options
+from informix_cdc.lake import MirrorSettings, checked_settings, running, stream_options
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.sessions import session_settings
 from informix_cdc.options import PASSWORD_VARIABLE
@@ -203,6 +203,30 @@ def test_a_checkpoint_lies_beside_the_tables(into: str, checkpoint: str, is_refu
             MirrorSettings.of(into=into, checkpoint=checkpoint)
     else:
         MirrorSettings.of(into=into, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("option", "place", "is_refused"),
+    [
+        ("spoolPath", "/x/lake/spool", True),
+        ("captureAt", "/x", True),
+        ("spoolPath", "/x/spool", False),
+        ("captureAt", "grpc+tls://lake:8815", False),
+    ],
+)
+def test_a_spool_lies_beside_the_tables(
+    option: str, place: str, is_refused: bool, tmp_path: Path
+) -> None:
+    source = source_options(1, table="informix.*")
+    if option == "captureAt":
+        source = {"reader": "r"} | ({"readerFile": str(tmp_path)} if "://" in place else {})
+    source[option] = place
+    given = {"into": "/x/lake", "checkpoint": "/x/checkpoint"}
+    if is_refused:
+        with pytest.raises(BadOption, match=f"{option} {place} and into /x/lake lie in each other"):
+            checked_settings(given, source)
+    else:
+        assert checked_settings(given, source).metrics_host == "127.0.0.1"
 
 
 def test_the_plan_says_which_tables_are_merged_on_read(tmp_path: Path) -> None:

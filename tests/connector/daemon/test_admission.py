@@ -16,16 +16,15 @@ from typing import Any
 import pytest
 from pyarrow import flight
 
+from connector.executors.served_folder import credentials_of_another_query
 from harness.capture.driving import NOT_STARTED, Served, anchor_of, drained, failure_of, insert, numbers
 from harness.capture.scraping import free_port
 from harness.capture.shared import capturing, options_of_reader, shared_reader
 from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost, InformixCdcError
-from informix_cdc.daemon import CaptureAccess
 from informix_cdc.executors import ReaderAccess, call_options, flight_connection
-from informix_cdc.executors.certificates import certificates_of_a_query
 from informix_cdc.executors.flight_protocol import FlightAddress, location_of
 from informix_cdc.options.source import SourceOptions
-from informix_cdc.reading import published_capture, remote_capture
+from informix_cdc.reading import CaptureAccess, published_capture, remote_capture
 from informix_cdc.reading.remote_capture import CaptureClient, address_of
 
 pytestmark = pytest.mark.slow
@@ -82,20 +81,31 @@ def test_the_file_of_another_reader_is_refused_at_once(running: Path, port: int)
 def test_an_earlier_file_of_a_reader_is_no_longer_valid(running: Path, port: int) -> None:
     address, _ = address_of(options(running, port))
     CaptureAccess(running).add("one")
-    assert isinstance(refusal(address), AccessRefused)
+    assert isinstance(refusal(address), ConnectionLost)
+
+
+def test_a_damaged_file_of_readers_keeps_those_out_and_in_that_were(running: Path, port: int) -> None:
+    address, _ = address_of(options(running, port))
+    assert CaptureClient(address).describe().tables
+    (running / "access" / "readers.json").write_text("{")
+    assert CaptureClient(address).describe().tables
+    others = credentials_of_another_query()
+    assert isinstance(refusal(replace(address, credentials=others)), ConnectionLost | AccessRefused)
 
 
 def test_a_removed_reader_is_refused(running: Path, port: int) -> None:
     address, _ = address_of(options(running, port))
     assert CaptureAccess(running).remove("one")
     assert not CaptureAccess(running).remove("one")
-    assert isinstance(refusal(address), AccessRefused)
+    refused = refusal(address)
+    assert isinstance(refused, ConnectionLost)  # the handshake ends, and says nothing
+    assert "If this reader was removed" in refused.remedy
 
 
 @pytest.mark.parametrize("kind", ["without TLS", "without a certificate", "of another capture"])
 @pytest.mark.only_in_all
 def test_strangers_are_refused_in_the_handshake(kind: str, running: Path, port: int) -> None:
-    _, others = certificates_of_a_query()
+    others = credentials_of_another_query()
     location = location_of("127.0.0.1", port)
     shown: dict[str, Any] = {"disable_server_verification": True}
     if kind == "without TLS":
@@ -112,7 +122,7 @@ def test_strangers_are_refused_in_the_handshake(kind: str, running: Path, port: 
 
 
 def test_a_reader_tells_nothing_to_a_server_of_another_capture(running: Path, port: int) -> None:
-    _, others = certificates_of_a_query()
+    others = credentials_of_another_query()
     address, _ = address_of(options(running, port))
     assert isinstance(refusal(replace(address, credentials=others)), ConnectionLost | AccessRefused)
 
@@ -147,7 +157,7 @@ def test_a_call_that_makes_no_sense_is_refused_and_shows_no_code(
 def test_rows_of_files_outside_the_capture_are_refused(running: Path, port: int) -> None:
     address, _ = address_of(options(running, port))
     ticket = {"path": "a.arrow", "first": 0, "end": 1, "rows": 1, "size_bytes": 1, "checksum": 0}
-    ticket |= {"copy_bytes": 0, "copy_checksum": 0}
+    ticket |= {"whole_updates": False}
     for stream in ("../../etc", "", "access", None, 7):
         named = flight.Ticket(json.dumps({**ticket, "stream": stream}).encode())
         with pytest.raises(flight.FlightError, match="names no rows"):
@@ -181,7 +191,7 @@ def test_secrets_are_shown_nowhere_and_stored_as_digests(running: Path, port: in
     for shown in (repr(address), repr(access), repr(given.without_secrets()), str(address)):
         assert access.token not in shown
         assert "PRIVATE KEY" not in shown
-    stored = (running / "access" / "tokens.json").read_text()
+    stored = (running / "access" / "readers.json").read_text()
     assert access.token not in stored
     for path in (running / "access").iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -192,6 +202,7 @@ def test_secrets_are_shown_nowhere_and_stored_as_digests(running: Path, port: in
 @pytest.mark.parametrize("content", ["", "{}", '{"reader": 1}', "x" * (1 << 17)])
 def test_a_file_that_is_no_readers_file_is_refused(content: str, tmp_path: Path) -> None:
     file = tmp_path / "x"
+    file.touch(0o600)
     file.write_text(content)
     known = {"captureAt": "grpc+tls://127.0.0.1:1", "reader": "one", "readerFile": str(file)}
     refused = failure_of(lambda: published_capture(SourceOptions.parse(known)))

@@ -1,30 +1,64 @@
-"""A Flight server in a process of its own, for tests that look at that process from outside.
-
-python -m connector.executors.served_folder FOLDER    serves until its standard input ends
-"""
+"""Flight servers for tests: in this process, or in one of its own behind the relay."""
 
 from __future__ import annotations
 
-import pickle
-import sys
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.servers.stores import source_options
-from informix_cdc.executors import SegmentPublisher
+from informix_capture_client.errors import AccessRefused
+from informix_cdc.executors import (
+    Admitted,
+    Credentials,
+    FlightAddress,
+    FlightServer,
+    SegmentPublisher,
+    certificate_of_reader,
+    certificate_of_server,
+    digest_of,
+)
 from informix_cdc.options import SourceOptions
+from informix_checkpoints.spool import StoredStream
+
+LOOPBACK, STREAM = "127.0.0.1", "0123456789abcdef"
 
 
-def main() -> None:
+class ServedFolder:
+    """A server in this process, of the segments of a folder, and the address that an executor has."""
+
+    def __init__(self, folder: Path) -> None:
+        own, (known, key) = certificate_of_server(), certificate_of_reader("executor")
+        token = secrets.token_hex(32)
+        self.folders = {STREAM: folder}
+        admitted = {"executor": Admitted(known, digest_of(token))}
+        self.server = FlightServer(own, admitted, self._folder_of)
+        shown = Credentials(own[0], known, key)
+        self.address = FlightAddress(LOOPBACK, self.server.port, token, shown, STREAM)
+
+    def _folder_of(self, stream: str) -> Path:
+        if stream not in self.folders:
+            raise AccessRefused("the request names no rows of a segment.")
+        return self.folders[stream]
+
+    def shutdown(self) -> None:
+        self.server.shutdown()
+
+
+@contextmanager
+def published(spool: StoredStream) -> Iterator[tuple[int, FlightAddress]]:
+    """Serve a spool as a query does; yield the server's process, and the address."""
     publisher = SegmentPublisher(SourceOptions.parse(source_options(1, delivery="flight"), {}))
-    publisher.open()
-    server = publisher._server
-    assert server is not None
-    server.serve(Path(sys.argv[1]))
-    sys.stdout.buffer.write(pickle.dumps(server.address))
-    sys.stdout.buffer.flush()
-    sys.stdin.read()
-    publisher.close()
+    try:
+        address = publisher.places(spool).server
+        assert address is not None
+        assert publisher._server is not None
+        yield publisher._server._process.pid, address
+    finally:
+        publisher.close()
 
 
-if __name__ == "__main__":
-    main()
+def credentials_of_another_query() -> Credentials:
+    """Return what an executor of another query has."""
+    return Credentials(certificate_of_server()[0], *certificate_of_reader("executor"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import pickle
 import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,13 @@ import pytest
 from pyarrow import flight
 
 from checkpoints.spool.spools import DELIVERY, SCHEMA, batch, open_spool
+from connector.executors.served_folder import (
+    LOOPBACK,
+    STREAM,
+    ServedFolder,
+    credentials_of_another_query,
+    published,
+)
 from harness.capture.driving import (
     LIMIT,
     Served,
@@ -33,17 +40,13 @@ from harness.servers.stores import source_options
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
 from informix_capture_client.shapes import change_count
-from informix_cdc.executors import flight_client
-from informix_cdc.executors import publisher as publisher_module
-from informix_cdc.executors.certificates import certificates_of_a_query
+from informix_cdc.executors import SegmentPublisher, flight_client, flight_process
 from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.executors.flight_protocol import ticket_of
-from informix_cdc.executors.flight_server import SegmentServer
 from informix_cdc.options.source import SourceOptions
 from informix_checkpoints.spool.segments import SegmentRange, stored_range
 from informix_checkpoints.spool.spool import Spool
 
-LOOPBACK = "127.0.0.1"
 ROWS = 1000
 
 
@@ -58,8 +61,8 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 @pytest.fixture
-def server(spool: Spool) -> Iterator[SegmentServer]:
-    made = SegmentServer(spool.folder, LOOPBACK, 0)
+def server(spool: Spool) -> Iterator[ServedFolder]:
+    made = ServedFolder(spool.folder)
     yield made
     made.shutdown()
 
@@ -76,7 +79,7 @@ def whole(spool: Spool) -> SegmentRange:
 
 
 def test_rows_go_out_compressed(
-    server: SegmentServer, spool: Spool, monkeypatch: pytest.MonkeyPatch
+    server: ServedFolder, spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
     stream = flight.RecordBatchStream
@@ -97,7 +100,7 @@ def test_the_rows_that_arrive_are_those_of_the_file(
     end: int,
     piece_bytes: int,
     spool: Spool,
-    server: SegmentServer,
+    server: ServedFolder,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(flight_client, "PIECE_BYTES", piece_bytes)
@@ -110,7 +113,7 @@ def test_the_rows_that_arrive_are_those_of_the_file(
 
 
 def test_whoever_has_another_token_gets_nothing_and_is_not_told_the_right_one(
-    spool: Spool, server: SegmentServer
+    spool: Spool, server: ServedFolder
 ) -> None:
     stranger = replace(server.address, token="0" * 64)
     with pytest.raises(AccessRefused, match="belongs to another query") as caught:
@@ -118,10 +121,10 @@ def test_whoever_has_another_token_gets_nothing_and_is_not_told_the_right_one(
     assert server.address.token not in str(caught.value)
 
 
-def test_whoever_has_no_token_gets_nothing_by_any_call(spool: Spool, server: SegmentServer) -> None:
+def test_whoever_has_no_token_gets_nothing_by_any_call(spool: Spool, server: ServedFolder) -> None:
     client = flight_client.flight_connection(server.address)
     for call in (
-        lambda: client.do_get(flight.Ticket(ticket_of(whole(spool)))),
+        lambda: client.do_get(flight.Ticket(ticket_of(whole(spool), STREAM))),
         lambda: list(client.list_flights()),
         lambda: list(client.do_action(flight.Action("any", b""))),
     ):
@@ -129,8 +132,8 @@ def test_whoever_has_no_token_gets_nothing_by_any_call(spool: Spool, server: Seg
             call()
 
 
-def test_every_server_has_a_token_of_its_own(spool: Spool, server: SegmentServer) -> None:
-    other = SegmentServer(spool.folder, LOOPBACK, 0)
+def test_every_server_has_a_token_of_its_own(spool: Spool, server: ServedFolder) -> None:
+    other = ServedFolder(spool.folder)
     other.shutdown()
     assert other.address.token != server.address.token
     assert len(server.address.token) == 64
@@ -140,11 +143,9 @@ def test_every_server_has_a_token_of_its_own(spool: Spool, server: SegmentServer
     "name",
     ["../secret.arrow", "/etc/passwd", "manifest.json", "..", "", "sub/000001.arrow", "a\x00.arrow", 7],
 )
-def test_no_other_file_is_served(
-    name: Any, spool: Spool, server: SegmentServer, tmp_path: Path
-) -> None:
+def test_no_other_file_is_served(name: Any, spool: Spool, server: ServedFolder, tmp_path: Path) -> None:
     (tmp_path / "secret.arrow").write_bytes(Path(whole(spool).path).read_bytes())
-    ticket = {**json.loads(ticket_of(whole(spool))), "path": name}
+    ticket = {**json.loads(ticket_of(whole(spool), STREAM)), "path": name}
     with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
         asked(server, json.dumps(ticket).encode())
 
@@ -152,7 +153,7 @@ def test_no_other_file_is_served(
 @pytest.mark.parametrize(
     "ticket", [b"", b"{", b"[]", b"7", b'{"path": "a.arrow"}', b"[" * 5000, b"\xff"], ids=repr
 )
-def test_a_request_that_makes_no_sense_is_refused(ticket: bytes, server: SegmentServer) -> None:
+def test_a_request_that_makes_no_sense_is_refused(ticket: bytes, server: ServedFolder) -> None:
     with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
         asked(server, ticket)
 
@@ -161,23 +162,23 @@ def test_a_request_that_makes_no_sense_is_refused(ticket: bytes, server: Segment
     ("first", "end"), [(-1, 5), (5, 5), (6, 5), (0, ROWS + 1), ("0", 5), (0.5, 5), (True, 5)]
 )
 def test_rows_that_a_segment_does_not_have_are_refused(
-    first: Any, end: Any, spool: Spool, server: SegmentServer
+    first: Any, end: Any, spool: Spool, server: ServedFolder
 ) -> None:
     with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
-        asked(server, ticket_of(whole(spool).part(first, end)))
+        asked(server, ticket_of(whole(spool).part(first, end), STREAM))
 
 
 @pytest.mark.parametrize("name", ["checksum", "size_bytes", "rows"])
 @pytest.mark.parametrize("value", [None, "7", 1.5, True, [1]], ids=repr)
 def test_a_request_whose_numbers_are_none_is_refused(
-    name: str, value: Any, spool: Spool, server: SegmentServer
+    name: str, value: Any, spool: Spool, server: ServedFolder
 ) -> None:
-    ticket = {**json.loads(ticket_of(whole(spool))), name: value}
+    ticket = {**json.loads(ticket_of(whole(spool), STREAM)), name: value}
     with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
         asked(server, json.dumps(ticket).encode())
 
 
-def asked(server: SegmentServer, ticket: bytes) -> object:
+def asked(server: ServedFolder, ticket: bytes) -> object:
     header = (b"authorization", f"Bearer {server.address.token}".encode())
     client = flight_client.flight_connection(server.address)
     return client.do_get(
@@ -187,9 +188,9 @@ def asked(server: SegmentServer, ticket: bytes) -> object:
 
 @pytest.mark.parametrize(("first", "end"), [(ROWS, ROWS + 1), (ROWS + 5, 2 * ROWS), (0, ROWS + 1)])
 def test_a_request_that_says_a_segment_has_more_rows_is_refused_without_a_word_of_the_driver(
-    first: int, end: int, spool: Spool, server: SegmentServer
+    first: int, end: int, spool: Spool, server: ServedFolder
 ) -> None:
-    ticket = ticket_of(replace(whole(spool), first=first, end=end, rows=2 * ROWS))
+    ticket = ticket_of(replace(whole(spool), first=first, end=end, rows=2 * ROWS), STREAM)
     with pytest.raises(flight.FlightError, match="the request names no rows of a segment") as refused:
         asked(server, ticket)
     for told in ("Traceback", "flight_server", str(spool.folder)):
@@ -197,18 +198,19 @@ def test_a_request_that_says_a_segment_has_more_rows_is_refused_without_a_word_o
 
 
 def test_a_server_serves_the_folder_of_the_present_stream_alone(spool: Spool, tmp_path: Path) -> None:
-    server = SegmentServer(None, LOOPBACK, 0)
-    with pytest.raises(flight.FlightError, match="the query has no rows yet"):
-        asked(server, ticket_of(whole(spool)))
-    server.serve(spool.folder)
+    server = ServedFolder(spool.folder)
+    server.folders.clear()
+    with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
+        asked(server, ticket_of(whole(spool), STREAM))
+    server.folders[STREAM] = spool.folder
     assert sum(map(change_count, fetched_range(server.address, whole(spool)))) == ROWS
-    server.serve(tmp_path / "of the next stream")
+    server.folders[STREAM] = tmp_path / "of the next stream"
     with pytest.raises(AccessRefused, match=r"of the next stream/.*No such file"):
         fetched_range(server.address, whole(spool))
     server.shutdown()
 
 
-def test_a_segment_that_was_trimmed_is_named(spool: Spool, server: SegmentServer) -> None:
+def test_a_segment_that_was_trimmed_is_named(spool: Spool, server: ServedFolder) -> None:
     wanted = whole(spool)
     Path(wanted.path).unlink()
     with pytest.raises(AccessRefused, match=r"returned an error: .*No such file"):
@@ -220,7 +222,7 @@ def test_a_segment_that_was_trimmed_is_named(spool: Spool, server: SegmentServer
     outcome="an error within seconds, and the task is tried again",
 )
 def test_a_server_that_is_gone_ends_in_an_error_and_not_in_a_wait(spool: Spool) -> None:
-    gone = SegmentServer(spool.folder, LOOPBACK, 0)
+    gone = ServedFolder(spool.folder)
     gone.shutdown()
     with pytest.raises(AccessRefused, match=f"{gone.address} cannot be reached"):
         fetched_range(gone.address, whole(spool))
@@ -253,7 +255,7 @@ def test_only_a_server_that_cannot_be_reached_is_asked_again_and_for_long(
     monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: now.append(now.pop() + seconds))
     monkeypatch.setattr("tenacity.time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(flight_client, "_call", refused)
-    address = flight_client.FlightAddress(LOOPBACK, 1, "t0ken", certificates_of_a_query()[1])
+    address = flight_client.FlightAddress(LOOPBACK, 1, "t0ken", credentials_of_another_query())
     with pytest.raises(AccessRefused, match=told or "cannot be reached"):
         fetched_range(address, whole(spool))
     assert len(calls) == attempts
@@ -264,7 +266,7 @@ def test_a_server_that_goes_between_two_pieces_ends_the_reading(
     spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flight_client, "PIECE_BYTES", 1)
-    server = SegmentServer(spool.folder, LOOPBACK, 0)
+    server = ServedFolder(spool.folder)
     rows = fetched_range(server.address, whole(spool))
     assert change_count(next(rows)) == 1
     server.shutdown()
@@ -282,27 +284,32 @@ def test_a_server_that_says_nothing_ends_in_an_error_in_time(
     monkeypatch.setattr(flight_client, "DEADLINE_SECONDS", 0.3)
     with socket.create_server((LOOPBACK, 0)) as silent:
         port = silent.getsockname()[1]
-        address = flight_client.FlightAddress(LOOPBACK, port, "t0ken", certificates_of_a_query()[1])
+        address = flight_client.FlightAddress(LOOPBACK, port, "t0ken", credentials_of_another_query())
         with pytest.raises(AccessRefused, match=r"did not answer|cannot be reached"):
             fetched_range(address, whole(spool))
 
 
+def flight_at(**options: str) -> SourceOptions:
+    return SourceOptions.parse(source_options(1, delivery="flight", **options), {})
+
+
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
-def test_an_address_that_is_not_this_hosts_is_refused_with_the_remedy(host: str, spool: Spool) -> None:
+def test_an_address_that_is_not_this_hosts_is_refused_with_the_remedy(host: str) -> None:
     with pytest.raises(AccessRefused, match="flightHost"):
-        SegmentServer(spool.folder, host, 0)
+        SegmentPublisher(flight_at(flightHost=host)).open()
 
 
-def test_a_port_that_is_taken_is_refused_with_the_remedy(spool: Spool) -> None:
+def test_a_port_that_is_taken_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flight_process, "PORT_WAIT_SECONDS", 0.0)
     with (
         socket.create_server((LOOPBACK, 0)) as taken,
         pytest.raises(AccessRefused, match="flightPort"),
     ):
-        SegmentServer(spool.folder, LOOPBACK, taken.getsockname()[1])
+        SegmentPublisher(flight_at(flightPort=str(taken.getsockname()[1]))).open()
 
 
 def test_an_environment_with_a_proxy_changes_nothing(
-    spool: Spool, server: SegmentServer, monkeypatch: pytest.MonkeyPatch
+    spool: Spool, server: ServedFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "grpc_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
@@ -368,14 +375,19 @@ def test_the_server_ends_with_the_query(served: Served) -> None:
 
 
 def test_the_end_of_a_query_does_not_wait_for_an_executor_that_has_stopped_reading(
-    monkeypatch: pytest.MonkeyPatch,
+    spool: Spool,
 ) -> None:
-    monkeypatch.setattr(publisher_module, "_CLOSING_SECONDS", 0.01)
-    read_on = threading.Event()
-    delivery = publisher_module.SegmentPublisher(SourceOptions.parse(source_options(1), {}))
-    monkeypatch.setattr(delivery, "_server", SimpleNamespace(shutdown=read_on.wait))
-    delivery.close()
-    read_on.set()
+    """An executor asks for more than a connection holds, and reads nothing."""
+    [wanted], held = spool.between((100, 0), (209, 0)), []
+    with published(spool) as (process, address):
+        client = flight_client.flight_connection(replace(address, stream=""))
+        options = flight_client.call_options(address, patiently(60))
+        held = [
+            client.do_get(flight.Ticket(ticket_of(wanted, address.stream)), options) for _ in range(20)
+        ]
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    assert held
 
 
 @pytest.mark.only_in_all

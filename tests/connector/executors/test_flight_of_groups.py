@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyarrow import flight
 
+from connector.executors.served_folder import STREAM, ServedFolder
 from harness.capture.changed_tables import Change, ChangedTables, plain_rows
 from harness.capture.driving import Served, anchor_of, drained, reader
 from harness.capture.shaped import Shaped
@@ -22,10 +23,8 @@ from informix_capture_client.shapes import change_count, stored_changes
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.executors.flight_protocol import ticket_of
-from informix_cdc.executors.flight_server import SegmentServer
 from informix_checkpoints.spool import SegmentRange, Spool, stored_range
 
-LOOPBACK = "127.0.0.1"
 TABLES = ChangedTables(
     ["id integer, note varchar(20,0)", "size smallint", "d date"],
     [[{"id": 1, "note": "n"}, {"id": 2, "note": None}], [{"size": 7}], [{"d": None}]],
@@ -60,8 +59,8 @@ def spool(tmp_path: Path, encoder: Shaped, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.fixture
-def server(spool: Spool) -> Iterator[SegmentServer]:
-    made = SegmentServer(spool.folder, LOOPBACK, 0)
+def server(spool: Spool) -> Iterator[ServedFolder]:
+    made = ServedFolder(spool.folder)
     yield made
     made.shutdown()
 
@@ -82,7 +81,7 @@ def test_the_groups_that_arrive_are_those_of_the_file(
     of_whole_updates: int,
     piece_bytes: int,
     spool: Spool,
-    server: SegmentServer,
+    server: ServedFolder,
     encoder: Shaped,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -96,11 +95,11 @@ def test_the_groups_that_arrive_are_those_of_the_file(
 
 
 def test_a_request_that_says_a_segment_has_more_changes_is_refused(
-    spool: Spool, server: SegmentServer
+    spool: Spool, server: ServedFolder
 ) -> None:
     """The count is of changes: a group is one row of a record batch."""
     count = whole(spool).rows
-    ticket = ticket_of(replace(whole(spool), end=count + 1, rows=2 * count))
+    ticket = ticket_of(replace(whole(spool), end=count + 1, rows=2 * count), STREAM)
     client = flight_client.flight_connection(server.address)
     header = (b"authorization", f"Bearer {server.address.token}".encode())
     with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):

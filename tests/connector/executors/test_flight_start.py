@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -22,8 +23,8 @@ from harness.capture.driving import (
 )
 from harness.runs.patience import patiently
 from harness.servers.stores import source_options
-from informix_cdc.executors import publisher as publisher_module
-from informix_cdc.executors.flight_server import SegmentServer
+from informix_cdc.executors import FlightProcess, SegmentPublisher
+from informix_cdc.executors import flight_process as process_module
 from informix_cdc.options.source import SourceOptions
 
 LOOPBACK = "127.0.0.1"
@@ -34,7 +35,7 @@ LOOPBACK = "127.0.0.1"
 def test_where_files_serve_there_is_no_server(
     options: dict[str, str], served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SegmentServer, "__init__", None)
+    monkeypatch.setattr(FlightProcess, "__init__", None)
     server, listening = served
     with reader(listening.port, **options) as made:
         rows, _ = drained(made, anchor_of(made), insert(server, 1))
@@ -85,19 +86,19 @@ def test_a_refused_flight_host_is_told_in_no_lines_of_grpc() -> None:
 def test_a_port_that_the_query_before_still_holds_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(publisher_module, "PORT_WAIT_SECONDS", patiently(10))
-    former = SegmentServer(None, LOOPBACK, 0)
-    attempts = []
+    monkeypatch.setattr(process_module, "PORT_WAIT_SECONDS", patiently(10))
+    former, create = socket.create_server((LOOPBACK, 0)), socket.create_server
+    port, attempts = former.getsockname()[1], []
 
-    def attempt(*arguments: Any) -> SegmentServer:
+    def attempt(*arguments: Any, **named: Any) -> socket.socket:
         attempts.append(arguments)
         if len(attempts) == 2:
-            former.shutdown()
-        return SegmentServer(*arguments)
+            former.close()
+        return create(*arguments, **named)
 
-    monkeypatch.setattr("informix_cdc.executors.flight_server.SegmentServer", attempt)
-    options = source_options(1, delivery="flight", flightPort=str(former.port))
-    publisher = publisher_module.SegmentPublisher(SourceOptions.parse(options, {}))
+    monkeypatch.setattr(socket, "create_server", attempt)
+    options = source_options(1, delivery="flight", flightPort=str(port))
+    publisher = SegmentPublisher(SourceOptions.parse(options, {}))
     publisher.open()
     publisher.close()
     assert len(attempts) == 2

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import pickle
 import re
+import resource
 import socket
-import subprocess
-import sys
+import ssl
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,25 +16,22 @@ from cryptography import x509
 from pyarrow import flight
 
 from checkpoints.spool.spools import fill, open_spool
-from connector.executors.crowded_server import SOFT_LIMIT
+from connector.executors.served_folder import credentials_of_another_query, published
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.shapes import change_count
-from informix_cdc.executors import flight_client
-from informix_cdc.executors.certificates import certificates_of_a_query
+from informix_cdc.executors import certificate_of_reader, certificate_of_server, flight_client
 from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.executors.flight_protocol import FlightAddress, location_of
 from informix_checkpoints.spool import Spool
 
 pytestmark = pytest.mark.slow
 
-TESTS = Path(__file__).parents[2]
+STRANGERS = 3000
 TICKET_BYTES = 300 << 20
 MOST_GROWTH_BYTES = 64 << 20
-OWN_AUTHORITY, OF_ANOTHER_QUERY = certificates_of_a_query()
+OF_ANOTHER_QUERY, OF_ITS_OWN_MAKING = credentials_of_another_query(), certificate_of_reader("executor")
 
-CROWDED = "connector.executors.crowded_server"
-
-Running = tuple["subprocess.Popen[bytes]", FlightAddress]
+Running = tuple[int, FlightAddress]  # the process of the server
 
 
 @pytest.fixture(scope="module")
@@ -47,22 +42,11 @@ def spool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spool]:
     made.close()
 
 
-def started(module: str, *given: object) -> subprocess.Popen[bytes]:
-    program = [sys.executable, "-m", module, *map(str, given)]
-    known = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(known)}
-    pipe = subprocess.PIPE
-    return subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
-
-
 @pytest.fixture(scope="module")
 def running(spool: Spool) -> Iterator[Running]:
     """A server in a process of its own, and what its executors know."""
-    with started("connector.executors.served_folder", spool.folder) as server:
-        assert server.stdout is not None
-        yield server, pickle.load(server.stdout)
-        _, told = server.communicate()
-    assert told == b"", "gRPC tells of every stranger on the driver's standard error"
+    with published(spool) as known:
+        yield known
 
 
 @pytest.fixture(autouse=True)
@@ -87,8 +71,8 @@ def stranger(address: FlightAddress, kind: str) -> flight.FlightClient:
         "without a certificate": {},
         "with that of another query": {"cert_chain": other.certificate, "private_key": other.key},
         "with one of its own making": {
-            "cert_chain": OWN_AUTHORITY.certificate,
-            "private_key": OWN_AUTHORITY.key,
+            "cert_chain": OF_ITS_OWN_MAKING[0],
+            "private_key": OF_ITS_OWN_MAKING[1],
         },
     }
     return flight.FlightClient(
@@ -106,12 +90,12 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_strangers_request_of_any_size_takes_no_memory(kind: str, running: Running) -> None:
-    server, address = running
-    before = peak_bytes(server.pid)
+    process, address = running
+    before = peak_bytes(process)
     options = flight.FlightCallOptions(headers=[(b"authorization", b"Bearer nothing")], timeout=30)
     with pytest.raises(flight.FlightUnavailableError):
         stranger(address, kind).do_get(flight.Ticket(bytes(TICKET_BYTES)), options)
-    assert peak_bytes(server.pid) - before < MOST_GROWTH_BYTES
+    assert peak_bytes(process) - before < MOST_GROWTH_BYTES
 
 
 def test_executors_of_the_query_are_served_all_the_same(running: Running, spool: Spool) -> None:
@@ -121,20 +105,39 @@ def test_executors_of_the_query_are_served_all_the_same(running: Running, spool:
         assert sum(map(change_count, arrived)) == wanted.end - wanted.first
 
 
+def half_a_handshake() -> bytes:
+    """Return the first message of a client, after which it says nothing more."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    sent = ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), sent).do_handshake()
+    return sent.read()
+
+
 @pytest.mark.fault(
-    fault="strangers hold more connections to the Flight port than the soft limit of open files",
-    outcome="rows are written and served all the same: the query's process has raised the limit",
+    fault="strangers hold more connections to the port for rows than it accepts, in the middle of a"
+    " handshake or silent",
+    outcome="an executor or reader that connects is served: the oldest of them give way. The memory of"
+    " the server's process hardly grows, and that of the query or capture not at all",
 )
-def test_idle_strangers_do_not_use_up_the_files_of_the_query(tmp_path: Path) -> None:
-    """They have no certificate, say nothing, and would hold every descriptor that there is."""
-    count = 2 * SOFT_LIMIT
-    with contextlib.ExitStack() as strangers, started(CROWDED, tmp_path / "spool", count) as server:
-        assert server.stdout is not None
-        port = int(server.stdout.readline())
-        for _ in range(count):
-            strangers.enter_context(socket.create_connection(("127.0.0.1", port)))
-        told, trouble = server.communicate(b"\n")
-    assert (told, server.returncode) == (b"served\n", 0), trouble.decode()
+@pytest.mark.parametrize("said", [half_a_handshake(), b""], ids=["in the handshake", "silent"])
+def test_strangers_in_a_handshake_keep_nobody_out(said: bytes, running: Running, spool: Spool) -> None:
+    process, address = running
+    before, other = peak_bytes(process), replace(address, token=address.token + " ")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # theirs are in this process
+    try:
+        with contextlib.ExitStack() as strangers:
+            for _ in range(STRANGERS):
+                connection = socket.create_connection((address.host, address.port))
+                strangers.enter_context(connection).sendall(said)
+            with pytest.raises(AccessRefused, match="belongs to another query"):  # heard, and refused
+                list(fetched_range(other, next(iter(spool.between((100, 0), (140, 0))))))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert peak_bytes(process) - before < MOST_GROWTH_BYTES
 
 
 def test_an_executor_tells_nothing_to_a_server_of_another_query(running: Running, spool: Spool) -> None:
@@ -145,14 +148,12 @@ def test_an_executor_tells_nothing_to_a_server_of_another_query(running: Running
         fetched_range(other, wanted)
 
 
-def test_a_query_has_an_authority_of_its_own_and_its_executors_cannot_pose_as_the_server() -> None:
-    server, executors = certificates_of_a_query()
-    assert server.authority == executors.authority != OF_ANOTHER_QUERY.authority
+def test_an_executor_cannot_pose_as_the_server() -> None:
     usages = [
-        x509.load_pem_x509_certificate(shown.certificate)
+        x509.load_pem_x509_certificate(made)
         .extensions.get_extension_for_class(x509.ExtendedKeyUsage)
         .value
-        for shown in (server, executors)
+        for made, _ in (certificate_of_server(), certificate_of_reader("executor"))
     ]
     assert [usage.dotted_string for found in usages for usage in found] == [
         "1.3.6.1.5.5.7.3.1",  # server
@@ -161,7 +162,7 @@ def test_a_query_has_an_authority_of_its_own_and_its_executors_cannot_pose_as_th
 
 
 def test_neither_certificates_nor_keys_are_shown() -> None:
-    _, executors = certificates_of_a_query()
+    executors = OF_ANOTHER_QUERY
     address = FlightAddress("127.0.0.1", 1, "t0ken", executors)
     assert repr(executors) == "Credentials()"
     assert "BEGIN" not in repr(address) + str(address)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from checkpoints.spool.spools import DELIVERY, fill, open_spool
+from connector.executors.served_folder import ServedFolder
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_protocol import Credentials, FlightAddress
-from informix_cdc.executors.flight_server import SegmentServer
 from informix_cdc.executors.places import SegmentPlaces
 from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.copies import SegmentCopies
@@ -34,8 +34,8 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 @pytest.fixture
-def server(spool: Spool) -> Iterator[SegmentServer]:
-    made = SegmentServer(spool.folder, "127.0.0.1", 0)
+def server(spool: Spool) -> Iterator[ServedFolder]:
+    made = ServedFolder(spool.folder)
     yield made
     made.shutdown()
 
@@ -89,7 +89,7 @@ def test_a_copy_is_read_where_the_file_is_gone(spool: Spool, tmp_path: Path) -> 
 
 
 def test_the_server_is_asked_where_this_host_sees_no_file_and_no_copy(
-    spool: Spool, server: SegmentServer, tmp_path: Path
+    spool: Spool, server: ServedFolder, tmp_path: Path
 ) -> None:
     planned = [replace(r, path=f"/not/mounted/{r.file}") for r in spool.between((110, 0), (130, 0))]
     lose_copies(tmp_path)
@@ -102,7 +102,7 @@ def test_the_server_is_asked_where_this_host_sees_no_file_and_no_copy(
     outcome="passed over by its checksum; copy or Flight instead",
 )
 def test_a_file_with_other_bytes_is_passed_over(
-    spool: Spool, server: SegmentServer, tmp_path: Path
+    spool: Spool, server: ServedFolder, tmp_path: Path
 ) -> None:
     damage_files(spool)
     by_copy = SegmentPlaces("auto", copies_in(tmp_path), NOBODY)
@@ -169,7 +169,7 @@ def test_a_change_that_hides_its_time_is_seen(spool: Spool) -> None:
 
 
 def test_what_the_server_would_send_of_a_damaged_file_is_refused_as_well(
-    spool: Spool, server: SegmentServer
+    spool: Spool, server: ServedFolder
 ) -> None:
     planned = spool.between((100, 0), (140, 0))[0]
     damage_files(spool)
@@ -180,7 +180,7 @@ def test_what_the_server_would_send_of_a_damaged_file_is_refused_as_well(
     assert "captured again" in refused.value.remedy
 
 
-def test_flight_alone_looks_at_no_file(spool: Spool, server: SegmentServer) -> None:
+def test_flight_alone_looks_at_no_file(spool: Spool, server: ServedFolder) -> None:
     assert numbers(SegmentPlaces("flight", None, server.address), spool) == [1, 2, 3, 4, 5]
     with pytest.raises(AccessRefused, match=r"127\.0\.0\.1:1 cannot be reached"):
         numbers(SegmentPlaces("flight", None, NOBODY), spool)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -129,24 +128,6 @@ def test_the_spool_is_judged_by_its_place_and_by_what_is_free(tmp_path: Path) ->
     (tmp_path / "file").touch()
     assert of("spool", spoolPath=str(tmp_path / "file")).state is State.FAILURE
     assert "a private folder in" in of("spool").found
-
-
-@pytest.mark.parametrize(
-    ("hard", "given", "state"),
-    [
-        (4096, {"delivery": "flight"}, State.WARNING),
-        (4096, {}, State.OK),
-        (1 << 16, {"delivery": "flight"}, State.OK),
-        (resource.RLIM_INFINITY, {"delivery": "flight"}, State.OK),
-    ],
-)
-def test_few_open_files_are_a_warning_where_others_can_use_them_up(
-    hard: int, given: dict[str, str], state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _which: (256, hard))
-    found = of("open files", **given)
-    assert found.state is state
-    assert ("LimitNOFILE" in found.remedy) == (state is State.WARNING)
 
 
 def test_a_spool_on_a_disk_without_inodes_is_a_failure(

@@ -319,7 +319,10 @@ def test_a_table_that_no_mirror_has_made_is_left_as_it_is(mirrored: Mirrored) ->
     assert pa.table(DeltaTable(place).scan().read_all()).to_pylist() == [{"other": "precious"}]
 
 
-ODD = ["informix._informix_cdc_tables", 'informix."../x"', 'informix." "']
+ODD = [
+    *("informix._informix_cdc_tables", 'informix."_Informix_CDC_batches"', "informix.checkpoints"),
+    *("informix._delta_log", 'informix."_SPARK_METADATA"', 'informix."../x"', 'informix." "'),
+]
 
 
 @pytest.mark.parametrize("table", ODD)

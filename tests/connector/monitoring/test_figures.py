@@ -44,7 +44,7 @@ from informix_capture_client.stream import Read
 from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.capture import Gauges
 from informix_cdc.capture.liveness import LogFacts
-from informix_cdc.capture.state import CaptureState, SparkSide
+from informix_cdc.capture.state import CaptureState
 from informix_cdc.monitoring import prometheus
 from informix_cdc.monitoring.figures import (
     COUNTER,
@@ -55,6 +55,7 @@ from informix_cdc.monitoring.figures import (
 )
 from informix_cdc.monitoring.metrics_port import open_port
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_checkpoints.readers import ReaderState
 
 KEYS_OF_OLD = {
     "openTransactions", "oldestOpenBegin", "openBytesInMemory", "openBytesSpilled", "spoolRows",
@@ -242,7 +243,9 @@ def test_a_timeout_says_that_the_log_was_read_to_its_end_just_then() -> None:
 @pytest.mark.parametrize(("age", "is_known"), [(59, True), (61, False)])
 def test_what_the_server_said_of_its_log_a_minute_ago_is_not_shown(age: float, is_known: bool) -> None:
     state = CaptureState(
-        gauges=Gauges(reached=AT_END), spark=SparkSide(AT_END), watch=Watched(asked_at=100.0)
+        gauges=Gauges(reached=AT_END),
+        reader=ReaderState(name="", taken=Position(0, AT_END)),
+        watch=Watched(asked_at=100.0),
     )
     shown = shown_at(state, 1000.0, 100.0 + age)
     for name in ("headroom_bytes", "log_bytes", "capture_lag_bytes"):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +21,8 @@ from harness.capture.driving import (
 )
 from harness.capture.scraping import free_port
 from harness.capture.shared import RunningCapture, capturing, options_of_reader, shared_reader
-from informix_capture_client.errors import AccessRefused, BadOption, RestartRequired
+from informix_capture_client.errors import BadOption, RestartRequired
 from informix_cdc.options.source import SourceOptions
-from informix_cdc.reading import SharedFolder
 from informix_cdc.reading.calls import limits_from_json, limits_to_json
 from informix_cdc.reading.remote_capture import address_of
 from informix_cdc.spark.reader import InformixStreamReader
@@ -99,35 +96,6 @@ def test_an_older_run_does_not_take_the_name_back_after_the_capture_restarts(
         assert "another query has registered as reader one" in str(refused)
         rows, _ = drained(newer, end, insert(served[0], 1))
         assert numbers(rows) == [1]
-
-
-@pytest.mark.only_in_all
-def test_an_unexpected_error_of_the_server_shows_neither_code_nor_paths(
-    served: Served, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(tmp_path / "manifest.json"))
-
-    with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
-        start = anchor_of(made)
-        monkeypatch.setattr(SharedFolder, "spool", fail)
-        refused = failure_of(lambda: made.latestOffset(start, LIMIT))
-    assert isinstance(refused, AccessRefused)
-    assert "does not accept this reader" not in str(refused)
-    assert "PermissionError" in str(refused)
-    for shown in ("Traceback", ".py", str(tmp_path)):
-        assert shown not in str(refused)
-
-
-@pytest.mark.only_in_all
-def test_damaged_tokens_show_neither_code_nor_paths(served: Served, tmp_path: Path, port: int) -> None:
-    with serving(served, tmp_path, port), shared_reader(tmp_path, "one", port) as made:
-        start = anchor_of(made)
-        (tmp_path / "access" / "tokens.json").write_text("{")
-        refused = failure_of(lambda: made.latestOffset(start, LIMIT))
-    assert isinstance(refused, AccessRefused)
-    for shown in ("Traceback", ".py", str(tmp_path)):
-        assert shown not in str(refused)
 
 
 def test_executors_that_cannot_reach_the_capture_name_its_address_and_not_the_driver(

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from harness.runs.patience import wait_until
 from harness.servers.stores import source_options
-from informix_cdc.daemon import CaptureAccess, CaptureProcess, CaptureSettings
+from informix_cdc.daemon import CaptureProcess, CaptureSettings
 from informix_cdc.options import OF_ROWS
 from informix_cdc.options.source import SourceOptions
-from informix_cdc.reading import published_schema
+from informix_cdc.reading import CaptureAccess, published_schema
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
 
@@ -89,6 +89,7 @@ def options_of_reader(folder: Path, name: str, served_port: int = 0) -> dict[str
         return {"captureAt": str(folder), "reader": name}
     file = folder / f"{name}.reader"
     if not file.exists():
+        file.touch(0o600)
         file.write_text(CaptureAccess(folder).add(name).to_text())
     at = f"grpc+tls://127.0.0.1:{served_port}"
     return {"captureAt": at, "reader": name, "readerFile": str(file)}

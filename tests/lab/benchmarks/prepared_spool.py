@@ -14,7 +14,8 @@ from informix_capture_client.positions import Position
 from informix_cdc.capture import Gauges
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options.source import SourceOptions
-from informix_cdc.reading import OwnCapture
+from informix_cdc.reading import CapturedStream
+from informix_cdc.reading.own_capture import OwnCapture
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
 from informix_checkpoints.offsets.offsets import StreamOffset
@@ -55,7 +56,8 @@ class PreparedSpool(DataSource):
 class _PreparedReader(InformixStreamReader):
     def __init__(self, folder: Path, options: SourceOptions, schema: StructType) -> None:
         super().__init__(options, schema)
-        self._captured = _PreparedCapture(folder, options)
+        self._captured = CapturedStream(options)
+        self._captured.reader = _PreparedCapture(folder, options)
 
 
 class _PreparedCapture(OwnCapture):
@@ -67,7 +69,6 @@ class _PreparedCapture(OwnCapture):
 
     def _running(self, start: StreamOffset, planned: Position | None = None) -> Any:
         if self.state is None:
-            self._publisher.open()
             spool = open_spool(self._folder)
             self.state = CaptureState(gauges=Gauges(is_caught_up=True), spool=spool)
         return SimpleNamespace(state=self.state)
