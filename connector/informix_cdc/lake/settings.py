@@ -29,7 +29,7 @@ AUTO, EMBEDDED, SPARK = "auto", "embedded", "spark"
 ON_WRITE, ON_READ = "on-write", "on-read"
 ALL, OFF = "all", "off"
 _MOST_WRITERS = 8  # unless set: a MERGE on write may take gigabytes
-_DURATION = re.compile(r"(\d+)\s+(week|day|hour|minute|second|millisecond)s?")
+_DURATION = re.compile(r"(\d{1,9})\s+(week|day|hour|minute|second|millisecond)s?")
 # Of Delta tables: for how long programs keep files that were removed, and entries of the log.
 KEPT_FOR, LOG_KEPT_FOR = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
 _SET_BY_US = "informix-cdc.retain"  # what the mirror has set them to
@@ -119,7 +119,7 @@ class MirrorSettings:
     tables: Mapping[str, TableSettings] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, **given: object) -> MirrorSettings:
+    def of(cls, /, **given: object) -> MirrorSettings:
         """Return the settings with these names and values.
 
         Raises:
@@ -136,7 +136,7 @@ class MirrorSettings:
         if isinstance(known.get("into"), str):
             problems += _wrong_place(str(known["into"]), str(known.get("format", DELTA)))
         problems += _wrong_catalog(known.get("catalog", ""), str(known.get("format", DELTA)))
-        problems += _overlapping(str(known.get("into", "")), str(known.get("checkpoint", "")))
+        problems += overlapping(str(known.get("into", "")), str(known.get("checkpoint", "")))
         if not isinstance(of_tables, Mapping):
             problems.append("tables must have a table for each owner.table.")
             of_tables = {}
@@ -311,9 +311,10 @@ def duration(text: str) -> timedelta:
     """
     plain = text.strip().lower().removeprefix("interval").strip()
     parts = _DURATION.findall(plain)
-    if not parts or _DURATION.sub("", plain).strip():
-        raise ValueError(f"{text!r} is not a duration such as 'interval 7 days'")
-    return sum((timedelta(**{f"{unit}s": int(count)}) for count, unit in parts), timedelta())
+    with contextlib.suppress(OverflowError):
+        if parts and not _DURATION.sub("", plain).strip():
+            return sum((timedelta(**{f"{unit}s": int(count)}) for count, unit in parts), timedelta())
+    raise ValueError(f"{text!r} is not a duration such as 'interval 7 days'")
 
 
 def _is_kept(given: object) -> bool:
@@ -376,15 +377,15 @@ def _wrong_catalog(catalog: object, format_: str) -> list[str]:
     return []
 
 
-def _overlapping(into: str, checkpoint: str) -> list[str]:
-    """Return the problem if one of two folders lies in the other: VACUUM would remove a checkpoint."""
-    if "/" not in into or "/" not in checkpoint:
+def overlapping(into: str, folder: str, name: str = "checkpoint") -> list[str]:
+    """Return the problem if one of two folders lies in the other: VACUUM removes files of both."""
+    if "/" not in into or "/" not in folder:
         return []
-    places = [_absolute(each) for each in (into, checkpoint)]
+    places = [_absolute(each) for each in (into, folder)]
     lake, other = ([*PurePosixPath(place).parts] for place in places)
     if lake[: len(other)] != other and other[: len(lake)] != lake:
         return []
-    return [f"checkpoint {checkpoint} and into {into} lie in each other: use two folders side by side."]
+    return [f"{name} {folder} and into {into} lie in each other: use two folders side by side."]
 
 
 def _absolute(place: str) -> str:
