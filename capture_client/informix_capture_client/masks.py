@@ -16,7 +16,8 @@ from informix_capture_client.sql_names import NamePath, read_paths
 MaskKind = Literal["hash", "null", "last4"]
 
 MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
-_ENTRY = re.compile(r"""\s*((?:"(?:[^"]|"")*"|[^",=])+?)\s*=\s*(\w+)\s*(?:,|$)""")
+# `""` within quotes ends one text and begins the next, so that there is one way to read it.
+_ENTRY = re.compile(r"""((?:"[^"]*+"|[^",=]++)++)=\s*+(\w++)\s*+(?:,|$)""")
 _GRAMMAR = f"must be table.column=KIND, separated by commas, with KIND one of {', '.join(MASK_KINDS)}"
 _MOST_PARTS = 3  # owner.table.column
 

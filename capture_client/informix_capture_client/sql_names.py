@@ -38,15 +38,16 @@ def read_paths(text: str) -> Iterator[NamePath]:
     [('orders', 'id'), ('orders', 'Ship, Date')]
     """
     at = 0
-    path: NamePath = ()
+    path: list[str] = []
     while at < len(text) or path:
         step = _STEP.match(text, at)
         if step is None:
             raise ValueError(f"{text[at : at + _SHOWN]!r} is not a name")
-        at, path = step.end(), (*path, unquoted(step[1]))
+        at = step.end()
+        path.append(unquoted(step[1]))
         if step[2] != ".":
-            yield path
-            path = ()
+            yield tuple(path)
+            path = []
 
 
 def unquoted(name: str) -> str:

@@ -62,13 +62,13 @@ MOMENTS = {"DATE", "TIME", "TIMESTAMP"}
 _NEEDS_LENGTH = {"CHAR", "GRAPHIC", "BINARY"}
 
 _COLUMN = re.compile(
-    r"""\s*(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<name>[^\s",()]+))\s+
-    (?P<type>[A-Za-z]+(?:\s+(?:VARCHAR|VARGRAPHIC|VARYING|PRECISION))?)
-    \s*(?:\(\s*(?P<first>\d{1,10})\s*(?:,\s*(?P<second>\d{1,3})\s*)?\))?
-    (?P<bits>\s+FOR\s+BIT\s+DATA)?(?P<required>\s+NOT\s+NULL)?\s*\Z""",
+    r"""\s*+(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<name>[^\s",()]+))\s++
+    (?P<type>[A-Za-z]++(?:\s++(?:VARCHAR|VARGRAPHIC|VARYING|PRECISION))?)
+    (?:\s*+\(\s*+(?P<first>\d{1,10})\s*+(?:,\s*+(?P<second>\d{1,3})\s*+)?\))?
+    (?P<bits>\s++FOR\s++BIT\s++DATA)?(?P<required>\s++NOT\s++NULL)?\s*+\Z""",
     re.IGNORECASE | re.VERBOSE,
 )
-_PIECES = re.compile(r'(?:"(?:[^"]|"")*"|\([^()]*\)|[^,"()])+')
+_PIECES = re.compile(r'(?:"[^"]*+"|\([^()]*+\)|[^,"()]++)++')
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-_LINE = re.compile(r"^[ \t]*([^\s=:#!]+)[ \t]*[=: \t][ \t]*(.*?)\s*$", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*+([^\s=:#!]++)(?:[ \t]*+[=:]|[ \t])[ \t]*+(.*)", re.MULTILINE)
 
 
 def defaults_file(environment: Mapping[str, str]) -> Path:
@@ -25,5 +25,6 @@ def defaults_file(environment: Mapping[str, str]) -> Path:
 def spark_defaults(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the settings in the file; none if it cannot be read."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return dict(_LINE.findall(defaults_file(environment).read_text(encoding="utf-8")))
+        found = _LINE.findall(defaults_file(environment).read_text(encoding="utf-8"))
+        return {name: value.rstrip() for name, value in found}
     return {}

@@ -75,7 +75,7 @@ _ANSWER = re.compile(r"<\?xml.*?<Code>(\w+)</Code>.*")  # of a store
 _PARAMETERS = re.compile(r"\?\S+")  # of a URL, where Azure has its signature
 _KIND = re.compile(r"(?:[A-Z][A-Za-z ]* (?:error|found|failed)(?=: |$)(?:: )?)+")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")  # of an error of Spark
-_BRANCH = re.compile(r"\s*\x1b\[\d+m↳\x1b\[0m\s*")
+_BRANCH = re.compile(r" ?\x1b\[\d+m↳\x1b\[0m ?")
 _MOST_CHARACTERS = 400
 
 
@@ -92,7 +92,7 @@ def refusal_in(error: Exception) -> TableStopped | None:
 
 def _plain(error: Exception) -> str:
     """Return the text of an error in one line: delta-rs draws the causes as a tree, in colours."""
-    return " ".join(_BRANCH.sub(": ", str(error)).split())
+    return _BRANCH.sub(": ", " ".join(str(error).split()))
 
 
 def _is_of_the_lake(error: Exception) -> bool:

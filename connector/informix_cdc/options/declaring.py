@@ -112,7 +112,7 @@ def flag(text: str) -> bool:
 
 
 _MOST_DIGITS = 38  # of a Spark DECIMAL
-_FLOATING = re.compile(r"decimal\(38,\s*(\d+)\)")
+_FLOATING = re.compile(r"decimal\(38,\s*(\d{1,9})\)")
 
 
 def floating_decimal(text: str) -> str | int:
@@ -126,7 +126,8 @@ def floating_decimal(text: str) -> str | int:
     return int(found[1])
 
 
-_BETWEEN_COMMAS = re.compile(r'(?:"(?:[^"]|"")*"|[^",])+')
+# `""` within quotes ends one text and begins the next, so that there is one way to read it.
+_BETWEEN_COMMAS = re.compile(r'(?:"[^"]*+"|[^",]++)++')
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -310,8 +311,8 @@ def capture_place(text: str) -> str:
 
 _SNAPSHOT_WORDS: dict[str, tuple[str, ...]] = {NONE: (), ALL: (ALL,)}
 
-_NAMED = r'(?:"(?:[^"]|"")*"|[^",()])+'
-_KEY = re.compile(rf"\s*({_NAMED})\(({_NAMED}(?:,{_NAMED})*)\)\s*(?:,|$)")
+_NAMED = r'(?:"[^"]*+"|[^",()]++)++'
+_KEY = re.compile(rf"({_NAMED})\(({_NAMED}(?:,{_NAMED})*+)\)\s*+(?:,|$)")
 
 
 def snapshot_tables(text: str) -> tuple[str, ...]:
@@ -349,7 +350,7 @@ def snapshot_conditions(text: str) -> tuple[tuple[str, str], ...]:
     (('informix.orders', "order_date > '2026-01-01'"), ('informix.items', 'qty > 0'))
     """
     grammar = "must be owner.table: CONDITION, or several of them separated by semicolons"
-    entries: list[list[str]] = [["", ""]]
+    entries: list[tuple[list[str], list[str]]] = [([], [])]
     place, depth, end = 0, 0, 0
     for token in _CONDITION_TOKEN.finditer(text):
         if token.start() != end:
@@ -359,13 +360,13 @@ def snapshot_conditions(text: str) -> tuple[tuple[str, str], ...]:
         if depth < 0 or token[0] in ("--", "/*", "{", "}"):
             raise ValueError("has a condition with unbalanced parentheses or a comment")
         if token[0] == ";" and depth == 0:
-            entries.append(["", ""])
+            entries.append(([], []))
             place = 0
         elif token[0] == ":" and place == 0:
             place = 1
         else:
-            entries[-1][place] += token[0]
-    found = tuple((table.strip(), condition.strip()) for table, condition in entries)
+            entries[-1][place].append(token[0])
+    found = tuple(("".join(table).strip(), "".join(condition).strip()) for table, condition in entries)
     if end != len(text) or depth != 0:
         raise ValueError("has a condition with unbalanced quotes or parentheses")
     if not all(table and condition for table, condition in found):

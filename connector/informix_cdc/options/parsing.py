@@ -19,6 +19,7 @@ from informix_cdc.options.declared import OF_READERS, OPTION_NAMES, DeclaredOpti
 from informix_cdc.options.declaring import option_name
 from informix_cdc.options.transports import chosen_transport
 
+MOST_CHARACTERS = 1_000_000  # of an option
 _WITHOUT_SERVER: dict[str, Any] = {"host": "", "server": "", "database": "", "tables": ()}
 # Names of the same options in other sources of changes: Spark's Kafka source, Debezium, JDBC.
 _ELSEWHERE = {
@@ -162,6 +163,8 @@ def _read(declared: Field[Any], given: Mapping[str, str]) -> object:
         if declared.default is MISSING:
             raise BadOption(f"option {name!r} is missing.", declared.metadata["doc"], option=name)
         return declared.default
+    if len(text) > MOST_CHARACTERS:
+        raise BadOption(f"option {name!r} has more than {MOST_CHARACTERS:,} characters.", option=name)
     try:
         return declared.metadata["read"](text)
     except ValueError as reason:

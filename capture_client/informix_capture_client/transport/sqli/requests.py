@@ -20,7 +20,10 @@ from informix_capture_client.transport.sqli.describing import (
 from informix_capture_client.transport.sqli.messages import Message, long_padded, padded, u16, u32
 
 # texts, quoted names and comments, whose question marks IBM's driver does not count either
-_NOT_PARAMETERS = re.compile(rb"'[^']*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\{[^}]*\}", re.DOTALL)
+# One that is not closed goes to the end: looking for the end of each again would take quadratic time.
+_NOT_PARAMETERS = re.compile(
+    rb"'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|\{[^}]*(?:\}|\Z)", re.DOTALL
+)
 Request = list[bytes]
 BindValue = int | bytes | None
 
