@@ -14,10 +14,13 @@ from informix_capture_client.sql_names import read_paths
 
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|(?<![tT])(?<![tT]\ )\{[^}]*\}|/\*.*?\*/)|(?P<end>;)
+    |(?P<open>(?<![tT])(?<![tT]\ )\{|/\*)
     |(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*"|[^'"{;/-]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_PATH = r'((?:"(?:[^"]|"")*"|[\w$:.])+)'
+_PATH = r'((?:"[^"]*+"|[\w$:.]++)++)'
+_SHOWN = 60  # how much of a text that makes no sense an error quotes
+_DATABASE = re.compile(r"\A\w+:")
 _CHANGES = (
     rf"ALTER\s+TABLE\s+{_PATH}",
     rf"ALTER\s+FRAGMENT\s+ON\s+TABLE\s+{_PATH}",
@@ -43,13 +46,15 @@ def statements_of(script: str) -> tuple[str, ...]:
     >>> statements_of("DROP TABLE a; -- old\nINSERT INTO b VALUES ('x;y')")
     ('DROP TABLE a', "INSERT INTO b VALUES ('x;y')")
     """
-    parts = [""]
+    parts: list[list[str]] = [[]]
     for token in _TOKEN.finditer(script):
+        if token["open"]:
+            raise BadOption("the script has a comment that is not closed.", "Close it by } or */.")
         if token["end"]:
-            parts.append("")
+            parts.append([])
         else:
-            parts[-1] += token["text"] or " "
-    statements = tuple(part.strip() for part in parts if part.strip())
+            parts[-1].append(token["text"] or " ")
+    statements = tuple(filter(None, ("".join(part).strip() for part in parts)))
     if not statements:
         raise BadOption("there is no statement to run.", "Give a statement, or --file.")
     for number, statement in enumerate(statements, 1):
@@ -65,6 +70,9 @@ def changed_table(statement: str) -> Sequence[str]:
     """Return the path of the table whose definition a statement changes, such as owner and name.
 
     An empty path: it changes no definition of a table.
+
+    Raises:
+        BadOption: the table has no valid name.
 
     >>> changed_table("RENAME COLUMN shop:informix.orders.note TO remark")
     ('informix', 'orders')
@@ -112,4 +120,10 @@ def changed_tables(statements: Iterable[str], known: Sequence[str]) -> tuple[str
 
 
 def _path(text: str) -> tuple[str, ...]:
-    return tuple(next(iter(read_paths(text.partition(":")[2] or text))))
+    try:
+        (path,) = read_paths(_DATABASE.sub("", text))
+    except ValueError:
+        raise BadOption(
+            f"{text[:_SHOWN]} is not the name of a table.", "Name it as owner.table."
+        ) from None
+    return path
