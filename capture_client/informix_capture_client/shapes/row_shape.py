@@ -32,6 +32,7 @@ from informix_capture_client.sql_names import read_paths
 
 _VALUES_AT_ONCE = 1 << 22  # of a delivered batch, NULLs counted: some 30 MB
 _MOST_ROWS = 8192
+_SHOWN = 60  # characters of a name that is none
 
 
 class DeliveredTable(NamedTuple):
@@ -43,9 +44,19 @@ class DeliveredTable(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def parts_of(name: str) -> tuple[str, str, str]:
-    """Return the parts of database:owner.table, without the quotes of those that are delimited."""
+    """Return the parts of database:owner.table, without the quotes of those that are delimited.
+
+    Raises:
+        DataLoss: it is not the name of a table.
+    """
     database, _, rest = name.partition(":")
-    *owner, table = next(read_paths(rest))
+    try:
+        ((*owner, table),) = read_paths(rest)
+    except ValueError:
+        raise DataLoss(
+            f"a segment has a table {name[:_SHOWN]!r}, which is not database:owner.table.",
+            "Use the version that wrote it, or a later one.",
+        ) from None
     return database, "".join(owner), table
 
 

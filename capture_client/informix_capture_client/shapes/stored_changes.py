@@ -15,6 +15,7 @@ group. The schema's metadata names the tables and the kinds.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -202,16 +203,22 @@ def _as_list(values: pa.Array, kind: pa.ListType) -> pa.ListArray:
 
 
 @functools.lru_cache(maxsize=16)
-def _named(form: bytes | None, kinds: bytes, tables: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of a group's tables, and their definitions."""
-    if (form, json.loads(kinds)) != (_THIS_FORM, _TEXTS):
-        shown = (form or b"?").decode(errors="replace")[:40]
-        raise DataLoss(
-            f"a segment is stored in format {shown!r}, which this version cannot read.",
-            "Use the version that wrote it, or a later one.",
-        )
-    known = json.loads(tables)
-    return tuple(known["names"]), tuple(known.get("definitions", ()))
+def _named(
+    form: bytes | None, kinds: bytes, tables: bytes, count: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of a group's tables, of which there are so many, and their definitions."""
+    with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+        if (form, json.loads(kinds)) == (_THIS_FORM, _TEXTS):
+            known = json.loads(tables)
+            names, definitions = tuple(known["names"]), tuple(known.get("definitions", ()))
+            "".join(names + definitions).encode()  # they are texts
+            if len(names) == count:
+                return names, definitions
+    shown = (form or b"?").decode(errors="replace")[:40]
+    raise DataLoss(
+        f"a segment is stored in format {shown!r}, which this version cannot read.",
+        "Use the version that wrote it, or a later one.",
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,7 +249,8 @@ class ChangeGroup:
             DataLoss: it is stored in a format that this version does not know.
         """
         metadata = batch.schema.metadata or {}
-        named = _named(metadata.get(_FORM), metadata.get(_KINDS, b"[]"), metadata.get(_TABLES, b"{}"))
+        about = (metadata.get(_FORM), metadata.get(_KINDS, b"[]"), metadata.get(_TABLES, b"{}"))
+        named = _named(*about, batch.num_columns - _FIRST_TABLE)
         columns = {
             each.name: values
             for number, struct in enumerate((_TRANSACTION, _CHANGE))
