@@ -275,7 +275,7 @@ class RequestFolder:
                 found.append(Request.from_json(self._read(request_id + _REQUEST), request_id))
             except FileNotFoundError:
                 continue
-            except (ValueError, RecursionError) as reason:
+            except ValueError as reason:
                 self.finish(request_id, Answer(problems={"": f"it is not a request: {reason}"}))
         return found
 
@@ -354,7 +354,10 @@ class RequestFolder:
         path = self.path / name
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB")
-        return json.loads(read_plain(path))
+        try:
+            return json.loads(read_plain(path))
+        except RecursionError:
+            raise ValueError("its values are nested too deeply") from None
 
 
 def _not_a_link(path: str, flags: int) -> int:

@@ -55,8 +55,15 @@ class TableDefinition:
 
     @classmethod
     def from_text(cls, text: str | bytes) -> TableDefinition:
-        """Parse a text written by `to_text`."""
-        known = json.loads(text)
+        """Parse a text written by `to_text`.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is something else.
+        """
+        try:
+            known = json.loads(text)
+        except RecursionError:
+            raise ValueError("its values are nested too deeply") from None
         columns = tuple(DeclaredColumn(*column) for column in known["columns"])
         return cls(known["table"], columns, tuple(known["key"]), known["why_no_key"])
 
