@@ -6,19 +6,23 @@ on what they have found: what guides the noise takes memory with each input, and
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import cast
 
 import atheris
 
 from lab.fuzz.instrumented import PACKAGES
+from lab.fuzz.json_noise import with_another_value
 
 with atheris.instrument_imports(include=PACKAGES):
     from lab.fuzz.targets import TARGETS
 
+_OF_VALUES = 0.3  # of the mutations
 _BYTES_A_ROUND = 1 << 28  # of inputs, if each is as long as it may be
 
 
@@ -40,11 +44,22 @@ def main() -> None:
                 sys.exit(code)
 
 
+def _mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
+    """Change the bytes, or a value of the JSON that they are."""
+    chosen = random.Random(seed)
+    if chosen.random() < _OF_VALUES:
+        made = with_another_value(data, chosen.getrandbits(16), chosen.getrandbits(16))
+        if len(made) <= most_bytes and made != data:
+            return made
+    return cast("bytes", atheris.Mutate(data, most_bytes))
+
+
 def _round(name: str, seconds: float, folder: str) -> None:
     target = TARGETS[name]
     runs = _BYTES_A_ROUND // target.most_bytes
     bounds = ["-rss_limit_mb=2048", "-timeout=20", f"-max_len={target.most_bytes}", f"-runs={runs}"]
-    atheris.Setup([sys.argv[0], f"-max_total_time={int(seconds)}", *bounds, folder], target.run)
+    arguments = [sys.argv[0], f"-max_total_time={int(seconds)}", *bounds, folder]
+    atheris.Setup(arguments, target.run, custom_mutator=_mutated)
     atheris.Fuzz()
 
 

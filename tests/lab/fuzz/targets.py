@@ -31,6 +31,7 @@ from harness.capture.tables import make_table
 from harness.servers.catalog_questions import QUESTIONS, ask, sound_answers
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_capture_client.masks import parse_masks
 from informix_capture_client.positions import Position, parse
 from informix_capture_client.records.records import RecordKind, TableSchema
 from informix_capture_client.session.error_codes import ErrorCodes
@@ -41,12 +42,11 @@ from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import CommittedTransactions
 from informix_capture_client.values.column_list import parse_columns
 from informix_capture_client.values.table_decoder import TableDecoder, decode_payloads
+from informix_cdc.options.declaring import snapshot_keys
 from informix_cdc.options.source import SourceOptions
-from informix_checkpoints.offsets.offsets import StreamOffset
-from informix_checkpoints.spool import manifest_files as manifests
-from informix_checkpoints.spool.manifest import Manifest
-from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.offsets import StreamOffset
 from informix_emulator import BadRecording, read_recording
+from lab.fuzz import capture_targets as captures
 from lab.fuzz import db2_targets as db2
 from lab.fuzz import sqli_targets as sqli
 from lab.fuzz.server_wire import SOUND_CONVERSATIONS, converse_with_noise
@@ -63,18 +63,12 @@ class Target:
     take: Callable[[bytes], object]
     seeds: tuple[bytes, ...]
     most_bytes: int = 4_096
+    documented: tuple[type[Exception], ...] = ()  # errors that its callers expect too
 
     def run(self, data: bytes) -> None:
         """Feed it; anything but our own errors comes out."""
-        with contextlib.suppress(InformixCdcError):
+        with contextlib.suppress(InformixCdcError, *self.documented):
             self.take(data)
-
-
-def _json(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
 
 
 # the server's stream
@@ -149,7 +143,7 @@ def _sound_streams() -> tuple[bytes, ...]:
 
 
 def _catalog(data: bytes) -> None:
-    given = _json(data)
+    given = captures.json_of(data)
     if isinstance(given, list) and given and given[0] in list(QUESTIONS):
         rows = [[tuple(map(_cell, row)) for row in answer] for answer in map(_list, given[1:])]
         ask(given[0], rows)
@@ -183,35 +177,18 @@ def _decode(data: bytes) -> None:
 # what a crash or a hand may have torn
 
 
-def _manifest(data: bytes) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / manifests.FILE_NAME).write_bytes(data)
-        manifests.load_manifest(Path(folder))
-
-
-def _sound_manifest() -> bytes:
-    segment = Segment("000001-000000000000.arrow", 2, 400, 7, 1, 110, Position(110, 105, (3,)))
-    sound = Manifest("s", "d", Position(100, 90), Position(111, 111), "r", 1, (segment,), 1)
-    with tempfile.TemporaryDirectory() as folder:
-        manifests.save_manifest(sound, Path(folder), durable=False)
-        return (Path(folder) / manifests.FILE_NAME).read_bytes()
-
-
 def _offset(data: bytes) -> None:
-    given = _json(data)
+    given = captures.json_of(data)
     if isinstance(given, dict):
         offset = StreamOffset.from_json(given)
         assert StreamOffset.from_json(offset.to_json()) == offset
-
-
-_OFFSET = StreamOffset("0123456789abcdef", "d", Position(201863847960, 201863847000, (20, 21)))
 
 
 # what a user writes
 
 
 def _options(data: bytes) -> None:
-    given = _json(data)
+    given = captures.json_of(data)
     if isinstance(given, dict):
         options = SourceOptions.parse({str(k): str(v) for k, v in given.items()}, {})
         options.batch_limits(), options.column_choice(), options.row_form(), options.table_names()
@@ -225,6 +202,8 @@ _GIVEN = {
     "table": 'informix.orders,"o w"."t,1"',
     "password": "hunter2",
     "columns": 'orders.id,"t,1"."a b"',
+    "mask": 'orders.id=null,"t,1"."a b"=last4',
+    "snapshotKey": 'informix.orders(id,"a b")',
     "startingPosition": "47:0x5e018",
     "maxBytesPerTrigger": "64m",
     "connectionString": "OPTOFC=1;PROTOCOL=sesoctcp",
@@ -274,8 +253,32 @@ TARGETS = {
         _decode, (COLUMNS.encode() + b"\0" + _PAYLOAD, b"a int8, b char(3)\0" + bytes(10) + b"xyz")
     ),
     "column-list": Target(_text(parse_columns), (COLUMNS.encode(), b'"a ""b" char(3), c serial8')),
-    "manifest": Target(_manifest, (_sound_manifest(),)),
-    "offset": Target(_offset, (json.dumps(_OFFSET.to_json()).encode(),)),
+    "manifest": Target(captures.take_manifest, captures.MANIFESTS),
+    "journal": Target(captures.take_journal, captures.JOURNALS),
+    "segment": Target(captures.take_segment, captures.SEGMENTS),
+    "stored-form": Target(captures.take_form, captures.FORMS),
+    "ticket": Target(captures.take_ticket, captures.TICKETS),
+    "call": Target(captures.take_call, captures.CALLS),
+    "error-of-a-call": Target(captures.take_error, captures.ERRORS),
+    "published-capture": Target(captures.take_published, captures.PUBLISHED),
+    "reader": Target(captures.take_reader, captures.READERS, documented=(ValueError,)),
+    "request": Target(captures.take_request, captures.REQUESTS),
+    "reader-file": Target(captures.take_access, captures.ACCESS, documented=(ValueError,)),
+    "definition": Target(
+        captures.take_definition, captures.DEFINITIONS, documented=(ValueError, TypeError, KeyError)
+    ),
+    "capture-file": Target(captures.take_capture_file, captures.CAPTURE_FILES),
+    "mirror-file": Target(captures.take_mirror_file, captures.MIRROR_FILES),
+    "script": Target(captures.take_script, captures.SCRIPTS),
+    "masks": Target(
+        _text(parse_masks),
+        (b'customers.ssn=hash, "Odd, ""Table".phone=last4',),
+        documented=(ValueError,),
+    ),
+    "snapshot-keys": Target(
+        _text(snapshot_keys), (b'informix.items(id, "Line ""No"), t(a)',), documented=(ValueError,)
+    ),
+    "offset": Target(_offset, (json.dumps(captures.OFFSET.to_json()).encode(),)),
     "options": Target(_options, (json.dumps(_GIVEN).encode(),)),
     "recording": Target(_recording, (b"\n".join(json.dumps(e).encode() for e in _RECORDED),)),
     "sqli-of-the-server": Target(converse_with_noise, SOUND_CONVERSATIONS),

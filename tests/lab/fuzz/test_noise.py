@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from harness.runs.examples import examples
 from lab.fuzz.instrumented import PACKAGES
+from lab.fuzz.json_noise import with_another_value
 from lab.fuzz.targets import TARGETS, Target
 
 ROOT = Path(__file__).parents[3]
@@ -40,7 +41,15 @@ def _repeat(data: bytes, at: int, noise: bytes) -> bytes:
     return data[:at] + data[max(at - 8 * len(noise), 0) :]
 
 
-DAMAGES: list[Damage] = [_put, _replace, _cut, _end, _repeat]
+def _nest(data: bytes, at: int, _noise: bytes) -> bytes:
+    return data[:at] + b"[" * 2000 + data[at:]
+
+
+def _change(data: bytes, at: int, noise: bytes) -> bytes:
+    return with_another_value(data, at, noise[0])
+
+
+DAMAGES: list[Damage] = [_put, _replace, _cut, _end, _repeat, _nest, _change]
 
 
 @st.composite
