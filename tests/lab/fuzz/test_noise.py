@@ -62,7 +62,7 @@ def damaged(draw: st.DrawFn, target: Target) -> bytes:
 
 
 @pytest.mark.fault(
-    fault="noise or damage at every door: stream, values, columns, manifest, offset, options, SQLI",
+    fault="noise or damage at every door: stream, values, spool, offset, options, files, calls, SQLI",
     outcome="only our own errors, in bounded time and memory",
     seeds="300 inputs a door; more with `make thorough` and `make fuzz`",
 )
