@@ -362,8 +362,8 @@ STRANGERS_REFUSED = LogEvent(
     "strangers_refused",
     _WARNING,
     ("calls", "connections", "address"),
-    "At the port for rows, `calls` calls with a wrong or old token and `connections` connections without"
-    " a valid certificate were refused since the last of these events, which come once a minute at"
+    "At the port for rows, `calls` calls with a wrong token and `connections` connections without a"
+    " valid certificate were refused since the last of these events, which come once a minute at"
     " most. `address` is that of the latest connection. A reader's file may be old or stolen, or the"
     " port may be open to more hosts than necessary.",
 )

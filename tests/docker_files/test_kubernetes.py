@@ -57,7 +57,8 @@ def test_it_has_the_objects_that_name_each_other() -> None:
     spec = STATEFUL_SET["spec"]
     assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"] == labels
     assert SERVICE["spec"]["selector"] == POLICY["spec"]["podSelector"]["matchLabels"] == labels
-    assert POLICY["spec"]["ingress"][0]["ports"] == [{"port": SERVICE["spec"]["ports"][0]["targetPort"]}]
+    [port] = SERVICE["spec"]["ports"]
+    assert POLICY["spec"]["ingress"][0]["ports"] == [{"port": port["targetPort"]}]
     assert spec["serviceName"] == SERVICE["metadata"]["name"]
     assert VOLUMES["settings"]["configMap"]["name"] == CONFIG["metadata"]["name"]
     assert MOUNTS.keys() == VOLUMES.keys() | {CLAIM["metadata"]["name"]}

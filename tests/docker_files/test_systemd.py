@@ -21,7 +21,7 @@ from harness.servers.stores import PASSWORD, listening_stores, source_options
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.options import option_readers
-from informix_cdc.reading.reader import AWAY_SECONDS
+from informix_cdc.reading.capture_folder import AWAY_SECONDS
 
 UNIT = DOCKER / "systemd" / "informix-cdc@.service"
 LINES = [line for line in UNIT.read_text().splitlines() if "=" in line and line[0] != "#"]

@@ -1,7 +1,7 @@
 """State shared by the capture thread and Spark's threads. Readers can wait for a change.
 
 Rule: split by writer. The capture writes `counters` and `gauges`, whoever knows the readers writes
-`reader`, and `outcome` has the end; other fields are written when a stream begins, ends or is abandoned.
+`reader`, and `outcome` has the end; other fields are written when a stream begins, ends or is left.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from informix_cdc.capture.end_of_log import EndOfLogWatch
 from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import LogWatch
 from informix_cdc.clock import MONOTONIC, Clock
+from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.readers import ReaderState
 from informix_checkpoints.spool import Spool
 
@@ -172,6 +173,19 @@ class CaptureState:
     def _taken(self, spool: Spool) -> RecordPlace:
         reader = self.reader  # read once: another thread may replace it
         return reader.taken.place if reader.stream == spool.stream else _NOWHERE
+
+    def offset(self, spool: Spool) -> StreamOffset:
+        """Return the newest offset of the spool's stream."""
+        manifest = spool.manifest
+        return StreamOffset(
+            spool.stream,
+            manifest.source,
+            manifest.high_watermark,
+            self.logged,
+            tables=manifest.present_tables,
+            settling=self.settling,
+            left=manifest.present_left,
+        )
 
     # called by the capture
 

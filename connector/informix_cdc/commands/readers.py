@@ -26,7 +26,7 @@ def print_readers(folder: Path, *, as_json: bool) -> None:
     shared = CaptureFolder(folder)
     offset = shared.published.offset
     spool = shared.spool(offset.stream) if offset is not None else None
-    manifest = spool.manifest if spool is not None and spool.is_there else None
+    manifest = spool.manifest if spool is not None else None
     found = []
     for each in shared.readers.all():
         rows, size_bytes = waiting_for(each, manifest) if manifest else (0, 0)

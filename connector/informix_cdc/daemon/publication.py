@@ -20,7 +20,6 @@ from informix_cdc.capture import CaptureState
 from informix_cdc.daemon.published_tables import described
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
-from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.shared_captures import (
     PreviousStream,
     PublishedCapture,
@@ -94,20 +93,10 @@ class Publication:
         """
         with self._writing:
             assert self.rows is not None  # a stream begins after its tables are described
-            manifest, state, known = spool.manifest, self.state, self.published
-            offset = StreamOffset(
-                spool.stream,
-                manifest.source,
-                manifest.high_watermark,
-                state.logged,
-                row_form=self.source.row_form().of_keys,
-                tables=manifest.present_tables,
-                settling=state.settling,
-                left=manifest.present_left,
-            )
+            state, known = self.state, self.published
             news = replace(
                 self.rows,
-                offset=offset,
+                offset=replace(state.offset(spool), row_form=self.source.row_form().of_keys),
                 previous=self._previous(spool),
                 bounds_restart=state.bounds_restart,
                 waits=state.waits_for_spark,

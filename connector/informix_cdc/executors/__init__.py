@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from informix_capture_client.lazy_names import lazy_names
 from informix_cdc.executors.flight_process import FlightProcess
 from informix_cdc.executors.flight_protocol import (
-    Admitted,
+    AdmittedReader,
     Credentials,
     FlightAddress,
     ReaderAccess,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # these load Flight or cryptography
     from informix_cdc.executors.relay import Relay
 
 __all__ = [
-    "Admitted",
+    "AdmittedReader",
     "Credentials",
     "FlightAddress",
     "FlightProcess",

@@ -25,7 +25,7 @@ from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_capture_client.log_events import READER_CALL_FAILED
 from informix_capture_client.shapes import change_count
 from informix_cdc.executors.flight_protocol import (
-    Admitted,
+    AdmittedReader,
     digest_of,
     error_to_json,
     location_of,
@@ -73,7 +73,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     def __init__(
         self,
         own: tuple[bytes, bytes],
-        admitted: Mapping[str, Admitted],
+        admitted: Mapping[str, AdmittedReader],
         folder_of: Callable[[str], Path],
         answer: Answer | None = None,
         on_refusal: Callable[[], None] = lambda: None,
@@ -157,7 +157,7 @@ def _rows_of(
 class _Readers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
     """Knows by the token which reader calls."""
 
-    def __init__(self, admitted: Mapping[str, Admitted], on_refusal: Callable[[], None]) -> None:
+    def __init__(self, admitted: Mapping[str, AdmittedReader], on_refusal: Callable[[], None]) -> None:
         super().__init__()
         self._admitted, self._on_refusal = admitted, on_refusal
 

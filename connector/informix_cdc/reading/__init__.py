@@ -1,6 +1,7 @@
 """What a query asks a captured stream: the next offset, the rows of a range, and to release them.
 
-Read `captured_stream.py` first. `serving.py` is the program of a Flight server's process.
+Rule: no Spark. The same offsets always give the same rows, whichever process captures. Read
+`captured_stream.py` first; `serving.py` is the program of a Flight server's process.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
-from informix_cdc.executors import Admitted, Credentials, ReaderAccess, digest_of
+from informix_cdc.executors import AdmittedReader, Credentials, ReaderAccess, digest_of
 from informix_checkpoints.reader_names import require_reader_name
 from informix_checkpoints.spool import disk_errors, locked_folder, read_plain, replace_file
 
@@ -62,7 +62,7 @@ class CaptureAccess:
                 self._store(known)
         return is_there
 
-    def admitted(self) -> Mapping[str, Admitted]:
+    def admitted(self) -> Mapping[str, AdmittedReader]:
         """Return who is let in, by name.
 
         Raises:
@@ -89,7 +89,7 @@ class CaptureAccess:
         known, added, (server, _) = dict(self._readers()), [], self._server()
         for name in names:
             token, (certificate, key) = secrets.token_hex(32), certificate_of_reader(name)
-            known[name] = Admitted(certificate, digest_of(token))
+            known[name] = AdmittedReader(certificate, digest_of(token))
             added.append(ReaderAccess(name, token, Credentials(server, certificate, key)))
         self._store(known)
         return added
@@ -113,12 +113,12 @@ class CaptureAccess:
 
         return b"".join(certificate_of_server())
 
-    def _readers(self) -> dict[str, Admitted]:
+    def _readers(self) -> dict[str, AdmittedReader]:
         path = self.capture / _FOLDER / _READERS
         try:
             known = json.loads(read_plain(path))
             return {
-                str(name): Admitted(each["certificate"].encode(), str(each["token_digest"]))
+                str(name): AdmittedReader(each["certificate"].encode(), str(each["token_digest"]))
                 for name, each in known.items()
             }
         except FileNotFoundError:
@@ -129,7 +129,7 @@ class CaptureAccess:
                 "Remove it, and write the files of all readers again.",
             ) from None
 
-    def _store(self, known: Mapping[str, Admitted]) -> None:
+    def _store(self, known: Mapping[str, AdmittedReader]) -> None:
         content = {
             name: {"certificate": each.certificate.decode(), "token_digest": each.token_digest}
             for name, each in known.items()

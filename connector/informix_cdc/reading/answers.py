@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from informix_capture_client.errors import AccessRefused
@@ -24,8 +25,8 @@ from informix_cdc.reading.calls import (
     limits_from_json,
     range_to_json,
 )
-from informix_cdc.reading.capture_folder import CaptureFolder
-from informix_cdc.reading.reader import NotDecided, Reader, Resyncs
+from informix_cdc.reading.capture_folder import CaptureFolder, NotDecided
+from informix_cdc.reading.reader import CaptureReader, Resyncs
 from informix_cdc.reading.trigger import Trigger
 from informix_checkpoints.offsets import StreamOffset
 
@@ -38,7 +39,7 @@ _RUN = re.compile(r"[0-9A-Za-z.]{1,64}")
 class _Session:
     """The latest run of a reader's query; its calls are made one after the other."""
 
-    reader: Reader
+    reader: CaptureReader
     calling: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -46,13 +47,13 @@ class ReaderAnswers:
     """Answers calls until `close`.
 
     Args:
-        folder: of the capture.
+        path: the folder of the capture.
         may_resync: whether a reader that has lost rows may have all tables read again.
     """
 
-    def __init__(self, folder: CaptureFolder, *, may_resync: bool) -> None:
-        self._folder = folder
-        self._resyncs = Resyncs(folder, is_allowed=may_resync, pause_seconds=_RESYNC_SECONDS)
+    def __init__(self, path: Path, *, may_resync: bool) -> None:
+        self._folder = CaptureFolder(path, sleep=self._sleep)
+        self._resyncs = Resyncs(self._folder, is_allowed=may_resync, pause_seconds=_RESYNC_SECONDS)
         self._sessions: dict[str, _Session] = {}
         self._changing = threading.Lock()
         self._closing = threading.Event()
@@ -104,21 +105,20 @@ class ReaderAnswers:
                 return known
             if content.get("is_known"):  # a later run must not lose the name again
                 self._folder.readers.of_run(name, run)
-            reader = Reader(
+            reader = CaptureReader(
                 self._folder,
                 name,
                 begins_at=str(content.get("begins_at")),
                 on_data_loss=str(content.get("on_data_loss")),
                 row_form=str(content.get("row_form")),
                 run=run,
-                sleep=self._sleep,
                 resyncs=self._resyncs,
             )
             self._sessions[name] = _Session(reader)
             return self._sessions[name]
 
 
-def _next(reader: Reader, content: Mapping[str, Any]) -> dict[str, object]:
+def _next(reader: CaptureReader, content: Mapping[str, Any]) -> dict[str, object]:
     limits, trigger = limits_from_json(content["limits"]), Trigger(content["trigger"])
     try:
         end = reader.next_offset(_offset(content["start"]), limits, trigger, _MOST_SECONDS)
@@ -127,7 +127,7 @@ def _next(reader: Reader, content: Mapping[str, Any]) -> dict[str, object]:
     return {"offset": end.to_json() if end else None, "figures": dict(reader.figures() or {})}
 
 
-def _ranges(reader: Reader, content: Mapping[str, Any]) -> dict[str, object]:
+def _ranges(reader: CaptureReader, content: Mapping[str, Any]) -> dict[str, object]:
     try:
         found = reader.ranges(_offset(content["start"]), _offset(content["end"]), _MOST_SECONDS)
     except NotDecided:
@@ -136,12 +136,12 @@ def _ranges(reader: Reader, content: Mapping[str, Any]) -> dict[str, object]:
     return {"stream": stream, "ranges": [range_to_json(wanted) for wanted in found]}
 
 
-def _commit(reader: Reader, content: Mapping[str, Any]) -> dict[str, object]:
+def _commit(reader: CaptureReader, content: Mapping[str, Any]) -> dict[str, object]:
     reader.commit(_offset(content["end"]))
     return {}
 
 
-_CALLS: Mapping[str, Callable[[Reader, Mapping[str, Any]], dict[str, object]]] = {
+_CALLS: Mapping[str, Callable[[CaptureReader, Mapping[str, Any]], dict[str, object]]] = {
     NEXT: _next,
     RANGES: _ranges,
     COMMIT: _commit,

@@ -1,10 +1,8 @@
 """A captured stream, for one query: what all three ways to read one have in common.
 
-    OwnCapture    captures the stream itself, in a thread of this process
-    Reader        reads the folder of a capture
-    RemoteReader  lets the capture's host do that, and calls it
-
-Rule: no Spark. The same offsets always give the same rows, whichever process captures.
+CaptureReader        reads the folder of a capture
+OwnReader     captures the stream itself, in a thread of this process, and reads it with a CaptureReader
+RemoteReader  lets the capture's host do that, and calls it
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher
 from informix_cdc.options import SourceOptions
 from informix_cdc.reading.capture_folder import CaptureFolder
-from informix_cdc.reading.own_capture import OwnCapture
-from informix_cdc.reading.reader import Reader
+from informix_cdc.reading.own_capture import OwnCapture, OwnReader
+from informix_cdc.reading.reader import CaptureReader
 from informix_cdc.reading.remote_capture import CaptureClient, RemoteReader, address_of
 from informix_cdc.reading.trigger import Figure, Trigger
 from informix_checkpoints.limits import BatchLimits
@@ -101,10 +99,10 @@ class CapturedStream:
     def _reader(self, check_schema: Callable[[pa.Schema], None], clock: Clock) -> StreamReader:
         options, check = self._options, self._rows.check
         if not options.capture_at:
-            return OwnCapture(options, check_schema, clock)
+            return OwnReader(options, OwnCapture(options, check_schema, clock), clock)
         if options.reader_file:
             return RemoteReader(options, check)
-        return Reader(
+        return CaptureReader(
             CaptureFolder(Path(options.capture_at)),
             options.reader,
             begins_at=options.starting_position,

@@ -15,15 +15,16 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from informix_capture_client.choices import RowForm
-from informix_capture_client.errors import AccessRefused, ConnectionLost, DataLoss
+from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import ROWS_REMOVED
 from informix_capture_client.positions import LogEnd, Position, RecordPlace, SettlingRestart, show
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher
-from informix_cdc.reading.capture_folder import CaptureFolder
+from informix_cdc.reading.capture_folder import NotDecided
 from informix_cdc.reading.next_offset import NextOffset, has_rows, require_same_stream
 from informix_cdc.reading.trigger import Figure, Trigger
 from informix_checkpoints.limits import BatchLimits
@@ -32,18 +33,75 @@ from informix_checkpoints.reader_names import require_reader_name
 from informix_checkpoints.readers import NOWHERE, ReaderState
 from informix_checkpoints.requests import RESYNC, Request, RequestFolder
 from informix_checkpoints.shared_captures import PublishedCapture
-from informix_checkpoints.spool import SegmentRange, SharedSpool
+from informix_checkpoints.spool import SegmentRange, StoredStream
 
 logger = logging.getLogger("informix_cdc.connector.shared_reader")  # a logger name, not a module
 
-_POLL_SECONDS = 0.01
-_CHECK_SECONDS = 0.5
-# A standby takes over, or systemd starts the process again, within this time.
-AWAY_SECONDS = 60.0
+
+class ReadCapture(Protocol):
+    """A capture, as its readers see it: a folder, or a thread of the reader's process."""
+
+    path: Path
+
+    @property
+    def published(self) -> PublishedCapture:
+        """What the capture publishes."""
+        ...
+
+    def spool(self, stream: str) -> StoredStream | None:
+        """Return the stored rows of a stream."""
+        ...
+
+    @property
+    def readers(self) -> Registry:
+        """Where readers are registered."""
+        ...
+
+    def question(self, reader: ReaderState) -> int:
+        """Return the number under which a reader asks for the end of the log."""
+        ...
+
+    def has_all(self, name: str, question: int) -> bool:
+        """Return whether all is stored that was committed before a reader's question."""
+        ...
+
+    @property
+    def is_away(self) -> bool:
+        """Whether no capture is running."""
+        ...
+
+    def wait_for(
+        self,
+        is_true: Callable[[], bool],
+        timeout_seconds: float | None,
+        most_seconds: float,
+        name: str,
+    ) -> None:
+        """Wait until a condition holds, or until the time has passed.
+
+        Args:
+            is_true: the condition.
+            timeout_seconds: how long; None: until it holds.
+            most_seconds: after which it is not decided.
+            name: of the reader.
+
+        Raises:
+            NotDecided: `most_seconds` have passed.
+            InformixCdcError: the condition does not hold, and the capture has ended.
+        """
+        ...
 
 
-class NotDecided(Exception):
-    """A wait has taken as long as it may, and is to be repeated."""
+class Registry(Protocol):
+    """Where readers are registered."""
+
+    def register(self, name: str, run: str) -> ReaderState:
+        """Register a reader for a run of a query, and return what is known of it."""
+        ...
+
+    def update(self, state: ReaderState, /) -> ReaderState:
+        """Store what a reader needs now; return it as stored."""
+        ...
 
 
 @dataclass(slots=True)
@@ -51,14 +109,14 @@ class Resyncs:
     """Has all tables read again for a reader that has lost rows.
 
     Args:
-        folder: of the capture.
+        capture: whose tables they are.
         is_allowed: whether readers may ask for it.
         pause_seconds: between two of a reader. Each ends the capture's session, and no rows are read
             meanwhile: of readers on other hosts, one at a time asks for it, and not at once again.
         clock: a monotonic clock.
     """
 
-    folder: CaptureFolder
+    capture: ReadCapture
     is_allowed: bool = True
     pause_seconds: float = 0.0
     clock: Callable[[], float] = time.monotonic
@@ -70,9 +128,9 @@ class Resyncs:
         Raises:
             NotDecided: not yet.
         """
-        if (offset := self.folder.published.offset) is None:
+        if (offset := self.capture.published.offset) is None:
             return
-        requests, now = RequestFolder(self.folder.path / offset.stream), self.clock()
+        requests, now = RequestFolder(self.capture.path / offset.stream), self.clock()
         if self.pause_seconds:
             is_early = now - self._asked_at.get(reader, -math.inf) < self.pause_seconds
             if is_early or any(each.kind == RESYNC for each in requests.pending()):
@@ -82,11 +140,11 @@ class Resyncs:
 
 
 @dataclass(slots=True)
-class Reader:
-    """A reader of a shared capture, for one run of a query.
+class CaptureReader:
+    """A reader of a capture, for one run of a query.
 
     Args:
-        folder: of the capture.
+        folder: of the capture, or the query's own.
         name: option reader.
         begins_at: where a reader without a checkpoint begins: earliest (the oldest stored row) or
             latest.
@@ -95,28 +153,23 @@ class Reader:
         check: called with what the capture publishes before rows of its tables are read; may refuse
             them.
         run: of the query, different each time.
-        clock: a monotonic clock.
-        sleep: waits for so many seconds.
+        next: chooses offsets.
         resyncs: for a reader that has lost rows; by default it may ask at any time.
     """
 
-    folder: CaptureFolder
+    folder: ReadCapture
     name: str
     begins_at: str = "earliest"
     on_data_loss: str = "fail"
     row_form: str = RowForm().of_keys
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], object] = time.sleep
     next: NextOffset = field(default_factory=NextOffset)
     check: Callable[[PublishedCapture], None] = lambda _: None
     run: str = field(default_factory=lambda: secrets.token_hex(8))
     resyncs: Resyncs | None = None
     _state: ReaderState | None = None
-    _spool: SharedSpool | None = None  # of the stream that is read now
+    _spool: StoredStream | None = None  # of the stream that is read now
     _checked: PublishedCapture | None = None
     _asked: int = 0
-    _away_since: float | None = None
-    _checked_at: float = -math.inf  # whether a capture is running
     _left_out: tuple[str, RecordPlace] | None = None  # what was reported as removed last
 
     def __post_init__(self) -> None:
@@ -146,8 +199,7 @@ class Reader:
         if (kept := self._first_kept(start)) is not None:
             return self._without_removed(start, kept)
         if trigger is not Trigger.CONTINUOUS and not self._asked:
-            answered = self.folder.published.answered.get(self.name, 0)  # of this name, ever
-            self._asked = max(self._registered.asked, answered) + 1
+            self._asked = self.folder.question(self._registered)
             self._update(asked=self._asked)
         view = _View(self, start, most_seconds)
         self.next.wait(view, start, limits, trigger)
@@ -213,7 +265,7 @@ class Reader:
         """Do nothing: the reader stays registered, so that the capture keeps its rows."""
 
     @property
-    def spool(self) -> SharedSpool | None:
+    def spool(self) -> StoredStream | None:
         """The stored rows of the stream that is read now; None before it has begun."""
         return self._spool
 
@@ -225,7 +277,7 @@ class Reader:
         behind = [each for each in manifest.segments if each.place > self._state.taken.place]
         return {
             "reader": self.name,
-            "captureRunning": self._away_since is None,
+            "captureRunning": not self.folder.is_away,
             "spoolRows": sum(each.rows for each in behind),
             "spoolBytes": sum(each.size_bytes for each in behind),
             "reachedPosition": show(manifest.high_watermark.commit),
@@ -268,7 +320,7 @@ class Reader:
             end = left.end
         elif published.offset is not None and published.offset.stream == offset.stream:
             spool = self.folder.spool(offset.stream)
-            end = spool.manifest.high_watermark.place if spool.is_there else NOWHERE
+            end = spool.manifest.high_watermark.place if spool else NOWHERE
         else:
             return offset.position
         if offset.position.place <= end:
@@ -297,8 +349,6 @@ class Reader:
         if stream not in published.previous:
             stream = published.offset.stream if published.offset else ""
         self._spool = self.folder.spool(stream) if stream else None
-        if self._spool is not None and not self._spool.is_there:
-            self._spool = None
 
     def _later_streams(self, stream: str) -> set[str]:
         found, previous = set[str](), self.folder.published.previous
@@ -393,42 +443,17 @@ class Reader:
             return self.folder.published.offset is not None
         return spool.manifest.high_watermark.place >= end.position.place
 
-    def _require_running(self, timeout_seconds: float | None) -> None:
-        """Check that somebody will write what is awaited.
-
-        Raises:
-            InformixCdcError: an error has ended the capture, or it is away and the run cannot end.
-        """
-        now = self.clock()
-        if now - self._checked_at < _CHECK_SECONDS:
-            return
-        self._checked_at = now
-        if self.folder.is_running:
-            self._away_since = None
-            return
-        if self._away_since is None:  # it may have stored rows just before its end: look again
-            self._away_since, self._checked_at = now, -math.inf
-            return
-        if (error := self.folder.published.error) is not None:
-            raise error.raised(f"the capture {self.folder.path} has ended: ")
-        if timeout_seconds is None and now - self._away_since >= AWAY_SECONDS:
-            raise ConnectionLost(
-                f"no capture is running at {self.folder.path}, and reader {self.name} waits for rows"
-                " that are not stored.",
-                "Start informix-cdc capture, and the query again.",
-            )
-
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A shared capture, as the choice of the next offset sees it."""
+    """A capture, as the choice of the next offset sees it."""
 
-    reader: Reader
+    reader: CaptureReader
     start: StreamOffset
     most_seconds: float = math.inf
 
     @property
-    def spool(self) -> SharedSpool | None:
+    def spool(self) -> StoredStream | None:
         return self.reader._spool
 
     @property
@@ -451,14 +476,14 @@ class _View:
 
     @property
     def has_all(self) -> bool:
-        answered = self.reader.folder.published.answered.get(self.reader.name, 0)
-        return self._is_current and answered >= self.reader._asked
+        reader = self.reader
+        return self._is_current and reader.folder.has_all(reader.name, reader._asked)
 
     @property
     def waits_for_spark(self) -> bool:
         """A capture that is away stores no more for now, and nothing is added to a previous stream."""
-        is_away = self.reader._away_since is not None
-        return is_away or not self._is_current or self.reader.folder.published.waits
+        folder = self.reader.folder
+        return folder.is_away or not self._is_current or folder.published.waits
 
     @property
     def _is_current(self) -> bool:
@@ -466,16 +491,10 @@ class _View:
         return spool is not None and offset is not None and spool.stream == offset.stream
 
     def wait_for(self, is_true: Callable[[], bool], timeout_seconds: float | None) -> None:
-        """Look again and again."""
-        begun = self.reader.clock()
-        while True:
+        """Look at each change."""
+
+        def has_come() -> bool:
             self.reader._refresh(self.start)
-            if is_true():
-                return
-            self.reader._require_running(timeout_seconds)
-            waited = self.reader.clock() - begun
-            if timeout_seconds is not None and waited >= timeout_seconds:
-                return
-            if waited >= self.most_seconds:
-                raise NotDecided
-            self.reader.sleep(_POLL_SECONDS)
+            return is_true()
+
+        self.reader.folder.wait_for(has_come, timeout_seconds, self.most_seconds, self.reader.name)

@@ -182,7 +182,7 @@ class RemoteReader:
 
         Raises:
             ConnectionLost: the run ends with what is committed now, and the capture is not reached.
-            InformixCdcError: as `Reader.next_offset`.
+            InformixCdcError: as `CaptureReader.next_offset`.
         """
         known = {"limits": limits_to_json(limits), "trigger": trigger.value}
         while True:
@@ -203,7 +203,7 @@ class RemoteReader:
 
         Raises:
             ConnectionLost: the capture is not reached.
-            InformixCdcError: as `Reader.ranges`.
+            InformixCdcError: as `CaptureReader.ranges`.
         """
         if not start.is_started:
             return []

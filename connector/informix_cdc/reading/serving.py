@@ -28,11 +28,10 @@ from typing import Any
 
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.log_events import READER_CALL_FAILED, STRANGERS_REFUSED
-from informix_cdc.executors import Admitted, FlightServer, Relay, no_rows_named
+from informix_cdc.executors import AdmittedReader, FlightServer, Relay, no_rows_named
 from informix_cdc.monitoring import log_to_standard_error
 from informix_cdc.reading.access import CaptureAccess
 from informix_cdc.reading.answers import ReaderAnswers
-from informix_cdc.reading.capture_folder import CaptureFolder
 
 logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger name, not a module
 
@@ -61,12 +60,11 @@ class Serving:
         self._server: FlightServer | None = None
         self._known: object = None
         if capture := told.get("capture"):
-            folder = CaptureFolder(Path(capture))
-            self._access = CaptureAccess(folder.path)
-            self._answers = ReaderAnswers(folder, may_resync=told["readers_may_resync"])
+            self._access = CaptureAccess(Path(capture))
+            self._answers = ReaderAnswers(Path(capture), may_resync=told["readers_may_resync"])
         else:
             admitted = {
-                name: Admitted(certificate.encode(), digest)
+                name: AdmittedReader(certificate.encode(), digest)
                 for name, (certificate, digest) in told["admitted"].items()
             }
             self._serve(tuple(text.encode() for text in told["own"]), admitted)
@@ -100,10 +98,10 @@ class Serving:
             raise OSError("the files of readers cannot be read")
         return int(self._server.port)
 
-    def _serve(self, own: Any, admitted: Mapping[str, Admitted]) -> None:  # noqa: ANN401 - a pair
+    def _serve(self, own: Any, admitted: Mapping[str, AdmittedReader]) -> None:  # noqa: ANN401 - a pair
         former = self._server
         # without a reader, nobody: no certificate at all would mean those that the system trusts
-        known = admitted or {"": Admitted(own[0], "")}
+        known = admitted or {"": AdmittedReader(own[0], "")}
         answer = self._answers.answer if self._answers is not None else None
         self._server = FlightServer(own, known, self._folder_of, answer, self._count)
         if former is not None:

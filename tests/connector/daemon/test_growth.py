@@ -15,7 +15,7 @@ import pytest
 from informix_capture_client.positions import Position
 from informix_cdc.daemon import CaptureProcess, CaptureSettings
 from informix_cdc.reading import CaptureFolder, Trigger
-from informix_cdc.reading.reader import Reader
+from informix_cdc.reading.reader import CaptureReader
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.readers import Readers
@@ -54,7 +54,7 @@ class Stored:
         Readers(folder).update(replace(state, stream="s1", taken=START, done=START.place))
         self.process.step()
         self.folder = folder
-        self.reader = Reader(CaptureFolder(folder), "one", clock=self._clock, sleep=self._sleep)
+        self.reader = CaptureReader(CaptureFolder(folder, self._clock, self._sleep), "one")
         self.now = 0.0
         self.end = StreamOffset("s1", "d1", self.spool.manifest.high_watermark, tables={})
 

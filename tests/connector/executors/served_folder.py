@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.servers.stores import source_options
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import (
-    Admitted,
+    AdmittedReader,
     Credentials,
     FlightAddress,
     FlightServer,
@@ -32,7 +32,7 @@ class ServedFolder:
         own, (known, key) = certificate_of_server(), certificate_of_reader("executor")
         token = secrets.token_hex(32)
         self.folders = {STREAM: folder}
-        admitted = {"executor": Admitted(known, digest_of(token))}
+        admitted = {"executor": AdmittedReader(known, digest_of(token))}
         self.server = FlightServer(own, admitted, self._folder_of)
         shown = Credentials(own[0], known, key)
         self.address = FlightAddress(LOOPBACK, self.server.port, token, shown, STREAM)

@@ -19,7 +19,7 @@ from harness.runs.patience import wait_until
 from informix_capture_client.errors import AccessRefused, DataLoss, InformixCdcError
 from informix_capture_client.positions import Position
 from informix_cdc.executors import (
-    Admitted,
+    AdmittedReader,
     Credentials,
     FlightAddress,
     FlightServer,
@@ -33,7 +33,8 @@ from informix_cdc.executors import flight_server as module
 from informix_cdc.reading import CaptureFolder
 from informix_cdc.reading import reader as reader_module
 from informix_cdc.reading.answers import ReaderAnswers
-from informix_cdc.reading.reader import NotDecided, Reader, Resyncs
+from informix_cdc.reading.capture_folder import NotDecided
+from informix_cdc.reading.reader import CaptureReader, Resyncs
 from informix_cdc.reading.remote_capture import CaptureClient
 from informix_cdc.reading.trigger import Trigger
 from informix_checkpoints.limits import BatchLimits
@@ -50,7 +51,7 @@ def serving(answer: Callable[[str, str, bytes], bytes]) -> Iterator[dict[str, Fl
     own, addresses, admitted = certificate_of_server(), {}, {}
     for name in ("one", "two"):
         certificate, key = certificate_of_reader(name)
-        admitted[name] = Admitted(certificate, digest_of(name))
+        admitted[name] = AdmittedReader(certificate, digest_of(name))
         shown = Credentials(own[0], certificate, key)
         addresses[name] = FlightAddress("127.0.0.1", 0, name, shown)
     server = FlightServer(own, admitted, Path, answer)
@@ -143,7 +144,7 @@ def called(answers: ReaderAnswers, call: str, run: str = "r1", **content: object
 def test_rows_that_are_not_stored_are_not_taken_as_read(
     place: dict[str, int], running: RunningCapture, tmp_path: Path
 ) -> None:
-    answers = ReaderAnswers(CaptureFolder(tmp_path), may_resync=False)
+    answers = ReaderAnswers(tmp_path, may_resync=False)
     start = called(answers, "next", start=NOT_STARTED)["offset"]
     with pytest.raises(AccessRefused, match="that the capture has not stored"):
         called(answers, "commit", end={**start, **place})
@@ -161,7 +162,7 @@ def test_what_counts_as_read_goes_back_with_the_slowest_reader(
 ) -> None:
     server, _ = served
     state, folder = running.process.state, CaptureFolder(tmp_path)
-    first = Reader(folder, "first")
+    first = CaptureReader(folder, "first")
     start = first.next_offset(StreamOffset.from_json(NOT_STARTED), BatchLimits(), Trigger.CONTINUOUS)
     assert start is not None
     insert(server, 1, 2, 3)
@@ -176,7 +177,7 @@ def test_what_counts_as_read_goes_back_with_the_slowest_reader(
 
 @pytest.mark.parametrize("run", ["", "x" * 65, "../x", "a b", "\n"])
 def test_a_run_has_a_short_name(run: str, running: RunningCapture, tmp_path: Path) -> None:
-    answers = ReaderAnswers(CaptureFolder(tmp_path), may_resync=False)
+    answers = ReaderAnswers(tmp_path, may_resync=False)
     with pytest.raises(AccessRefused, match="names no run"):
         called(answers, "next", run=run, start=NOT_STARTED)
     assert CaptureFolder(tmp_path).readers.all() == []
@@ -211,8 +212,10 @@ def test_a_reader_that_may_not_have_tables_read_again_ends_with_its_loss(
     folder = CaptureFolder(tmp_path)
     offset = folder.published.offset
     assert offset is not None
-    reader = Reader(folder, "one", on_data_loss="resync", resyncs=Resyncs(folder, is_allowed=False))
-    monkeypatch.setattr(reader_module.Reader, "_first_kept", lambda *_: (FAR, 0))
+    reader = CaptureReader(
+        folder, "one", on_data_loss="resync", resyncs=Resyncs(folder, is_allowed=False)
+    )
+    monkeypatch.setattr(reader_module.CaptureReader, "_first_kept", lambda *_: (FAR, 0))
     here = replace(offset, position=Position(1, 1))
     with pytest.raises(DataLoss, match="has removed rows"):
         reader.next_offset(here, BatchLimits(), Trigger.CONTINUOUS)

@@ -24,7 +24,7 @@ from harness.runs.patience import wait_until
 from harness.servers.stores import ORDERS, listening_stores
 from informix_capture_client.errors import AccessRefused, ConnectionLost, DataLoss
 from informix_cdc.capture import server_watch
-from informix_cdc.reading import reader as module
+from informix_cdc.reading import capture_folder as module
 
 pytestmark = pytest.mark.slow
 

@@ -149,6 +149,7 @@ def test_stored_changes_become_other_rows_unless_they_are_planned(
         error = failure_of(lambda: made.partitions(start, planned))
     assert isinstance(error, BadOption)
     assert "Run the query once with the previous options" in str(error)
+    caplog.clear()
     with reader(listening.port, spoolPath=str(tmp_path), **changes) as made:
         again = next_offset(made, start)
         assert len(rows_of(made, start, again)) == 2

@@ -18,7 +18,7 @@ from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.capture import CaptureState
 from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.options.source import SourceOptions
-from informix_cdc.reading.own_capture import OwnCapture
+from informix_cdc.reading.own_capture import OwnCapture, OwnReader
 from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
@@ -144,8 +144,8 @@ def foreign_traffic(server: EmulatedServer) -> AbstractContextManager[None]:
 
 def own_capture_of(made: InformixStreamReader) -> OwnCapture:
     """Return the capture of a reader."""
-    assert isinstance(made.captured.reader, OwnCapture)
-    return made.captured.reader
+    assert isinstance(made.captured.reader, OwnReader)
+    return made.captured.reader.capture
 
 
 def state_of(made: InformixStreamReader) -> CaptureState:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.x509.oid import ExtendedKeyUsageOID
-
-from informix_cdc.executors import certificates
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,8 @@ class Certificates:
 
 def certificates_for(folder: Path, name: str = "localhost") -> tuple[Certificates, Certificates]:
     """Write what a server of this name shows, and what its clients show."""
-    authority = certificates.ec.generate_private_key(certificates.ec.SECP256R1())
-    known_by = certificates._pem(
-        certificates._certificate("informix-cdc query", authority.public_key(), is_authority=True),
-        authority,
-    )
+    authority = ec.generate_private_key(ec.SECP256R1())
+    known_by = _signed("authority", authority.public_key(), authority, is_authority=True)
     purposes = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}
     server, client = (
         _written(folder / f"{name}.{kind}", name, purpose, authority, known_by)
@@ -47,13 +46,39 @@ def _written(
     folder: Path,
     name: str,
     purpose: x509.ObjectIdentifier,
-    authority: certificates.ec.EllipticCurvePrivateKey,
+    authority: ec.EllipticCurvePrivateKey,
     known_by: bytes,
 ) -> Certificates:
     folder.mkdir()
-    signed = certificates._signed(name, purpose, authority, known_by)
+    key = ec.generate_private_key(ec.SECP256R1())
     found = Certificates(folder / "authority.pem", folder / "own.pem", folder / "key.pem")
     found.authority.write_bytes(known_by)
-    found.own.write_bytes(signed.certificate)
-    found.key.write_bytes(signed.key)
+    found.own.write_bytes(_signed(name, key.public_key(), authority, purpose=purpose))
+    found.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     return found
+
+
+def _signed(
+    name: str,
+    key: ec.EllipticCurvePublicKey,
+    authority: ec.EllipticCurvePrivateKey,
+    *,
+    purpose: x509.ObjectIdentifier | None = None,
+    is_authority: bool = False,
+) -> bytes:
+    constraints = x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")]))
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(datetime(2000, 1, 1))
+        .not_valid_after(datetime(9999, 12, 31))
+        .add_extension(constraints, critical=True)
+    )
+    if purpose is not None:
+        builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=True).add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False
+        )
+    return builder.sign(authority, hashes.SHA256()).public_bytes(Encoding.PEM)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
@@ -15,7 +13,7 @@ from informix_cdc.capture import Gauges
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.reading import CapturedStream
-from informix_cdc.reading.own_capture import OwnCapture
+from informix_cdc.reading.own_capture import OwnCapture, OwnReader
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
 from informix_checkpoints.offsets.offsets import StreamOffset
@@ -57,7 +55,7 @@ class _PreparedReader(InformixStreamReader):
     def __init__(self, folder: Path, options: SourceOptions, schema: StructType) -> None:
         super().__init__(options, schema)
         self._captured = CapturedStream(options)
-        self._captured.reader = _PreparedCapture(folder, options)
+        self._captured.reader = OwnReader(options, _PreparedCapture(folder, options))
 
 
 class _PreparedCapture(OwnCapture):
@@ -67,8 +65,8 @@ class _PreparedCapture(OwnCapture):
         super().__init__(options)
         self._folder = folder
 
-    def _running(self, start: StreamOffset, planned: Position | None = None) -> Any:
+    def begin(self, start: StreamOffset, planned: Position | None = None) -> CaptureState:
         if self.state is None:
             spool = open_spool(self._folder)
             self.state = CaptureState(gauges=Gauges(is_caught_up=True), spool=spool)
-        return SimpleNamespace(state=self.state)
+        return self.state
