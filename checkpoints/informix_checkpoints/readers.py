@@ -219,5 +219,5 @@ class Readers:
 def waiting_for(reader: ReaderState, manifest: Manifest) -> tuple[int, int]:
     """Return how many rows and bytes of a stream a reader has not processed."""
     place = reader.taken.place if reader.stream == manifest.stream else NOWHERE
-    waiting = [each for each in manifest.segments if each.place > place]
-    return sum(each.rows for each in waiting), sum(each.size_bytes for each in waiting)
+    waiting = manifest.waiting_above(place)
+    return waiting.rows, waiting.size_bytes

@@ -12,8 +12,9 @@ Each has a number, and the states of its tables from there on.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from informix_capture_client.positions import Position, RecordPlace
 from informix_checkpoints.spool.segments import Segment
@@ -32,6 +33,17 @@ class Epoch:
     position: Position
     tables: ChangedStates
     ends_batch: bool = False
+
+
+_NOWHERE: RecordPlace = (-1, 0)
+
+
+class Waiting(NamedTuple):
+    """How many segments, rows and bytes are above a place."""
+
+    segments: int
+    rows: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,11 @@ class Manifest:
     chunk_rows: int = 0
     left: Mapping[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # Totals answer how much waits for a reader whatever the number of segments.
+        if self.segments and not self.segments[-1].total_rows:
+            object.__setattr__(self, "segments", _totalled(self.segments, 0, 0))
+
     @property
     def end(self) -> Position:
         """The position of the last rows, or of a later table change."""
@@ -82,12 +99,12 @@ class Manifest:
     @property
     def size_bytes(self) -> int:
         """The total bytes of the segments."""
-        return sum(segment.size_bytes for segment in self.segments)
+        return self.waiting_above(_NOWHERE).size_bytes
 
     @property
     def row_count(self) -> int:
         """The number of rows in all segments."""
-        return sum(segment.rows for segment in self.segments)
+        return self.waiting_above(_NOWHERE).rows
 
     @property
     def present_tables(self) -> Tables:
@@ -168,9 +185,11 @@ class Manifest:
 
     def appended(self, *segments: Segment) -> Manifest:
         """Return the manifest with more segments."""
+        last = self.segments[-1] if self.segments else None
+        before = (last.total_rows, last.total_bytes) if last else (0, 0)
         return replace(
             self,
-            segments=(*self.segments, *segments),
+            segments=(*self.segments, *_totalled(segments, *before)),
             high_watermark=segments[-1].position if segments else self.high_watermark,
             next_number=self.next_number + len(segments),
         )
@@ -178,6 +197,16 @@ class Manifest:
     def segments_above(self, place: RecordPlace) -> tuple[Segment, ...]:
         """Return the segments with rows above a place."""
         return self.segments[bisect_right(self.segments, place, key=_place_of) :]
+
+    def waiting_above(self, place: RecordPlace) -> Waiting:
+        """Return what waits in the segments with rows above a place."""
+        first = bisect_right(self.segments, place, key=_place_of)
+        if first == len(self.segments):
+            return Waiting(0, 0, 0)
+        one, last = self.segments[first], self.segments[-1]
+        rows = last.total_rows - one.total_rows + one.rows
+        size_bytes = last.total_bytes - one.total_bytes + one.size_bytes
+        return Waiting(len(self.segments) - first, rows, size_bytes)
 
     def with_restart_of(self, published: Position) -> Manifest:
         """Return the manifest with a later restart position that is known for its high watermark."""
@@ -197,7 +226,7 @@ class Manifest:
 
     def trimmed(self, up_to: RecordPlace) -> tuple[Manifest, tuple[Segment, ...]]:
         """Return the manifest without the segments at or below a place, and those segments."""
-        gone = tuple(s for s in self.segments if s.place <= up_to)
+        gone = self.segments[: bisect_right(self.segments, up_to, key=_place_of)]
         passed = [epoch.position for epoch in self.epochs if epoch.position.place <= up_to]
         if not gone and not passed:
             return self, ()
@@ -207,6 +236,15 @@ class Manifest:
         tables, departed = self.tables_at(start), self.left_at(start)
         trimmed = replace(self, start=start, tables=tables, left=departed, epochs=left, segments=kept)
         return trimmed, gone
+
+
+def _totalled(segments: Sequence[Segment], rows: int, size_bytes: int) -> tuple[Segment, ...]:
+    """Return segments with their totals, after others with these."""
+    found = []
+    for segment in segments:
+        rows, size_bytes = rows + segment.rows, size_bytes + segment.size_bytes
+        found.append(replace(segment, total_rows=rows, total_bytes=size_bytes))
+    return tuple(found)
 
 
 def _place(position: Position) -> RecordPlace:

@@ -14,7 +14,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -43,7 +43,8 @@ class Segment:
     """The manifest's entry of a segment; `position` is valid once its rows are delivered.
 
     `rows` counts changes, of which `truncates` are TRUNCATEs. `chunk` is the number of its snapshot
-    chunk, 0 if it has transactions; a chunk is never split.
+    chunk, 0 if it has transactions; a chunk is never split. `total_rows` and `total_bytes` are of all
+    segments of a manifest up to this one, also of those that were trimmed; they are not in its file.
     """
 
     file: str
@@ -55,6 +56,8 @@ class Segment:
     position: Position
     chunk: int = 0
     truncates: int = 0
+    total_rows: int = field(default=0, compare=False)
+    total_bytes: int = field(default=0, compare=False)
 
     @property
     def first_place(self) -> RecordPlace:

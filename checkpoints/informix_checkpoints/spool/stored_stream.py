@@ -111,7 +111,7 @@ class StoredStream(ABC):
 
     def bytes_above(self, place: RecordPlace) -> int:
         """Return the size of the segments with rows above a place."""
-        return sum(segment.size_bytes for segment in self.manifest.segments_above(place))
+        return self.manifest.waiting_above(place).size_bytes
 
     def _require_files(self, segments: Iterable[Segment]) -> None:  # noqa: B027 - one class needs it
         """Check that the files of a range are there; otherwise reading them shows it."""

@@ -27,6 +27,7 @@ logger = logging.getLogger("informix_cdc.connector.capture_loop")  # a logger na
 
 # Each segment is one more to read; this many that Spark has not read double the interval between two.
 SEGMENTS_PER_INTERVAL = 32
+_SEGMENTS_BEHIND_PER_INTERVAL = 1024  # that only readers need which are away
 _SHARE_WHILE_SPARK_WAITS = 0.25
 _SEGMENT_BYTES = 16 << 20
 _STOP_POLL_SECONDS = 0.1
@@ -43,7 +44,8 @@ class Pending:
         latency_seconds: maximum time that rows are buffered; a flush costs about a millisecond.
         segment_bytes: bytes of records that make a segment; a larger transaction is not split.
         most_bytes_ahead: maximum bytes in the spool that Spark has not read.
-        segments_ahead: returns the number of segments that Spark has not processed.
+        segments_ahead: returns the numbers of segments that the slowest reader has not processed, and
+            the one that waits for rows.
         counters: count what is written to the spool.
     """
 
@@ -56,7 +58,7 @@ class Pending:
         latency_seconds: float = 0.02,
         segment_bytes: int = _SEGMENT_BYTES,
         most_bytes_ahead: int = 1 << 62,
-        segments_ahead: Callable[[], int] = lambda: 0,
+        segments_ahead: Callable[[], tuple[int, int]] = lambda: (0, 0),
         counters: Counters | None = None,
     ) -> None:
         self._segments_ahead = segments_ahead
@@ -157,12 +159,15 @@ class Pending:
     def _interval_seconds(self) -> float:
         """Return the time between two flushes, which grows with the segments that Spark has to read.
 
+        Where one reader keeps up and another one is away, it grows slowly: the first one waits for it,
+        and each segment costs the capture some memory.
+
         While Spark waits for rows, it is short. With the whole of it, transactions that come at that
         very interval would each wait for the one before, and all of them as long as the slowest.
         """
-        ahead = self._segments_ahead()
+        most, ahead = self._segments_ahead()
         share = 1 + ahead / SEGMENTS_PER_INTERVAL if ahead else _SHARE_WHILE_SPARK_WAITS
-        return self._latency_seconds * share
+        return self._latency_seconds * (share + (most - ahead) / _SEGMENTS_BEHIND_PER_INTERVAL)
 
     def is_due(self, is_idle: bool) -> bool:
         """Return whether to flush: no more data arrives, there is enough, or it has waited enough."""

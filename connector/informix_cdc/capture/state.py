@@ -70,6 +70,7 @@ class CaptureState:
         gauges: of this capture.
         reader: the query whose capture it is, or the slowest of all readers: what it has taken decides
             when the capture must wait. The restart position is that of a new session.
+        waiting: the place of the reader that waits for the next rows; None: of the same one.
         outcome: how it ended, if it has.
         spool: of the current stream; None before it has begun, or after it was abandoned.
         previous_streams: streams that this one continues after a data loss, with the end of their rows.
@@ -86,6 +87,7 @@ class CaptureState:
     counters: Counters = field(default_factory=Counters)
     gauges: Gauges = field(default_factory=Gauges)
     reader: ReaderState = field(default_factory=lambda: ReaderState(name=""))
+    waiting: RecordPlace | None = None
     outcome: CaptureOutcome = field(default_factory=CaptureOutcome)
     spool: Spool | None = None
     previous_streams: dict[str, RecordPlace] = field(default_factory=dict)
@@ -165,10 +167,13 @@ class CaptureState:
         return self._taken(spool) >= spool.manifest.end.place
 
     @property
-    def segments_ahead(self) -> int:
-        """The number of segments in the spool that Spark has not processed."""
-        spool = self.spool
-        return 0 if spool is None else len(spool.manifest.segments_above(self._taken(spool)))
+    def segments_ahead(self) -> tuple[int, int]:
+        """The numbers of segments that the reader has not processed, and the one that waits."""
+        if (spool := self.spool) is None:
+            return 0, 0
+        taken, manifest = self._taken(spool), spool.manifest
+        place = max(taken, self.waiting or taken)
+        return manifest.waiting_above(taken).segments, manifest.waiting_above(place).segments
 
     def _taken(self, spool: Spool) -> RecordPlace:
         reader = self.reader  # read once: another thread may replace it

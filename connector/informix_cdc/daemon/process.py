@@ -18,6 +18,7 @@ import logging
 import math
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -47,6 +48,7 @@ logger = logging.getLogger("informix_cdc.connector.shared_capture")  # a logger 
 TICK_SECONDS = 0.05
 _LOOK_SECONDS = 1.0  # at readers and ages, if nothing seems to have changed
 _CLOSING_SECONDS = 15.0  # rows on their way to readers are sent for ten
+_AWAY_SECONDS = 30.0  # a running reader is seen each ten seconds
 _NOT_READ = Position(0, 0)
 
 
@@ -250,8 +252,16 @@ class CaptureProcess:
             self.readers = Readers(self._folder).all()
 
     def _ack(self, spool: Spool) -> None:
-        """Tell the capture what all readers have taken; a new session begins where the rows end."""
+        """Tell the capture what all readers have taken; a new session begins where the rows end.
+
+        Readers that were seen of late wait for the next rows.
+        """
         here = [each.taken if each.stream == spool.stream else _NOT_READ for each in self.readers]
+        since = time.time() - _AWAY_SECONDS
+        waiting = [
+            taken.place for taken, each in zip(here, self.readers, strict=True) if each.seen_at >= since
+        ]
+        self.state.waiting = max(waiting, default=None)
         slowest = min(here, key=lambda position: position.place, default=_NOT_READ)
         restart = spool.manifest.high_watermark.restart
         self.state.ack(spool.stream, replace(slowest, restart=restart))

@@ -13,11 +13,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from informix_capture_client.positions import RecordPlace
 from informix_checkpoints.readers import ReaderState
-from informix_checkpoints.spool import Manifest
+from informix_checkpoints.spool import Manifest, Segment
 
 
 @dataclass(slots=True)
@@ -83,14 +84,18 @@ class Retention:
         return place
 
     def _record_ages(self, folder: Path, manifest: Manifest) -> None:
+        """Record when segments were written; only what is new is looked at, however many there are."""
         is_first, self._has_seen_rows = not self._has_seen_rows, True
-        present = {segment.file for segment in manifest.segments}
-        for gone in self._written_at.keys() - present:
-            del self._written_at[gone]
-        for segment in manifest.segments:
-            if segment.file not in self._written_at:
-                age = self._age(folder / segment.file) if is_first else 0.0
-                self._written_at[segment.file] = self.clock() - age
+        if len(self._written_at) > 2 * len(manifest.segments):
+            present = {segment.file for segment in manifest.segments}
+            for gone in self._written_at.keys() - present:
+                del self._written_at[gone]
+        for segment in takewhile(self._is_new, reversed(manifest.segments)):
+            age = self._age(folder / segment.file) if is_first else 0.0
+            self._written_at[segment.file] = self.clock() - age
+
+    def _is_new(self, segment: Segment) -> bool:
+        return segment.file not in self._written_at
 
     def _age(self, path: Path) -> float:
         try:

@@ -64,7 +64,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
 
     Args:
         own: its certificate.
-        admitted: who is served, by name.
+        admitted: who can connect, by name.
+        present: returns whose calls are answered now, by name: some may have been removed.
         folder_of: returns the folder of a stream. It raises AccessRefused.
         answer: answers the calls of readers; None: there are none.
         on_refusal: called for each call with a wrong token.
@@ -74,6 +75,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         self,
         own: tuple[bytes, bytes],
         admitted: Mapping[str, AdmittedReader],
+        present: Callable[[], Mapping[str, AdmittedReader]],
         folder_of: Callable[[str], Path],
         answer: Answer | None = None,
         on_refusal: Callable[[], None] = lambda: None,
@@ -85,7 +87,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
             tls_certificates=[own],
             verify_client=True,
             root_certificates=b"".join(each.certificate for each in admitted.values()),
-            middleware={"reader": _Readers(admitted, on_refusal)},
+            middleware={"reader": _Readers(present, on_refusal)},
         )
 
     def do_action(
@@ -157,16 +159,18 @@ def _rows_of(
 class _Readers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
     """Knows by the token which reader calls."""
 
-    def __init__(self, admitted: Mapping[str, AdmittedReader], on_refusal: Callable[[], None]) -> None:
+    def __init__(
+        self, present: Callable[[], Mapping[str, AdmittedReader]], on_refusal: Callable[[], None]
+    ) -> None:
         super().__init__()
-        self._admitted, self._on_refusal = admitted, on_refusal
+        self._present, self._on_refusal = present, on_refusal
 
     def start_call(
         self, _info: flight.CallInfo, headers: Mapping[str, Sequence[str | bytes]]
     ) -> flight.ServerMiddleware:
         """Refuse calls whose token is of no reader."""
         digest = digest_of(token_of(headers))
-        for name, known in self._admitted.items():
+        for name, known in self._present().items():
             if hmac.compare_digest(known.token_digest, digest):
                 return _Reader(name)
         self._on_refusal()

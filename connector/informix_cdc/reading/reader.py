@@ -274,12 +274,12 @@ class CaptureReader:
         if self._state is None or self._spool is None:
             return None
         manifest = self._spool.manifest
-        behind = [each for each in manifest.segments if each.place > self._state.taken.place]
+        waiting = manifest.waiting_above(self._state.taken.place)
         return {
             "reader": self.name,
             "captureRunning": not self.folder.is_away,
-            "spoolRows": sum(each.rows for each in behind),
-            "spoolBytes": sum(each.size_bytes for each in behind),
+            "spoolRows": waiting.rows,
+            "spoolBytes": waiting.size_bytes,
             "reachedPosition": show(manifest.high_watermark.commit),
         }
 

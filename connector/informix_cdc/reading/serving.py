@@ -58,16 +58,18 @@ class Serving:
         self._refused_calls = 0
         self._reported: tuple[int, int] = (0, 0)
         self._server: FlightServer | None = None
+        self._admitted: Mapping[str, AdmittedReader] = {}
+        self._changing = threading.Lock()
         self._known: object = None
         if capture := told.get("capture"):
             self._access = CaptureAccess(Path(capture))
             self._answers = ReaderAnswers(Path(capture), may_resync=told["readers_may_resync"])
         else:
-            admitted = {
+            self._admitted = {
                 name: AdmittedReader(certificate.encode(), digest)
                 for name, (certificate, digest) in told["admitted"].items()
             }
-            self._serve(tuple(text.encode() for text in told["own"]), admitted)
+            self._serve(tuple(text.encode() for text in told["own"]))
         self._relay = Relay(socket.socket(fileno=told["listening"]), self._port)
         threading.Thread(target=self._report, name="informix-cdc refused", daemon=True).start()
 
@@ -82,35 +84,44 @@ class Serving:
         if self._answers is not None:
             self._answers.close()
         if self._server is not None:  # streams to readers that have stopped reading are not waited for
-            self._ending(self._server).join(_CLOSING_SECONDS)
+            ending = threading.Thread(target=self._server.shutdown, daemon=True)
+            ending.start()
+            ending.join(_CLOSING_SECONDS)
         self._relay.close()
 
     def _port(self) -> int:
         """Return the port of the server, which knows the readers of this moment."""
-        if self._access is not None:
-            try:
-                if (known := self._access.version()) != self._known:
-                    self._serve(self._access.of_server(), self._access.admitted())
-                    self._known = known
-            except InformixCdcError as reason:
-                READER_CALL_FAILED.log(logger, reason=reason, traceback=None)
+        self._present()
         if self._server is None:
             raise OSError("the files of readers cannot be read")
         return int(self._server.port)
 
-    def _serve(self, own: Any, admitted: Mapping[str, AdmittedReader]) -> None:  # noqa: ANN401 - a pair
-        former = self._server
-        # without a reader, nobody: no certificate at all would mean those that the system trusts
-        known = admitted or {"": AdmittedReader(own[0], "")}
-        answer = self._answers.answer if self._answers is not None else None
-        self._server = FlightServer(own, known, self._folder_of, answer, self._count)
-        if former is not None:
-            self._ending(former)
+    def _present(self) -> Mapping[str, AdmittedReader]:
+        """Return who is let in now; if that has changed, new connections are those of another server.
 
-    def _ending(self, server: FlightServer) -> threading.Thread:
-        thread = threading.Thread(target=server.shutdown, name="informix-cdc flight", daemon=True)
-        thread.start()
-        return thread
+        The former one goes on for a while: connections of others may be in their handshake.
+        """
+        if self._access is None:
+            return self._admitted
+        with self._changing:
+            try:
+                if (known := self._access.version()) != self._known:
+                    former, self._admitted = self._server, self._access.admitted()
+                    self._serve(self._access.of_server())
+                    self._known = known
+                    if former is not None:
+                        ending = threading.Timer(_CLOSING_SECONDS, former.shutdown)
+                        ending.daemon = True
+                        ending.start()
+            except InformixCdcError as reason:
+                READER_CALL_FAILED.log(logger, reason=reason, traceback=None)
+            return self._admitted
+
+    def _serve(self, own: Any) -> None:  # noqa: ANN401 - a pair
+        # without a reader, nobody: no certificate at all would mean those that the system trusts
+        known = self._admitted or {"": AdmittedReader(own[0], "")}
+        answer = self._answers.answer if self._answers is not None else None
+        self._server = FlightServer(own, known, self._present, self._folder_of, answer, self._count)
 
     def _folder_of(self, stream: str) -> Path:
         if self._access is not None and _STREAM.fullmatch(stream):

@@ -183,16 +183,19 @@ def test_transactions_before_one_that_cannot_be_encoded_are_kept_in_one_segment(
     assert [len(rows) for rows in spool.segments if rows] == [4]
 
 
-def flushed_and_waiting(now: list[float], ahead: int = 0, **limits: Any) -> Pending:
+def flushed_and_waiting(now: list[float], ahead: int = 0, most: int = 0, **limits: Any) -> Pending:
     """Return what has just written a transaction, and has another one.
 
     Args:
         now: the clock's time.
-        ahead: segments that Spark has not read.
+        ahead: segments that Spark has not read, or the reader that waits.
+        most: those that the slowest reader has not read.
         limits: arguments of `Pending`.
     """
     kept: Any = Spool()
-    pending = Pending(kept, lambda _: kept, lambda: now[0], segments_ahead=lambda: ahead, **limits)
+    pending = Pending(
+        kept, lambda _: kept, lambda: now[0], segments_ahead=lambda: (most or ahead, ahead), **limits
+    )
     encoder = ChangeEncoder(TABLES, DecodeRules())
     assert isinstance(ANNOUNCED, TableSchema)
     encoder.announce(ANNOUNCED)
@@ -218,12 +221,18 @@ def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough(
 
 
 @pytest.mark.parametrize(
-    ("ahead", "waited_seconds"), [(0, 0.05), (1, 0.2 * 33 / 32), (32, 0.4), (320, 2.2)]
+    ("ahead", "most", "waited_seconds"),
+    [
+        *((0, 0, 0.05), (1, 1, 0.2 * 33 / 32), (32, 32, 0.4), (320, 320, 2.2)),
+        *((0, 1024, 0.25), (0, 10_240, 2.05), (32, 1056, 0.6)),
+    ],
 )
-def test_rows_wait_for_more_while_spark_has_segments_to_read(ahead: int, waited_seconds: float) -> None:
-    """Segments that Spark has read do not count, whether they are still there or not."""
+def test_rows_wait_for_more_while_spark_has_segments_to_read(
+    ahead: int, most: int, waited_seconds: float
+) -> None:
+    """Those that only readers need which are away count little: another one waits for the rows."""
     now = [100.0]
-    pending = flushed_and_waiting(now, ahead, latency_seconds=0.2)
+    pending = flushed_and_waiting(now, ahead, most, latency_seconds=0.2)
     now[0] += waited_seconds - 0.001
     assert not pending.is_due(is_idle=False)
     now[0] += 0.002

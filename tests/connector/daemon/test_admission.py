@@ -9,6 +9,7 @@ import resource
 import socket
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,12 +95,37 @@ def test_a_damaged_file_of_readers_keeps_those_out_and_in_that_were(running: Pat
 
 
 def test_a_removed_reader_is_refused(running: Path, port: int) -> None:
-    address, _ = address_of(options(running, port))
-    assert CaptureAccess(running).remove("one")
-    assert not CaptureAccess(running).remove("one")
-    refused = refusal(address)
+    is_connected, _ = address_of(options(running, port, "one"))
+    comes_later, _ = address_of(options(running, port, "two"))
+    assert CaptureClient(is_connected).describe().tables
+    for name in ("one", "two"):
+        assert CaptureAccess(running).remove(name)
+        assert not CaptureAccess(running).remove(name)
+    assert isinstance(refusal(is_connected), AccessRefused)
+    refused = refusal(comes_later)
     assert isinstance(refused, ConnectionLost)  # the handshake ends, and says nothing
     assert "If this reader was removed" in refused.remedy
+
+
+def test_new_files_of_all_readers_make_the_earlier_ones_invalid(running: Path, port: int) -> None:
+    earlier, _ = address_of(options(running, port))
+    renewed = {each.reader: each for each in CaptureAccess(running).renew()}
+    assert isinstance(refusal(earlier), AccessRefused | ConnectionLost)
+    now = renewed["one"]
+    address = replace(earlier, token=now.token, credentials=now.credentials)
+    assert CaptureClient(address).describe().tables
+
+
+def test_readers_come_and_go_while_others_connect(running: Path, port: int) -> None:
+    """The server behind the port is another one each time, and nobody notices."""
+    addresses = [address_of(options(running, port, f"reader{n}"))[0] for n in range(8)]
+
+    def connect(number: int) -> int:
+        CaptureAccess(running).add(f"other{number}")
+        return len(CaptureClient(addresses[number]).describe().tables)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(connect, range(8))) == {1}
 
 
 @pytest.mark.parametrize("kind", ["without TLS", "without a certificate", "of another capture"])

@@ -33,7 +33,7 @@ class ServedFolder:
         token = secrets.token_hex(32)
         self.folders = {STREAM: folder}
         admitted = {"executor": AdmittedReader(known, digest_of(token))}
-        self.server = FlightServer(own, admitted, self._folder_of)
+        self.server = FlightServer(own, admitted, lambda: admitted, self._folder_of)
         shown = Credentials(own[0], known, key)
         self.address = FlightAddress(LOOPBACK, self.server.port, token, shown, STREAM)
 

@@ -54,7 +54,7 @@ def serving(answer: Callable[[str, str, bytes], bytes]) -> Iterator[dict[str, Fl
         admitted[name] = AdmittedReader(certificate, digest_of(name))
         shown = Credentials(own[0], certificate, key)
         addresses[name] = FlightAddress("127.0.0.1", 0, name, shown)
-    server = FlightServer(own, admitted, Path, answer)
+    server = FlightServer(own, admitted, lambda: admitted, Path, answer)
     try:
         yield {name: replace(each, port=server.port) for name, each in addresses.items()}
     finally:

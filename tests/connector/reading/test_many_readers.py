@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connector.reading.conftest import SharedPlace
-from harness.capture.driving import Served, anchor_of, drained, insert
+from harness.capture.driving import LIMIT, Served, anchor_of, drained, insert
 from harness.runs.patience import wait_until
 from harness.servers.stores import ORDERS, order_row
 
@@ -64,3 +64,23 @@ def test_ten_readers_cost_one_read_of_the_log_and_of_the_disk(served: Served, at
         assert counts == [TRANSACTIONS * ROWS_EACH + 1] * READERS
         assert bytes_from_disk() - before < 2 * size_bytes
         assert len(server.sessions()) == 1
+
+
+def test_a_reader_that_is_away_does_not_keep_rows_from_one_that_waits(
+    served: Served, at: SharedPlace
+) -> None:
+    """Segments that only the former needs count little for when rows are written."""
+    server, listening = served
+    with at.capturing(listening.port, maxLatencyMs="1") as running:
+        state = running.process.state
+        with at.reader("away") as away, at.reader("waits") as waits:
+            anchor_of(away)
+            end = anchor_of(waits)
+            for number in range(5):
+                _, end = drained(waits, end, insert(server, number))
+            waits.commit(end)
+            waits.latestOffset(end, LIMIT)
+            wait_until(lambda: state.segments_ahead[0] >= 5 and not state.segments_ahead[1])
+        file = at.folder / "readers" / "waits.json"
+        os.utime(file, (0, 0))  # it is away too
+        wait_until(lambda: state.segments_ahead[1] >= 5)
