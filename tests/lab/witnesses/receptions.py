@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from informix_cdc.executors.certificates import certificates_of_a_query
+from harness.servers.certificates import certificates_for
 from informix_emulator import EmulatedServer
 from informix_emulator.answers import (
     CheckStatement,
@@ -73,16 +73,12 @@ def waiting_listener(server: EmulatedServer) -> ServerSocket:
 
 def encryption(folder: Path) -> tuple[ssl.SSLContext, Path]:
     """Make what a server shows, and the trust store with which Java believes it."""
-    shown, _ = certificates_of_a_query()
-    files = {"authority": shown.authority, "certificate": shown.certificate, "key": shown.key}
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "certificate", folder / "key")
+    shown, _ = certificates_for(folder)
+    context = shown.server_context()
     store = folder / "trust.p12"
     keytool = Path(java_tool("java")).resolve().with_name("keytool")
     command = [str(keytool), "-importcert", "-noprompt", "-alias", "emulator"]
-    command += ["-file", str(folder / "authority"), "-keystore", str(store)]
+    command += ["-file", str(shown.authority), "-keystore", str(store)]
     command += ["-storetype", "PKCS12", "-storepass", STORE_PASSWORD]
     subprocess.run(command, check=True, capture_output=True)
     return context, store
