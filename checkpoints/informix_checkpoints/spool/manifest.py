@@ -38,7 +38,7 @@ class Epoch:
 _NOWHERE: RecordPlace = (-1, 0)
 
 
-class Waiting(NamedTuple):
+class AboveAPlace(NamedTuple):
     """How many segments, rows and bytes are above a place."""
 
     segments: int
@@ -198,15 +198,15 @@ class Manifest:
         """Return the segments with rows above a place."""
         return self.segments[bisect_right(self.segments, place, key=_place_of) :]
 
-    def waiting_above(self, place: RecordPlace) -> Waiting:
+    def waiting_above(self, place: RecordPlace) -> AboveAPlace:
         """Return what waits in the segments with rows above a place."""
         first = bisect_right(self.segments, place, key=_place_of)
         if first == len(self.segments):
-            return Waiting(0, 0, 0)
+            return AboveAPlace(0, 0, 0)
         one, last = self.segments[first], self.segments[-1]
         rows = last.total_rows - one.total_rows + one.rows
         size_bytes = last.total_bytes - one.total_bytes + one.size_bytes
-        return Waiting(len(self.segments) - first, rows, size_bytes)
+        return AboveAPlace(len(self.segments) - first, rows, size_bytes)
 
     def with_restart_of(self, published: Position) -> Manifest:
         """Return the manifest with a later restart position that is known for its high watermark."""

@@ -1,8 +1,8 @@
 """A captured stream, for one query: what all three ways to read one have in common.
 
-CaptureReader        reads the folder of a capture
-OwnReader     captures the stream itself, in a thread of this process, and reads it with a CaptureReader
-RemoteReader  lets the capture's host do that, and calls it
+    CaptureReader  reads the folder of a capture
+    OwnReader      captures the stream itself, in a thread of this process, and reads it in the same way
+    RemoteReader   lets the capture's host do that, and calls it
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -29,48 +28,6 @@ from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.shared_captures import PublishedCapture
 from informix_checkpoints.spool import SegmentRange
-
-
-class StreamReader(Protocol):
-    """One of the three ways to read a captured stream."""
-
-    def next_offset(
-        self, start: StreamOffset, limits: BatchLimits, trigger: Trigger
-    ) -> StreamOffset | None:
-        """Wait for the end of the next batch; return None if nothing is new.
-
-        Raises:
-            InformixCdcError: the stream cannot continue, and no rows are left.
-        """
-        ...
-
-    def ranges(self, start: StreamOffset, end: StreamOffset) -> Sequence[SegmentRange]:
-        """Return the ranges of the rows of a batch, in commit order.
-
-        Raises:
-            InformixCdcError: the rows cannot be delivered.
-        """
-        ...
-
-    def places(self, publisher: SegmentPublisher) -> SegmentPlaces:
-        """Return where executors find the ranges.
-
-        Raises:
-            AccessRefused: the Flight server does not answer.
-        """
-        ...
-
-    def commit(self, end: StreamOffset) -> None:
-        """Release the rows up to an offset, which are not requested again."""
-        ...
-
-    def figures(self) -> Mapping[str, Figure] | None:
-        """Return figures for Spark's progress; None if there are none yet."""
-        ...
-
-    def close(self) -> None:
-        """Release everything; can be called twice."""
-        ...
 
 
 class CapturedStream:
@@ -96,7 +53,9 @@ class CapturedStream:
         self._rows = _RowsOfQuery(options, check_schema)
         self.reader = self._reader(check_schema, clock)
 
-    def _reader(self, check_schema: Callable[[pa.Schema], None], clock: Clock) -> StreamReader:
+    def _reader(
+        self, check_schema: Callable[[pa.Schema], None], clock: Clock
+    ) -> OwnReader | CaptureReader | RemoteReader:
         options, check = self._options, self._rows.check
         if not options.capture_at:
             return OwnReader(options, OwnCapture(options, check_schema, clock), clock)

@@ -155,8 +155,11 @@ class Serving:
 
 
 def _memory_kib() -> int:
-    """Return the memory of this process alone, without files that are mapped."""
-    [line] = re.findall(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    """Return the memory of this process alone, without files that are mapped; 0 outside of Linux."""
+    try:
+        [line] = re.findall(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    except (OSError, ValueError):
+        return 0
     return int(line)
 
 
