@@ -356,7 +356,8 @@ FLIGHT_SERVER_ENDED = LogEvent(
     _WARNING,
     ("status", "port"),
     "The process that serves rows on `port` has ended with `status`, and is started again. Readers and"
-    " executors call it again. If it ends often, look at the memory of the host: it has at most 2 GiB.",
+    " executors call it again. If it ends often, look at the memory of the host: above 1 GiB it ends"
+    " itself.",
 )
 STRANGERS_REFUSED = LogEvent(
     "strangers_refused",

@@ -184,9 +184,14 @@ class Spool(StoredStream):
         return segment
 
     def store(self) -> None:
-        """Write the manifest for readers in other processes; otherwise the first segment does."""
+        """Write the manifest for readers in other processes, unless they know all of it.
+
+        A later restart position alone is published elsewhere (`Manifest.with_restart_of`), and the list
+        of segments may be long.
+        """
         with disk_errors(self._folder), self._changing:
-            self._replace(self._manifest)
+            if self._journal is None or self._manifest.high_watermark.place != self._stored_place:
+                self._replace(self._manifest)
 
     def advance(self, position: Position) -> None:
         """Advance the high watermark in memory; it is written with the next segment."""
@@ -265,12 +270,12 @@ class Spool(StoredStream):
             self._journal = None
             self._manifest = replace(self._manifest, next_number=manifest.next_number)
             raise
-        self._manifest = manifest
+        self._manifest, self._stored_place = manifest, manifest.high_watermark.place
 
     def _replace(self, manifest: Manifest) -> None:
         self._lock.require_ours()
         save_manifest(manifest, self._folder, durable=self._durable)
-        self._manifest = manifest
+        self._manifest, self._stored_place = manifest, manifest.high_watermark.place
         former, self._journal = self._journal, journal_of(self._folder, manifest)
         if former is not None and former != self._journal:
             former.unlink(missing_ok=True)

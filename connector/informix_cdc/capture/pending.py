@@ -27,7 +27,7 @@ logger = logging.getLogger("informix_cdc.connector.capture_loop")  # a logger na
 
 # Each segment is one more to read; this many that Spark has not read double the interval between two.
 SEGMENTS_PER_INTERVAL = 32
-_SEGMENTS_BEHIND_PER_INTERVAL = 1024  # that only readers need which are away
+_SEGMENTS_BEHIND_PER_INTERVAL = 512  # that only readers need which are away
 _SHARE_WHILE_SPARK_WAITS = 0.25
 _SEGMENT_BYTES = 16 << 20
 _STOP_POLL_SECONDS = 0.1

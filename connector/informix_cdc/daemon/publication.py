@@ -143,7 +143,7 @@ class Publication:
 
 
 def _without_position(published: PublishedCapture) -> PublishedCapture:
-    """Return what must be known at once: everything but the position of the same stream."""
+    """Return what must be known at once: everything but positions of the same stream."""
     if published.offset is None:
         return published
-    return replace(published, offset=replace(published.offset, position=_NOWHERE))
+    return replace(published, offset=replace(published.offset, position=_NOWHERE, settling=None))

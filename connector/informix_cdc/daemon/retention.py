@@ -38,6 +38,7 @@ class Retention:
     wall: Callable[[], float] = time.time
     _written_at: dict[str, float] = field(default_factory=dict)  # by file, by the monotonic clock
     _left_at: dict[Path, float] = field(default_factory=dict)  # the same of streams after a data loss
+    _stream: str = ""
     _has_seen_rows: bool = False  # those from before the start, which are found first
     _has_seen_left: bool = False
 
@@ -86,6 +87,8 @@ class Retention:
     def _record_ages(self, folder: Path, manifest: Manifest) -> None:
         """Record when segments were written; only what is new is looked at, however many there are."""
         is_first, self._has_seen_rows = not self._has_seen_rows, True
+        if self._stream != manifest.stream:  # whose files may have the same names
+            self._stream, self._written_at = manifest.stream, {}
         if len(self._written_at) > 2 * len(manifest.segments):
             present = {segment.file for segment in manifest.segments}
             for gone in self._written_at.keys() - present:

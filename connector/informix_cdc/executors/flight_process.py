@@ -96,9 +96,12 @@ class FlightProcess:
         return self._process.stdin
 
     def _start(self) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        environment = {
+            name: value for name, value in os.environ.items() if "PASSWORD" not in name.upper()
+        }
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _PROGRAM],
+            [sys.executable, "-P", "-m", _PROGRAM],  # -P: nothing of the working directory
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -121,16 +124,27 @@ class FlightProcess:
             with self._process as process:
                 assert process.stdout is not None
                 for line in process.stdout:
-                    self._heard(json.loads(line))
+                    with contextlib.suppress(ValueError):  # a library's line
+                        self._heard(json.loads(line))
             with self._changed:
                 if self._is_closing:
                     return
                 FLIGHT_SERVER_ENDED.log(logger, status=process.returncode, port=self.port)
-                if self._changed.wait_for(lambda: self._is_closing, _PAUSE_SECONDS):
+                if not self._is_started_again():
                     return
-                self._start()
 
-    def _heard(self, said: Mapping[str, int]) -> None:
+    def _is_started_again(self) -> bool:
+        while not self._changed.wait_for(lambda: self._is_closing, _PAUSE_SECONDS):
+            try:
+                self._start()
+                return True
+            except OSError as reason:  # there may be no memory for a process just now
+                FLIGHT_SERVER_ENDED.log(logger, status=reason, port=self.port)
+        return False
+
+    def _heard(self, said: object) -> None:
+        if not isinstance(said, dict):
+            return
         if "calls" in said:
             self._on_refused(said["calls"], said["connections"])
             return

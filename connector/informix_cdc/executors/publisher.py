@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_process import FlightProcess
@@ -29,7 +30,7 @@ class SegmentPublisher:
         self._options = options
         self._server: FlightProcess | None = None
         self._address: FlightAddress | None = None
-        self._served = ""  # the stream
+        self._served: Path | None = None
 
     def open(self) -> None:
         """Start the server if executors may need it, so that a wrong address fails the query's start.
@@ -81,7 +82,7 @@ class SegmentPublisher:
     def _address_of(self, spool: StoredStream) -> FlightAddress | None:
         if self._server is None or self._address is None:
             return None
-        if self._served != spool.stream:  # the folder of a lost stream no longer exists
+        if self._served != spool.folder:  # that of a lost stream no longer exists
             self._server.tell(folders={spool.stream: str(spool.folder)})
-            self._served = spool.stream
+            self._served = spool.folder
         return replace(self._address, stream=spool.stream)

@@ -5,7 +5,8 @@ connection that has begun a handshake, has no limit of connections, and waits tw
 stranger could take any memory. Here the connection that has waited longest of the address with most of
 them gives way to a new one, so that a reader is let in while strangers hold all the others.
 
-    half open    until both ends have sent application data, which ends a handshake (RFC 8446, 5.1)
+    half open    until the server, the client and again the server have sent application data, which
+                 only the end of a handshake brings about (RFC 8446, 2)
     let in       bytes are passed on as fast as the other end takes them
 """
 
@@ -73,9 +74,10 @@ class Relay:
 
     def accepted(self, client: _Client) -> bool:
         """Return whether a new connection is served, for which an older one may have to go."""
-        if len(self._clients) >= _MOST_CONNECTIONS:
+        is_full = len(self._clients) >= _MOST_CONNECTIONS
+        if is_full and not self._half_open:
             return False
-        if sum(map(len, self._half_open.values())) >= _MOST_HALF_OPEN:
+        if is_full or sum(map(len, self._half_open.values())) >= _MOST_HALF_OPEN:
             crowded = max(self._half_open.values(), key=len)
             next(iter(crowded)).end()
         self._clients.add(client)
@@ -119,8 +121,8 @@ class _Client(_End):
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
-        self._records = _Records()
-        self._is_counted = self._has_heard = self._is_let_in = False
+        self._said, self._heard = _Records(), _Records()
+        self._is_counted = self._is_let_in = False
         self._connecting: asyncio.Task[None] | None = None
         self._first = b""
         self.address = ""
@@ -137,7 +139,7 @@ class _Client(_End):
 
     def data_received(self, data: bytes) -> None:
         if not self._is_let_in:
-            self._records.add(data, is_answer=self._has_heard)
+            self._said.add(data, is_answer=self._heard.has_application_data)
         if self.other is not None:
             self.other.write(data)
         elif self._connecting is None:
@@ -167,13 +169,19 @@ class _Client(_End):
             return
         self.transport.resume_reading()
 
-    def answered(self) -> None:
-        """The server has sent something: it waits for a client to end its handshake."""
-        self._has_heard = True
-        if not self._is_let_in and self._records.has_application_data:
-            self._is_let_in = True
-            self._timer.cancel()
-            self._relay.let_in(self)
+    def hear(self, data: bytes) -> None:
+        """Pass on what the server says, which waits for a client to end its handshake.
+
+        A client's data counts after the server's own: a server that asks for another first message
+        (RFC 8446, 4.1.4) ignores data before that.
+        """
+        if not self._is_let_in:
+            if self._said.has_application_data:
+                self._is_let_in = True
+                self._timer.cancel()
+                self._relay.let_in(self)
+            self._heard.add(data, is_answer=True)
+        self.transport.write(data)
 
     def connection_lost(self, _reason: Exception | None) -> None:
         if not self._is_counted:
@@ -205,15 +213,14 @@ class _Server(_End):
         self._client.connected(transport)
 
     def data_received(self, data: bytes) -> None:
-        self._client.answered()
-        self._client.transport.write(data)
+        self._client.hear(data)
 
     def connection_lost(self, _reason: Exception | None) -> None:
         self._client.transport.close()
 
 
 class _Records:
-    """Finds the first record of application data among those that a client sends."""
+    """Finds the first record of application data among those that an end sends."""
 
     def __init__(self) -> None:
         self._header = b""
@@ -225,7 +232,7 @@ class _Records:
 
         Args:
             data: the bytes.
-            is_answer: whether they come after the server's part of the handshake.
+            is_answer: whether they come after the other end's application data.
         """
         while data and not self.has_application_data:
             skipped = min(self._body_bytes, len(data))

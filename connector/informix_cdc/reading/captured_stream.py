@@ -1,8 +1,8 @@
 """A captured stream, for one query: what all three ways to read one have in common.
 
-    CaptureReader  reads the folder of a capture
-    OwnReader      captures the stream itself, in a thread of this process, and reads it in the same way
-    RemoteReader   lets the capture's host do that, and calls it
+CaptureReader  reads the folder of a capture
+OwnReader      captures the stream itself, in a thread of this process, and reads it in the same way
+RemoteReader   lets the capture's host do that, and calls it
 """
 
 from __future__ import annotations

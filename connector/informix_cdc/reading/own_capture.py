@@ -99,7 +99,8 @@ class OwnCapture:
         state = self._begun
         if (spool := state.spool) is None:
             # between two streams, of which the next one is not known yet
-            previous = {name: PreviousStream(end, "") for name, end in state.previous_streams.items()}
+            left = list(state.previous_streams.items())
+            previous = {name: PreviousStream(end, "") for name, end in left}
             return PublishedCapture(tables=(), options={}, previous=previous)
         manifest = spool.manifest
         known = (manifest, state.logged, state.settling, state.waits_for_spark)
@@ -111,7 +112,7 @@ class OwnCapture:
                 offset=state.offset(spool),
                 previous={
                     name: PreviousStream(end, spool.stream, begins)
-                    for name, end in state.previous_streams.items()
+                    for name, end in list(state.previous_streams.items())
                     if name != spool.stream  # it may be left at this moment
                 },
                 bounds_restart=state.bounds_restart,

@@ -249,12 +249,13 @@ class CaptureReader:
             AccessRefused: they are not stored.
         """
         self._register()
-        if self._stored(end) != end.position:
+        stored, is_left = self._stored(end), end.stream in self.folder.published.previous
+        if stored != end.position and not is_left:  # positions without rows follow those of a left one
             raise AccessRefused(
                 f"reader {self.name} reports rows as read that the capture has not stored.",
                 "If its folder was lost, start the query again when the capture has read that far.",
             )
-        self._update(stream=end.stream, taken=end.position, done=end.position.place)
+        self._update(stream=end.stream, taken=stored, done=stored.place)
 
     def places(self, publisher: SegmentPublisher) -> SegmentPlaces:
         """Return where executors find the ranges."""
@@ -389,7 +390,8 @@ class CaptureReader:
             " are stored (settings retention and retentionBytes of the capture).",
             "If the server's log still has them, which informix-cdc offsets shows, run the query once"
             " with a capture of its own: replace captureAt and reader by the options of the capture's"
-            " source. Otherwise set onDataLoss to continue, or to resync for a mirror.",
+            " source. Otherwise set onDataLoss to continue, or to resync for a mirror, which a capture"
+            " allows to readers on other hosts with readersMayResync.",
         )
 
     def _leave_out(self, start: StreamOffset, kept: RecordPlace, stream: str) -> None:
@@ -440,7 +442,8 @@ class CaptureReader:
 
     def _holds(self, end: StreamOffset) -> bool:
         if (spool := self._spool) is None or spool.stream != end.stream:
-            return self.folder.published.offset is not None
+            offset = self.folder.published.offset  # its stream may have begun after the last look
+            return offset is not None and offset.stream != end.stream
         return spool.manifest.high_watermark.place >= end.position.place
 
 

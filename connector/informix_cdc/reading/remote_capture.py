@@ -244,7 +244,10 @@ class RemoteReader:
         """Call, and check the rows before any are read: Spark has fixed the schema of the query."""
         if self._client is None:
             self._describe(CaptureClient(address_of(self._options)[0]))
+        asked_at = self._clock()
         answer = self._call(name, start=start.to_json(), **content)
+        if not answer and self._clock() - asked_at < _PAUSE_SECONDS:  # it cannot be decided yet
+            time.sleep(_PAUSE_SECONDS)
         if answer and answer["tables"] != self._digest:
             assert self._client is not None  # it has answered
             self._describe(self._client)  # the capture has restarted with other options or tables

@@ -224,7 +224,7 @@ def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough(
     ("ahead", "most", "waited_seconds"),
     [
         *((0, 0, 0.05), (1, 1, 0.2 * 33 / 32), (32, 32, 0.4), (320, 320, 2.2)),
-        *((0, 1024, 0.25), (0, 10_240, 2.05), (32, 1056, 0.6)),
+        *((0, 512, 0.25), (0, 5120, 2.05), (32, 544, 0.6)),
     ],
 )
 def test_rows_wait_for_more_while_spark_has_segments_to_read(

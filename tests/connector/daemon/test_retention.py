@@ -129,3 +129,16 @@ def test_the_first_rows_of_a_running_capture_are_new_whatever_the_wall_clock_say
     os.utime(tmp_path / "10.arrow", (NOW, NOW))
     clock.wall += 1e9
     assert kept.removable(tmp_path, manifest_of(10), []) == (1, 0)
+
+
+def test_files_of_the_stream_after_a_loss_have_the_names_of_the_former_ones(tmp_path: Path) -> None:
+    """Each writer of a new folder begins its names anew."""
+    clock = Clock()
+    kept = retention(clock, seconds=100)
+    assert kept.removable(tmp_path, manifest_of(70, 80), [at(0)]) == (1, 0)
+    clock.pass_seconds(99)
+    for last in (30, 90):
+        after = replace(manifest_of(*range(10, last + 1, 10)), stream="after")
+        assert kept.removable(tmp_path, after, [at(0, stream="after")]) == (1, 0)
+    clock.pass_seconds(101)
+    assert kept.removable(tmp_path, after, [at(0, stream="after")]) == (90, 0)

@@ -19,7 +19,7 @@ DATA = bytes([23, 3, 3, 0, 3]) + b"xyz"
 
 
 class Echo:
-    """A server that sends back what it gets, each piece with a mark."""
+    """A server that sends back what it gets."""
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -99,7 +99,7 @@ def test_bytes_of_any_size_pass_in_both_directions(relay: Relay) -> None:
 def test_whoever_has_ended_its_handshake_stays_whatever_others_begin(step: int, relay: Relay) -> None:
     with contextlib.ExitStack() as opened:
         known = opened.enter_context(connected(relay))
-        assert exchanged(known, HELLO) == HELLO
+        assert exchanged(known, HELLO + DATA) == HELLO + DATA  # as the server's part of it
         for begin in range(0, len(DATA), step):
             piece = DATA[begin : begin + step]
             assert exchanged(known, piece) == piece
@@ -110,10 +110,15 @@ def test_whoever_has_ended_its_handshake_stays_whatever_others_begin(step: int, 
         assert exchanged(known, b"more") == b"more"
 
 
-def test_application_data_before_the_servers_answer_lets_nobody_in(relay: Relay) -> None:
+@pytest.mark.parametrize("said", [[HELLO + DATA], [HELLO, DATA, HELLO]], ids=["at once", "again"])
+def test_application_data_before_that_of_the_server_lets_nobody_in(
+    said: list[bytes], relay: Relay
+) -> None:
+    """Also not if the server asks for another first message, and leaves out what comes before it."""
     with contextlib.ExitStack() as opened:
         stranger = opened.enter_context(connected(relay))
-        assert exchanged(stranger, HELLO + DATA) == HELLO + DATA
+        for each in said:
+            assert exchanged(stranger, each) == each
         for _ in range(3):
             assert exchanged(opened.enter_context(connected(relay)), HELLO) == HELLO
         assert is_ended(stranger)
@@ -133,11 +138,17 @@ def test_a_handshake_that_takes_too_long_ends(relay: Relay, monkeypatch: pytest.
 
 
 def test_only_so_many_are_connected(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_CONNECTIONS", 1)
-    with connected(relay) as first:
-        assert exchanged(first, HELLO) == HELLO
+    monkeypatch.setattr(module, "_MOST_CONNECTIONS", 2)
+    with connected(relay) as first, connected(relay) as stranger:
+        assert exchanged(first, HELLO + DATA) == HELLO + DATA
+        assert exchanged(first, DATA) == DATA  # it is let in
+        assert exchanged(stranger, HELLO) == HELLO
         with connected(relay) as second:
-            assert is_ended(second)
+            assert exchanged(second, HELLO + DATA) == HELLO + DATA
+            assert is_ended(stranger)
+            assert exchanged(second, DATA) == DATA
+            with connected(relay) as third:
+                assert is_ended(third)
         assert exchanged(first, DATA) == DATA
 
 

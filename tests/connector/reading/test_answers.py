@@ -40,6 +40,9 @@ from informix_cdc.reading.trigger import Trigger
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.requests import RESYNC, RequestFolder
+from informix_checkpoints.shared_captures import PreviousStream, PublishedCapture, save_published
+from informix_checkpoints.spool import Spool
+from informix_checkpoints.spool.manifest import Epoch
 
 LIMITS = {"rows": None, "size_bytes": None, "transactions": None}
 FAR = 1 << 62
@@ -220,3 +223,28 @@ def test_a_reader_that_may_not_have_tables_read_again_ends_with_its_loss(
     with pytest.raises(DataLoss, match="has removed rows"):
         reader.next_offset(here, BatchLimits(), Trigger.CONTINUOUS)
     assert RequestFolder(tmp_path / offset.stream).pending() == []
+
+
+def test_the_end_of_a_stream_that_was_left_is_committed_although_no_row_follows(tmp_path: Path) -> None:
+    """Its last position, after a chunk without rows, is behind the rows that its end is known by."""
+    left, following = "a" * 16, "b" * 16
+    options, chunk = {"server": "s"}, Epoch(Position(100, 100, chunk=1), {})
+    spool = Spool(tmp_path / left, left, "src", Position(100, 100), durable=False)
+    spool._replace(spool.manifest.with_epoch(chunk))
+    end = StreamOffset(left, "src", spool.manifest.high_watermark)
+    other = Spool(tmp_path / following, following, "src", Position(200, 200), durable=False)
+    other.store()
+    now = PublishedCapture(
+        tables=(),
+        options=options,
+        offset=StreamOffset(following, "src", other.manifest.high_watermark),
+        previous={left: PreviousStream((100, 0), following, (200, 0))},
+    )
+    save_published(now, tmp_path)
+    reader = CaptureReader(CaptureFolder(tmp_path), "one", on_data_loss="continue")
+    assert end.position.place == (100, 1)
+    reader.commit(end)
+    [known] = CaptureFolder(tmp_path).readers.all()
+    assert (known.stream, known.done) == (left, (100, 0))
+    for each in (spool, other):
+        each.close()
