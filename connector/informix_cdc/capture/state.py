@@ -1,7 +1,8 @@
 """State shared by the capture thread and Spark's threads. Readers can wait for a change.
 
-Rule: split by writer. The capture writes `counters` and `gauges`, whoever knows the readers writes
-`reader`, and `outcome` has the end; other fields are written when a stream begins, ends or is left.
+Rule: split by writer. The capture writes `counters` and `gauges`. The query, or the process of a shared
+capture, writes `reader`. `outcome` has the end; other fields are written when a stream begins, ends or
+is left.
 """
 
 from __future__ import annotations

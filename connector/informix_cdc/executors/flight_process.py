@@ -1,9 +1,9 @@
-"""The Flight server's process, as the process sees it that has rows to serve.
+"""Start the process of the Flight server, and start it again if it ends.
 
-Rule: strangers and readers take neither memory nor descriptors of a process that captures: the server
-has one of its own, with few descriptors. This one listens, so that a wrong address is known at once,
-and starts it again if it ends. What it is told passes through a pipe, and is in no argument, file or
-environment. It ends when the pipe does.
+Rule: strangers and readers take neither memory nor descriptors of a process that captures, because the
+server has a process of its own. The port is opened here, so that a wrong address is known at once. The
+server gets its settings through a pipe: they are in no argument, file or environment. It ends when the
+pipe is closed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FlightProcess:
 
     Args:
         host, port: to listen on; 0 for any free port.
-        told: what the server is told, as `serving.py` reads it.
+        told: the settings of the server, as `serving.py` reads them.
         refusal: raised if it cannot listen there.
         on_refused: called with the numbers of calls and connections that were refused so far.
     """
@@ -114,14 +114,16 @@ class FlightProcess:
 
     def _send(self, content: Mapping[str, object]) -> None:
         self._sent += 1
-        with contextlib.suppress(BrokenPipeError):  # it has ended: the next one is told everything
+        # If it has ended, the next one gets all of it; its pipe may be closed already.
+        with contextlib.suppress(BrokenPipeError, ValueError):
             self._stdin.write(json.dumps(content) + "\n")
             self._stdin.flush()
 
     def _watch(self) -> None:
         """Read what the server says; start it again if it ends."""
         while True:
-            with self._process as process:
+            process = self._process
+            with contextlib.suppress(OSError), process:  # closing its pipe may fail
                 assert process.stdout is not None
                 for line in process.stdout:
                     with contextlib.suppress(ValueError):  # a library's line

@@ -56,7 +56,7 @@ class SegmentPublisher:
         )
 
     def close(self) -> None:
-        """Stop the server, whatever it is sending; can be called twice."""
+        """Stop the server, also while it sends rows; can be called twice."""
         server, self._server = self._server, None
         if server is not None:
             server.close(_CLOSING_SECONDS)
