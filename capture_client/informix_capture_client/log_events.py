@@ -69,22 +69,22 @@ TABLES_MATCHED = LogEvent(
     _INFO,
     ("patterns", "count", "tables"),
     "The tables that match the patterns of option `table` when a query starts. A table that is"
-    " created later joins at the next start, or while the query runs if `discoverySeconds` is set.",
+    " created later joins within a minute with shape=json or arrow, otherwise at the next start.",
 )
 TABLE_LEFT_OUT = LogEvent(
     "table_left_out",
     _WARNING,
     ("table", "reason"),
     "A table that matches a pattern of option `table` is not captured while the query runs: it cannot"
-    " be captured, or it was dropped. The other tables continue. The table is checked again every"
-    " `discoverySeconds`; this event is logged once per `reason`.",
+    " be captured, or it was dropped. The other tables continue. The table is checked again after"
+    " a minute; this event is logged once per `reason`.",
 )
 DISCOVERY_FAILED = LogEvent(
     "discovery_failed",
     _WARNING,
     ("reason",),
     "The tables that match the patterns of option `table` could not be listed. The query retries"
-    " after `discoverySeconds`; this event is logged once per `reason`.",
+    " after a minute; this event is logged once per `reason`.",
 )
 TABLE_JOINED = LogEvent(
     "table_joined",
@@ -168,14 +168,14 @@ SNAPSHOT_LOCKED = LogEvent(
     _WARNING,
     ("table", "seconds", "reason"),
     "Rows that a snapshot reads have been locked by other sessions for `seconds`. The snapshot"
-    " retries until snapshotLockSeconds have passed.",
+    " retries for an hour.",
 )
 CHUNK_READ_AGAIN = LogEvent(
     "chunk_read_again",
     _INFO,
     ("stream", "table", "chunks", "most_rows"),
-    "While snapshot chunks of a table waited, more of its keys changed than snapshotMaxTouchedKeys"
-    " allows. The chunks are read again with at most `most_rows` rows each.",
+    "While snapshot chunks of a table waited, more than a million of its keys changed."
+    " The chunks are read again with at most `most_rows` rows each.",
 )
 MARKER_REFUSED = LogEvent(
     "marker_refused",
@@ -403,8 +403,7 @@ RESTART_NOT_BOUNDED = LogEvent(
     ("reason",),
     "The server refused to list its open transactions (sysmaster:systrans), so the restart position"
     " does not advance until the log there is overwritten. Grant the user SELECT on sysmaster:systrans"
-    " and sysmaster:syslogs, or set restartBound=trust-stream if this server reports each BEGINTX in"
-    " its place.",
+    " and sysmaster:syslogs.",
 )
 BEGIN_SHOWN_LATE = LogEvent(
     "begin_shown_late",

@@ -16,11 +16,10 @@ class BatchLimits:
 
     rows: int | None = None
     size_bytes: int | None = None
-    transactions: int | None = None
     chunk_alone: bool = False
     until_truncate: bool = False
 
     @property
     def are_none(self) -> bool:
         """Return whether there is no limit of size."""
-        return (self.rows, self.size_bytes, self.transactions, self.chunk_alone) == (*[None] * 3, False)
+        return (self.rows, self.size_bytes, self.chunk_alone) == (None, None, False)

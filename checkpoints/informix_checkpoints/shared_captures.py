@@ -96,7 +96,6 @@ class PublishedCapture:
         options: of the capture, by name, as far as readers need them.
         offset: the newest position of the stream; None before it has begun.
         previous: the streams before it, by id.
-        bounds_restart: whether the server's list of open transactions limits the restart position.
         waits: whether the log is not read further until readers have read more.
         answered: for each reader, how many of its questions for the end of the log are answered: all
             that was committed before is in the stream.
@@ -107,7 +106,6 @@ class PublishedCapture:
     options: Mapping[str, str]
     offset: StreamOffset | None = None
     previous: Mapping[str, PreviousStream] = field(default_factory=dict)
-    bounds_restart: bool = True
     waits: bool = False
     answered: Mapping[str, int] = field(default_factory=dict)
     error: PublishedError | None = None
@@ -121,7 +119,6 @@ class PublishedCapture:
             "previous": {
                 name: [*each.end, each.following, *each.begins] for name, each in self.previous.items()
             },
-            "bounds_restart": self.bounds_restart,
             "waits": self.waits,
             "answered": dict(self.answered),
             "error": [self.error.code, self.error.message, self.error.remedy] if self.error else None,
@@ -150,7 +147,6 @@ class PublishedCapture:
             previous={
                 name: _previous(value) for name, value in mapping(known["previous"], "streams").items()
             },
-            bounds_restart=bool(known["bounds_restart"]),
             waits=bool(known["waits"]),
             answered={
                 name: number(value) for name, value in mapping(known["answered"], "answers").items()

@@ -40,7 +40,7 @@ def main() -> None:
         (folder / name / "plan.txt").write_text(str(frame._jdf.queryExecution().toString()))
         (folder / name / "progress.json").write_text(json.dumps([p.json for p in query.recentProgress]))
         _save_pages(spark, query, folder / name / "pages")
-        _save_metrics(stream["options"]["metricsPort"], folder / name / "metrics.txt")
+        _save_metrics(stream["options"]["metricsAddress"], folder / name / "metrics.txt")
         query.stop()
     spark.stop()
 

@@ -83,7 +83,7 @@ def both_streams(
 
     Limits are low enough to be reached: batches end at them, and a large transaction goes to disk.
     """
-    limits = {"maxTransactionsPerTrigger": "300", "maxTransactionMemoryBytes": str(1 << 20)}
+    limits = {"maxRowsPerTrigger": "600", "maxTransactionMemoryBytes": str(1 << 20)}
     options = source_options(served[1].port, **limits)
     in_spool = {**options, "spoolPath": str(tmp_path / "spool")}
     kept = MortalStream(mortal_spark, in_spool, tmp_path / "a", in_jvm=has_javac())

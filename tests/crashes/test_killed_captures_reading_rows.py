@@ -53,7 +53,7 @@ SOURCE = {
     "truncate": "emit",
     "snapshotChunkRows": "5",
     "initialSnapshot": "all",
-    "discoverySeconds": "1",
+    "stream__discovery_seconds": 1,
 }
 LATE = "informix.late"
 LATE_TABLE = LINES.replace("lines", "late")

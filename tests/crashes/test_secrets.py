@@ -91,7 +91,7 @@ def test_a_run_with_crashes_shows_its_password_nowhere(served: Served, tmp_path:
     folder, work = tmp_path / "run", LongWorkload(served[0], seed=1)
     folder.mkdir()
     port = str(free_port())
-    by_option = source_options(served[1].port, spoolPath=str(folder / "spool"), metricsPort=port)
+    by_option = source_options(served[1].port, spoolPath=str(folder / "spool"), metricsAddress=port)
     other = {key: value for key, value in by_option.items() if key != "password"}
     secret = tmp_path / "secret"
     secret.write_text(by_option["password"])

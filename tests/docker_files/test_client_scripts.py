@@ -113,7 +113,7 @@ def test_the_client_service_shows_changes_and_ends_when_it_is_told_to(
 ) -> None:
     _, script, _, *words = arguments("client")
     port = free_port()
-    here = ["host=127.0.0.1", f"port={shop.port}", f"metricsPort={port}"]
+    here = ["host=127.0.0.1", f"port={shop.port}", f"metricsAddress={port}"]
     with running(CLIENT / script, str(tmp_path / "checkpoint"), *words, *here) as stream:
         assert shows(stream, "insert", "informix.orders")
         assert any(name.startswith("informix_cdc_") for name in scraped(port))

@@ -112,8 +112,9 @@ def test_prometheus_scrapes_the_client_and_finds_its_alarms() -> None:
     config = settings(MOUNTS["prometheus"]["/etc/prometheus/prometheus.yml"])
     (job,), (alarms,) = config["scrape_configs"], config["rule_files"]
     words = dict(word.split("=", 1) for word in SERVICES["client"]["command"] if "=" in word)
-    assert job["static_configs"] == [{"targets": [f"client:{words['metricsPort']}"]}]
-    assert (job["job_name"], words["metricsHost"]) == ("informix-cdc", "0.0.0.0")
+    host, port = words["metricsAddress"].split(":")
+    assert job["static_configs"] == [{"targets": [f"client:{port}"]}]
+    assert (job["job_name"], host) == ("informix-cdc", "0.0.0.0")
     assert MOUNTS["prometheus"][f"/etc/prometheus/{alarms}"] == "./prometheus/alerts.yaml"
 
 

@@ -10,10 +10,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from docker_files.docker_folder import DOCKER
+from harness.servers.stores import source_options
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.commands.configuration import read_capture_file, read_mirror_file
 from informix_cdc.options import option_readers
+from informix_cdc.options.source import SourceOptions
 
 MANIFEST = DOCKER / "kubernetes/capture.yaml"
 OBJECTS: list[dict[str, Any]] = list(YAML(typ="safe").load_all(MANIFEST))
@@ -73,24 +75,25 @@ def test_its_settings_are_those_of_a_capture_and_fit_its_volumes(tmp_path: Path)
     file.write_text(text.replace(f"{MOUNTS['password']}/password", str(password)))
     settings = read_capture_file(file)
     source = settings.source
-    assert source.password_file == str(password)
+    assert source.connection.password_file == str(password)
     program, command, path = CONTAINER["command"]
     assert (program, command in command_line.commands) == ("informix-cdc", True)
     assert PurePosixPath(path) == MOUNTS["settings"] / name
     # the root of a volume is open to fsGroup, so a spool there would be refused
-    assert PurePosixPath(source.spool_path).parent == MOUNTS["spool"]
+    assert PurePosixPath(source.spool.path).parent == MOUNTS["spool"]
     storage = option_readers()["maxSpoolBytes"](
         CLAIM["spec"]["resources"]["requests"]["storage"].removesuffix("i")
     )
-    assert 0 < settings.retention_bytes < source.max_spool_bytes < storage
+    assert 0 < settings.retention_bytes < source.spool.max_bytes < storage
 
 
 def test_its_probes_ask_what_the_process_serves() -> None:
     source = tomllib.loads(TOML[1])["source"]
     (port,), (served,) = CONTAINER["ports"], SERVICE["spec"]["ports"]
-    assert port["containerPort"] == served["port"] == source["metricsPort"]
+    host, number = source["metricsAddress"].split(":")
+    assert port["containerPort"] == served["port"] == int(number)
     assert port["name"] == served["targetPort"] == CONTAINER["livenessProbe"]["httpGet"]["port"]
-    assert source["metricsHost"] == "0.0.0.0"
+    assert host == "0.0.0.0"
     assert CONTAINER["startupProbe"]["httpGet"] == CONTAINER["livenessProbe"]["httpGet"]
     begun = CONTAINER["readinessProbe"]["exec"]["command"]
     assert begun == ["test", "-e", f"{source['spoolPath']}/capture.json"]
@@ -110,7 +113,7 @@ def test_it_runs_without_rights_that_it_does_not_need() -> None:
 
 
 def test_it_has_one_capture_with_time_to_stop() -> None:
-    longest_read = option_readers()["readTimeoutSeconds"]("60")
+    longest_read = SourceOptions.parse(source_options(1)).connection.read_timeout_seconds
     assert POD["terminationGracePeriodSeconds"] > longest_read + 2 * STOP_MARGIN_SECONDS
     assert STATEFUL_SET["spec"]["replicas"] == 1
 
@@ -139,11 +142,12 @@ def test_the_settings_of_the_mirror_fit_its_pod(tmp_path: Path) -> None:
     file.write_text(text.replace(f"{mounts['password']}/password", str(password)))
     settings = read_mirror_file(file)
     source, pod = settings.source, f"{MIRROR['StatefulSet']['metadata']['name']}-0"
-    assert source["flightHost"] == f"{pod}.{MIRROR['Service']['metadata']['name']}"
+    host = f"{pod}.{MIRROR['Service']['metadata']['name']}"
     # the root of a volume is open to fsGroup, so a spool there would be refused
     assert PurePosixPath(settings.settings.checkpoint).parent == PurePosixPath(mounts["state"])
     ports = {each["name"]: each["containerPort"] for each in DRIVER["ports"]}
-    assert (str(ports["rows"]), str(ports["metrics"])) == (source["flightPort"], source["metricsPort"])
+    assert source["delivery"] == f"grpc+tls://{host}:{ports['rows']}"
+    assert source["metricsAddress"] == f"0.0.0.0:{ports['metrics']}"
     assert str(ports["driver"]) == SPARK["spark.driver.port"]
     assert str(ports["blocks"]) == SPARK["spark.driver.blockManager.port"]
     served = {each["targetPort"]: each["port"] for each in MIRROR["Service"]["spec"]["ports"]}

@@ -133,7 +133,10 @@ def test_the_step_that_proves_writes_a_report(
     with served() as (server, options):
         server.name = "informix"
         assert "run the step kit first" in live("prove", "odbc", "odbc.json").stderr
-        assert live("prove", "sqli", str(report), INFORMIX_PORT=str(options.port)).returncode == 0
+        assert (
+            live("prove", "sqli", str(report), INFORMIX_PORT=str(options.connection.port)).returncode
+            == 0
+        )
         (command,) = done(tmp_path)
         environment = {PASSWORD_VARIABLE: PASSWORD}
         result = CliRunner().invoke(main, command.split(), env=environment)

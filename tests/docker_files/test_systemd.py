@@ -20,7 +20,7 @@ from harness.runs.patience import patiently
 from harness.servers.stores import PASSWORD, listening_stores, source_options
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS
 from informix_cdc.commands.cli import main as command_line
-from informix_cdc.options import option_readers
+from informix_cdc.options.source import SourceOptions
 from informix_cdc.reading.capture_folder import AWAY_SECONDS
 
 UNIT = DOCKER / "systemd" / "informix-cdc@.service"
@@ -47,7 +47,7 @@ def test_it_starts_a_command_that_exists_with_its_arguments() -> None:
 
 
 def test_its_times_fit_those_of_the_process() -> None:
-    longest_read = option_readers()["readTimeoutSeconds"]("60")
+    longest_read = SourceOptions.parse(source_options(1)).connection.read_timeout_seconds
     assert float(SETTINGS["TimeoutStopSec"]) > longest_read + 2 * STOP_MARGIN_SECONDS
     assert float(SETTINGS["RestartSec"]) < AWAY_SECONDS / 2
     assert (SETTINGS["StartLimitIntervalSec"], SETTINGS["TimeoutStartSec"]) == ("0", "infinity")

@@ -63,8 +63,8 @@ def found(searched: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
         common = source_options(listening.port, startingPosition="earliest", minPartitions="3")
         unseen = {**common, "spoolPath": "/proc/self/cwd/found by the driver alone"}
         queries = {
-            "flight": {**common, "delivery": "flight"},
-            "auto": {**unseen, "flightHost": "127.0.0.1"},
+            "flight": {**common, "delivery": "grpc+tls://127.0.0.1"},
+            "auto": {**unseen, "delivery": "grpc+tls://127.0.0.1"},
             "files": {**unseen, "delivery": "files"},
         }
         jars = {"spark.jars": str(jar())} if has_javac() else {}

@@ -205,7 +205,7 @@ def test_an_error_of_the_capture_ends_the_query_with_our_line_last_and_no_stack_
 def test_a_wrong_flight_host_ends_the_query_at_its_start_although_nothing_changes(
     served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., object]
 ) -> None:
-    options = source_options(served[1].port, flightHost="192.0.2.1")
+    options = source_options(served[1].port, delivery="grpc+tls://192.0.2.1")
     stream = collect(options).start()  # type: ignore[attr-defined]
     with pytest.raises(PySparkException) as caught:
         stream.wait_until(lambda: False)

@@ -86,7 +86,7 @@ def test_an_executor_without_the_files_reads_in_python_and_has_the_same_values(
     session.dataSource.register(files_elsewhere.FilesElsewhere)
     server, listening = served
     options = source_options(
-        listening.port, table="informix.every_type", flightHost="127.0.0.1", shape="envelope"
+        listening.port, table="informix.every_type", delivery="grpc+tls://127.0.0.1", shape="envelope"
     )
     run(session, options, tmp_path / "checkpoint", in_jvm=True)
     rows = [row(USUAL), row(LOWEST), row(HIGHEST), null_row()]

@@ -64,11 +64,11 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
         port, large_port = few[1].port, many[1].port
         queries = {
             "files that executors do not see": query_on(small, port, **unseen),
-            "a Flight server": query_on(small, port, delivery="flight"),
+            "a Flight server": query_on(small, port, delivery="grpc+tls://127.0.0.1"),
             "large, by files": query_on(large, large_port, **seen),
-            "large, by Flight": query_on(large, large_port, delivery="flight"),
+            "large, by Flight": query_on(large, large_port, delivery="grpc+tls://127.0.0.1"),
             "an executor dies": {
-                **query_on(small, port, delivery="flight"),
+                **query_on(small, port, delivery="grpc+tls://127.0.0.1"),
                 "pause": 5000,
                 "kills": True,
             },

@@ -54,9 +54,7 @@ def started(collect: Callable[..., Collected], served: Served, **options: str) -
 
 @pytest.mark.parametrize(
     ("option", "limit", "fewest"),
-    rest_in_all(
-        [("maxRowsPerTrigger", 3, 4), ("maxTransactionsPerTrigger", 2, 3), ("maxBytesPerTrigger", 1, 6)]
-    ),
+    rest_in_all([("maxRowsPerTrigger", 3, 4), ("maxBytesPerTrigger", 1, 6)]),
 )
 def test_available_now_runs_batches_within_the_limits_and_ends(
     option: str, limit: int, fewest: int, served: Served, collect: Callable[..., Collected]

@@ -36,7 +36,7 @@ def test_a_query_shows_its_figures_while_it_runs_and_no_longer(
 ) -> None:
     server, listening = served
     port = free_port()
-    stream = collect(source_options(listening.port, metricsPort=str(port))).start()
+    stream = collect(source_options(listening.port, metricsAddress=str(port))).start()
     stream.wait_for_start()
     work = Workload(server, seed=21)
     work.run(40)

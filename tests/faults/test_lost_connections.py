@@ -65,7 +65,7 @@ def test_a_connection_that_is_cut_is_opened_again(place: int) -> None:
 def test_a_half_open_connection_is_found_out() -> None:
     with (
         stores_behind_proxy() as stores,
-        followed(stores.proxy.port, readTimeoutSeconds="1") as stream,
+        followed(stores.proxy.port, connection__read_timeout_seconds=1) as stream,
     ):
         workload = Workload(stores.server, seed=1)
         stores.proxy.disturb(Fault(freeze_after=500))

@@ -154,7 +154,7 @@ class Wall:
 @contextmanager
 def wall(manner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wall]:
     reads_time_out(monkeypatch, None if "time out" in manner else PATIENCE)
-    # A read that never returns is given up after this and readTimeoutSeconds, together 0.1 s.
+    # A read that never returns is given up after this and the timeout of a read, together 0.1 s.
     monkeypatch.setattr("informix_cdc.capture.run.STOP_MARGIN_SECONDS", -0.9)
     with stores_behind_proxy(timeout_seconds=0.02) as stores:
         workload = Workload(stores.server, seed=33)
@@ -232,7 +232,7 @@ def test_a_log_that_cannot_be_read_on_is_left_for_the_next_one_and_the_range_is_
     caplog: pytest.LogCaptureFixture,
     clock: MovedClock,
 ) -> None:
-    options = {"failOnDataLoss": "false", **PATIENT}
+    options = {"onDataLoss": "continue", **PATIENT}
     with wall(manner, monkeypatch) as stuck:
         stuck.goes_on()
         caught_up = dict(stuck.former.offset)
@@ -269,7 +269,7 @@ def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
         with foreign_traffic(stores.server), meanwhile(lambda: clock.move(1), pause_seconds=0.03):
             with reader(stores.proxy.port, clock=clock) as strict:
                 error = failure_of(lambda: rows_of(strict, anchor, end))
-            with reader(stores.proxy.port, clock=clock, failOnDataLoss="false") as made:
+            with reader(stores.proxy.port, clock=clock, onDataLoss="continue") as made:
                 assert rows_of(made, anchor, end) == []
         (lost,) = told(caplog, "batch_lost")
     assert isinstance(error, ConnectionLost)
@@ -281,7 +281,7 @@ def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
 def test_a_quiet_table_of_a_server_that_hides_foreign_transactions_is_not_left_for_the_next_log(
     caplog: pytest.LogCaptureFixture, clock: MovedClock
 ) -> None:
-    options = {"failOnDataLoss": "false"}
+    options = {"onDataLoss": "continue"}
     with (
         stores_behind_proxy(timeout_seconds=0.02, foreign_transactions=False) as stores,
         followed(stores.proxy.port, clock=clock, **options) as stream,

@@ -202,7 +202,7 @@ def test_every_fifteen_seconds_a_server_is_asked_what_the_page_says(received: se
     with listening_stores() as (_, listening):
         options = SourceOptions.parse(source_options(listening.port))
         tables = look_up_tables(options)
-        with open_catalog(options) as catalog:
+        with open_catalog(options.connection) as catalog:
             received.clear()
             log_facts(catalog, tables, now=0.0)
     asked = {name for name, text in texts().items() if text in received}

@@ -25,15 +25,20 @@ from harness.simulation.scripts import DIE, ScriptedWorld, play
 from harness.simulation.setup import Setup
 from harness.simulation.steps import Steps, begun, minutes, rows
 from harness.simulation.world import World
-from informix_cdc.capture import restart_bound
-from informix_cdc.options.source import SourceOptions
+from informix_capture_client.transactions import TransactionAssembler
+from informix_cdc.capture import restart_bound, start
 
 HIDING: dict[str, Any] = {"late_begin": True, "hides_headless": True}
 Patch = pytest.MonkeyPatch
 
 
 def trust_stream(patch: Patch) -> None:
-    patch.setattr(SourceOptions, "bounds_restart", property(lambda _: False))
+    patch.setattr(restart_bound.RestartBound, "on_read", lambda _self, answer, _now: answer)
+
+    def made(*arguments: Any, restart_bound: int | None = None, **named: Any) -> TransactionAssembler:
+        return TransactionAssembler(*arguments, **named)
+
+    patch.setattr(start, "TransactionAssembler", made)
 
 
 @pytest.mark.fault(
@@ -142,7 +147,7 @@ class HidingWorld(World):
 
 
 def _hiding(decide: Decisions, folder: Path) -> World:
-    setup = replace(Setup.decided(decide), **HIDING, overwrite_one_in=0, fail_on_data_loss=True)
+    setup = replace(Setup.decided(decide), **HIDING, overwrite_one_in=0, on_data_loss="fail")
     return HidingWorld(decide, replace(setup, turns=60, page_bytes=256), folder)
 
 

@@ -170,7 +170,7 @@ def test_after_a_jump_headless_transactions_are_counted_and_no_errors(keeps_spoo
         capture = world.process.capture
         counts.append(capture.state.counters.assembly.unseen_transactions if capture else -1)
 
-    world = play(script, keeps_spool=keeps_spool, fail_on_data_loss=False)
+    world = play(script, keeps_spool=keeps_spool, on_data_loss="continue")
     assert world.stream_count == 2
     assert rows(world) == [1, 5]
     assert counts == [1]
@@ -199,7 +199,7 @@ def test_a_jump_waits_until_spark_has_what_was_captured(keeps_spool: bool) -> No
         yield from world.batch()
         world.account.transaction()
 
-    world = play(script, keeps_spool=keeps_spool, fail_on_data_loss=False)
+    world = play(script, keeps_spool=keeps_spool, on_data_loss="continue")
     assert world.stream_count == 2
     assert world.failures == []
     assert rows(world)[0] == 1
@@ -222,7 +222,7 @@ def test_a_batch_planned_of_a_stream_that_is_lost_before_it_runs_is_empty() -> N
         yield from world.batch()
         world.account.transaction()
 
-    world = play(script, fail_on_data_loss=False)
+    world = play(script, on_data_loss="continue")
     assert world.stream_count == 2
     assert rows(world) == [1]
 

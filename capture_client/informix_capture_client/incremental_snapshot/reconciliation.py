@@ -268,9 +268,9 @@ class Reconciliation:
         if self._touched is not None and self._most_rows == 1:
             raise BadOption(
                 f"keys of {self._touched.key.table} change faster than its rows are read: even for the"
-                " smallest chunk, more keys changed than option snapshotMaxTouchedKeys allows.",
-                "Raise snapshotMaxTouchedKeys, or run the snapshot when the table has fewer changes.",
-                option="snapshotMaxTouchedKeys",
+                " smallest chunk, more keys changed than can be remembered.",
+                "Start the query again when the table has fewer changes: the snapshot continues.",
+                option="initialSnapshot",
             )
         count = len(list(self._unfinished()))
         self._waiting.clear()

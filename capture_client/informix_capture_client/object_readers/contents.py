@@ -60,12 +60,9 @@ class FoundContents:
 
     Attributes:
         found: contents by place.
-        unchanged: by table and column, the records whose object was not read because the handle is
-            unchanged.
     """
 
     found: ContentsByPlace = field(default_factory=dict)
-    unchanged: dict[tuple[int, str], Sequence[int]] = field(default_factory=dict)
 
 
 class Contents(Protocol):

@@ -75,7 +75,7 @@ _MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
         f"The logical log has been reused: {NEW_STREAM}; give the server more logical logs.",
     ),
     "CDC_E_ARG1": (BadOption, "Check option server: it must be the server's DBSERVERNAME."),
-    "CDC_E_ARG4": (BadOption, "Check option maxRecordsPerRead: servers accept 1 to 256."),
+    "CDC_E_ARG4": (BadOption, "This server accepts fewer than 256 records per read: report it to us."),
     "CDC_E_LOCALEMISMATCH": (
         BadOption,
         "Set option dbLocale to the database's locale, or omit it.",

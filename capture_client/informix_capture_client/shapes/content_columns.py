@@ -42,12 +42,10 @@ class ObjectContents:
     """Settings for reading large objects.
 
     Attributes:
-        skips_unchanged: whether the object of an update that keeps the handle is not read.
         reselecting: by table id, how to find objects by the keys of their rows instead.
     """
 
     reader: Contents
-    skips_unchanged: bool = False
     reselecting: Mapping[int, Reselecting] = field(default_factory=dict)
 
 
@@ -100,8 +98,7 @@ class ContentColumns:
             ProtocolViolation: a content is not valid text.
         """
         objects = rows.objects or FoundContents()
-        unchanged = objects.unchanged.get((number, declared.name), ())
-        wanted = _WITH_CONTENTS[rows.kinds] & ~np.isin(rows.sequence_numbers, unchanged)
+        wanted = _WITH_CONTENTS[rows.kinds]
         places = self._places(number, declared.name, handles, rows)
         column = self._columns[number][declared.name]
         clear = content_type(column.type_text)
@@ -112,32 +109,25 @@ class ContentColumns:
             raise bad_value(name, declared.name, rows.where(bad.row), bad) from None
         return found if column.mask is None else masked_contents(found, column.mask, declared.type)
 
-    def to_read(
-        self, changes: Changes, *, skips_unchanged: bool
-    ) -> tuple[list[list[ObjectPlace]], dict[tuple[int, str], Sequence[int]]]:
-        """Return the objects to read for each record, and the records that are skipped as unchanged.
+    def to_read(self, changes: Changes) -> list[list[ObjectPlace]]:
+        """Return the objects to read for each record.
 
-        The latter by table and column, as `FoundContents.unchanged` has them.
+        An update that keeps the handle is read too: the content may have been changed in place.
 
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
         wanted: list[list[ObjectPlace]] = [[] for _ in range(len(changes))]
-        left_unread: dict[tuple[int, str], Sequence[int]] = {}
         for number, names in self._names.items():
             if not len(where := np.flatnonzero(changes.rows_of(number))):
                 continue
             rows = changes.only(where)
             for name, handles in self._handles(number, names, rows):
                 places = self._places(number, name, handles, rows)
-                known = handles.to_pylist() if handles is not None and skips_unchanged else []
-                unchanged = _unchanged(known, rows) if known else set()
-                sequences = rows.sequence_numbers.tolist()
-                left_unread[number, name] = [sequences[row] for row in unchanged]
                 for row in np.flatnonzero(_WITH_CONTENTS[rows.kinds]).tolist():
-                    if (place := places[row]) and row not in unchanged:  # neither NULL nor NOWHERE
+                    if place := places[row]:  # neither NULL nor NOWHERE
                         wanted[where[row]].append(place)
-        return wanted, left_unread
+        return wanted
 
     def _places(
         self, number: int, name: str, handles: pa.Array | None, rows: Changes
@@ -191,9 +181,7 @@ class ContentReading:
             yield from changes
             return
         for each in changes:
-            wanted, unchanged = self._columns.to_read(
-                each, skips_unchanged=self._contents.skips_unchanged
-            )
+            wanted = self._columns.to_read(each)
             begins = np.flatnonzero(each.kinds != RecordKind.UPDAFT).tolist()
             begins[:1] = [0]  # an update without its first image is refused later
             bounds = [*begins, len(each)]
@@ -204,12 +192,6 @@ class ContentReading:
             done = 0
             for count, found in self._contents.reader.pieces(units):
                 part = slice(bounds[done], bounds[count])
-                yield replace(each.only(part), objects=FoundContents(found, unchanged))
+                yield replace(each.only(part), objects=FoundContents(found))
                 del found  # not in memory together with the next ones, nor until they come
                 done = count
-
-
-def _unchanged(handles: Sequence[bytes | None], rows: Changes) -> set[int]:
-    """Return which rows are after-images with the same handle as their before-image."""
-    after = np.flatnonzero(rows.kinds == RecordKind.UPDAFT).tolist()
-    return {row for row in after if row and handles[row] == handles[row - 1]}

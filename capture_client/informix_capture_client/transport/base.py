@@ -81,7 +81,6 @@ class ConnectionSettings:
     authentication: str = PASSWORD
     tls_ca_file: str = ""
     tls_certificate_file: str = ""
-    tls_key_file: str = ""
     connect_timeout_seconds: float = 8.0
     login_timeout_seconds: float = 30.0
 

@@ -144,9 +144,9 @@ _NO_LOCALE = Verdict(
     BadOption,
     "Database {database} on {server} cannot be opened with DB_LOCALE={db_locale} and"
     " CLIENT_LOCALE={client_locale}",
-    "Set options dbLocale and clientLocale to locales that are installed in the gls folders of both"
-    " driver and server, such as en_us.utf8. An ODBC driver also fails so if it does not find its own"
-    " message files: set {home} to its installation before the process starts.",
+    "Set option dbLocale, and CLIENT_LOCALE in connectionString, to locales that are installed in the"
+    " gls folders of both driver and server, such as en_us.utf8. An ODBC driver also fails so if it"
+    " does not find its own message files: set {home} to its installation before the process starts.",
 )
 _BAD_STRING = Verdict(
     AccessRefused,

@@ -26,34 +26,28 @@ from informix_checkpoints.spool.segments import Segment, Transactions, Truncate
 class _Room:
     rows: float
     size_bytes: float
-    transactions: float
     is_untouched: bool = True
 
     @classmethod
     def of(cls, limits: BatchLimits) -> _Room:
-        given = (limits.rows, limits.size_bytes, limits.transactions)
-        rows, size_bytes, transactions = (float("inf") if most is None else most for most in given)
-        return cls(rows, size_bytes, transactions)
+        given = (limits.rows, limits.size_bytes)
+        rows, size_bytes = (float("inf") if most is None else most for most in given)
+        return cls(rows, size_bytes)
 
     def fitting(self, counts: NDArray[np.int64], row_bytes: float) -> int:
         """Return how many of the next transactions fit; the first always fits an empty batch."""
         rows = np.cumsum(counts)
         fits = (rows <= self.rows) & (rows * row_bytes <= self.size_bytes)
-        number = min(int(np.count_nonzero(fits)), int(min(self.transactions, len(counts))))
+        number = int(np.count_nonzero(fits))
         return max(number, 1) if self.is_untouched else number
 
-    def take(self, rows: int, size_bytes: float, transactions: int) -> None:
+    def take(self, rows: int, size_bytes: float) -> None:
         self.rows -= rows
         self.size_bytes -= size_bytes
-        self.transactions -= transactions
         self.is_untouched = False
 
     def holds(self, segment: Segment) -> bool:
-        return (
-            segment.rows <= self.rows
-            and segment.size_bytes <= self.size_bytes
-            and segment.transactions <= self.transactions
-        )
+        return segment.rows <= self.rows and segment.size_bytes <= self.size_bytes
 
 
 def end_of_batch(
@@ -86,7 +80,7 @@ def end_of_batch(
             last = _last_before(segment, start, room, transactions_of(segment), refused)
             return _within(segment, reached, last)
         if is_whole and (room.holds(segment) or (segment.chunk and room.is_untouched)):
-            room.take(segment.rows, segment.size_bytes, segment.transactions)
+            room.take(segment.rows, segment.size_bytes)
             reached = segment.position
             continue
         if segment.chunk:
@@ -126,5 +120,5 @@ def _last_commit(segment: Segment, after: int, room: _Room, committed: Transacti
     if number == 0:
         return None
     rows = int(counts[:number].sum())
-    room.take(rows, rows * row_bytes, number)
+    room.take(rows, rows * row_bytes)
     return int(committed.commits[begin + number - 1])

@@ -164,7 +164,7 @@ class CaptureGuard:
 
         Raises:
             ConnectionLost: the stream has stalled for the first time, or a planned batch has stalled.
-            ServerRefused: the stream has stalled, and option `stalled` is fail.
+            ServerRefused: two sessions have ended in silence at the same position.
             DataLoss: full row logging was switched off, and no planned batch comes first; the log ends
                 before the last delivered commit, or long before the end of a planned batch; or no
                 session can read it, and the stream may continue after that.

@@ -10,7 +10,7 @@ Rule: pure; time and facts are arguments.
 
 A server that does not send records of other transactions looks like a stalled one; only a heartbeat, or
 a session that receives records in the next log file, shows the difference. So after a stall the session
-is opened again once; after that the stream warns, or fails if option `stalled` is fail. While a planned
+is opened again once; after that the stream warns. While a planned
 batch is captured again, waiting does not help: the stream fails, and the error says that nothing is
 lost.
 """
@@ -167,7 +167,6 @@ class Liveness:
     Args:
         silent_seconds: maximum time without any bytes from a live server.
         stalled_seconds: maximum time that its log may advance while the stream does not.
-        stalled: response to a stall that persists in a new session: `warn` or `fail`.
         replay_seconds: maximum time that a planned batch may stall while it is captured again.
         has_heartbeat: whether changes must arrive, because a heartbeat table is captured.
 
@@ -177,7 +176,6 @@ class Liveness:
 
     silent_seconds: float
     stalled_seconds: float
-    stalled: str = "warn"
     replay_seconds: float = _LATE_SECONDS
     has_heartbeat: bool = False
     stalled_since: float | None = field(default=None, init=False)
@@ -276,10 +274,9 @@ class Liveness:
         if self._reopened_at != self._highest:
             self._reopened_at = self._highest
             return Stall(Response.REOPEN, where, "The session is opened once more.")
-        response = Response.WARN if self.stalled == "warn" else Response.FAIL
         next_log = _next_log(self._place, facts)
         remedy = _HEARTBEAT_MISSING if self.has_heartbeat else _STALL_STAYS
-        return Stall(response, where, remedy, self._place, facts.current, next_log)
+        return Stall(Response.WARN, where, remedy, self._place, facts.current, next_log)
 
     def record_passed_by(self, now: float) -> bool:
         """Record that another session read records in the next log; return whether that is proof.

@@ -19,7 +19,7 @@ from informix_capture_client.errors import DataLoss, Gap
 from informix_capture_client.log_events import DATA_LOSS, LOSS_NOT_NOTED
 from informix_capture_client.positions import Position, show
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import StreamOptions
 from informix_checkpoints.requests import RESYNC
 from informix_checkpoints.spool import ReportedLosses, Spool, disk_errors
 from informix_checkpoints.table_states import SnapshotState, Tables
@@ -81,7 +81,8 @@ class DataLossRecovery:
     """Decides whether a stream that has lost data continues as a new one, and abandons it in that case.
 
     Args:
-        options: `onDataLoss`, and the location of the spool.
+        stream_options: whether a stream may lose data.
+        spool_path: the location of the spool.
         state: of the capture.
         stop: ends the waiting.
 
@@ -90,7 +91,8 @@ class DataLossRecovery:
         tables: the states of its tables.
     """
 
-    options: SourceOptions
+    stream_options: StreamOptions
+    spool_path: str
     state: CaptureState
     stop: threading.Event
     lost: LostStream | None = field(default=None, init=False)
@@ -100,12 +102,12 @@ class DataLossRecovery:
 
     def loses_batch(self, reason: BaseException, *, is_replaying: bool) -> bool:
         """Return whether an error loses a planned batch and the query may continue without it."""
-        return not self.options.fail_on_data_loss and is_replaying and can_recover(reason)
+        return not self.stream_options.fails_on_data_loss and is_replaying and can_recover(reason)
 
     def may_leave(self, reason: BaseException, *, is_replaying: bool) -> bool:
         """Return whether the stream may continue elsewhere; a planned batch cannot."""
         has_begun = self.state.spool is not None or self.lost is not None
-        is_allowed = not self.options.fail_on_data_loss and not is_replaying
+        is_allowed = not self.stream_options.fails_on_data_loss and not is_replaying
         return is_allowed and has_begun and can_recover(reason)
 
     def leave(self, loss: DataLoss) -> Spool | None:
@@ -143,7 +145,7 @@ class DataLossRecovery:
 
         The start of that stream switches full row logging on again: nothing else would show the loss.
         """
-        folder, source = self.options.spool_path, previous.manifest.source
+        folder, source = self.spool_path, previous.manifest.source
         try:
             ReportedLosses.beside(folder).record(previous.stream, source, loss)
         except OSError as reason:
@@ -166,7 +168,7 @@ class DataLossRecovery:
         the missing log.
         """
         tables = previous.manifest.present_tables
-        if self.options.on_data_loss != "resync":
+        if self.stream_options.on_data_loss != "resync":
             return tables
         affected = [name.partition(":")[2] for name in loss.tables] or [*tables]
         unread = {

@@ -26,7 +26,7 @@ from informix_capture_client.shapes import table_schema
 from informix_capture_client.stream import Answer as StreamAnswer
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.companions import Companion
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import RowOptions, SourceOptions
 from informix_cdc.server import SourceTables, is_locked, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
 from informix_cdc.table_changes import AlteredTables, first_alters, why_not_altered
@@ -67,7 +67,7 @@ class Requests(Companion):
 
     def keep(self, previous: Spool) -> None:
         """Keep the requests of a stream whose folder is about to be removed."""
-        if self._options.spool_path:
+        if self._options.spool.path:
             self._left += RequestFolder(previous.folder).carried()
 
     # during a session
@@ -95,7 +95,7 @@ class Requests(Companion):
     def _due(self) -> list[Request]:
         """Return the requests to begin or to cancel; answer those that are done."""
         spool = self._state.spool
-        if spool is None or not self._options.spool_path:
+        if spool is None or not self._options.spool.path:
             return []
         folder = RequestFolder(spool.folder)
         while self._left:
@@ -159,7 +159,7 @@ class Requests(Companion):
 
         Requests that cannot be followed are refused.
         """
-        if (spool := self._state.spool) is None or not self._options.spool_path:
+        if (spool := self._state.spool) is None or not self._options.spool.path:
             return False
         folder, known = RequestFolder(spool.folder), spool.manifest.present_tables
         accepted = list[Request]()  # checked: one that is submitted meanwhile comes next time
@@ -172,7 +172,7 @@ class Requests(Companion):
                 why = f"the stream does not capture {', '.join(unknown)}."
             else:
                 states = [known[name] for name in request.tables if name in known]
-                why = why_not_altered(request, states, self._options)
+                why = why_not_altered(request, states, self._options.rows)
             if why:
                 self._finish(folder, request, Answer(problems=dict.fromkeys(request.tables, why)))
             else:
@@ -192,7 +192,7 @@ class Requests(Companion):
         if not due or spool is None:
             return
         folder = RequestFolder(spool.folder)
-        with open_catalog(options) as catalog:
+        with open_catalog(options.connection) as catalog:
             for request in due:
                 if folder.is_cancelled(request.id):
                     self._cancel(request, spool)
@@ -266,7 +266,7 @@ class Requests(Companion):
         (planned,) = plan_snapshots(
             options, source, catalog, {name: replace(known, snapshot=snapshot), **_done(source, name)}
         )
-        _require_possible(options, request, planned)
+        _require_possible(options.rows, request, planned)
         if planned.why_no_order:
             snapshot = replace(snapshot, purpose=RELOAD)
         key = () if planned.key is None else planned.key.names
@@ -301,7 +301,9 @@ class Requests(Companion):
             typed_key(value, column)  # refuses what would fail the stream later
         after: tuple[str, ...] = () if request.low is None else (request.low,)
         if request.low is not None and len(planned.key.names) == 1:
-            with contextlib.closing(SnapshotConnection(options, source, planned)) as connection:
+            with contextlib.closing(
+                SnapshotConnection(options.connection, source, planned)
+            ) as connection:
                 try:
                     after = connection.last_before(ChunkQuery(planned.table, planned.key), request.low)
                 except ServerRefused as reason:
@@ -334,13 +336,13 @@ def _done(source: SourceTables, name: str) -> dict[str, TableState]:
     return {other: TableState("", snapshot=SnapshotState(is_done=True)) for other in others}
 
 
-def _require_possible(options: SourceOptions, request: Request, planned: PlannedTable) -> None:
+def _require_possible(row_options: RowOptions, request: Request, planned: PlannedTable) -> None:
     """Refuse a request that a sink could not follow.
 
     Raises:
         BadOption: the key's order is not known, or events are not delivered.
     """
-    if not options.table_events:
+    if not row_options.table_events:
         raise BadOption(
             "the stream delivers no events of tables, so its sink could not remove rows that the"
             " table no longer has.",
@@ -357,7 +359,7 @@ def _require_possible(options: SourceOptions, request: Request, planned: Planned
         raise BadOption(f"it cannot be compared: {why}", "Name another unique key with snapshotKey.")
     if (request.low, request.high) != (None, None):
         raise BadOption(f"a part of it cannot be read again: {why}", "Omit --where.")
-    if options.truncate != "emit":
+    if row_options.truncate != "emit":
         raise BadOption(
             f"{why} It can only be read again after a row of kind truncate.",
             "Set option truncate=emit.",

@@ -58,7 +58,6 @@ class RestartBound(Companion):
     Any thread may offer samples; only the capture thread uses everything else.
 
     Attributes:
-        is_on: whether restart positions are limited; if not, the stream is trusted (`restartBound`).
         is_buffered: whether commits may be missing in the readable log for a while.
         is_wanted: whether another sample could advance the restart position.
         is_refused: whether the server has refused to list open transactions.
@@ -66,7 +65,6 @@ class RestartBound(Companion):
             next process, because a run of AvailableNow may end before.
     """
 
-    is_on: bool = True
     settling: SettlingRestart | None = None
     is_buffered: bool = True
     is_wanted: bool = field(default=False, init=False)
@@ -98,8 +96,6 @@ class RestartBound(Companion):
 
     def on_read(self, answer: Answer, now: float) -> Answer:
         """Return the answer, followed by a valid position if the restart position may advance."""
-        if not self.is_on:
-            return answer
         if (sample := self._offered) is not None:
             self._offered = None
             self._add(sample)

@@ -112,16 +112,16 @@ class CaptureRun:
     def __post_init__(self) -> None:
         self._read = self.read or partial(ReadAhead, clock=self.state.clock)
         self.liveness = Liveness(
-            silent_seconds=2 * silent_seconds(self.options),  # the transport normally times out first
-            stalled_seconds=self.options.stalled_seconds,
-            stalled=self.options.stalled,
-            has_heartbeat=bool(self.options.heartbeat_table),
+            silent_seconds=2
+            * silent_seconds(self.options.connection),  # the transport normally times out first
+            stalled_seconds=self.options.stream.stalled_seconds,
+            has_heartbeat=bool(self.options.tables.heartbeat_table),
         )
-        self.state.restart_bound = RestartBound(
-            is_on=self.options.bounds_restart, settling=self.offset.settling
-        )
+        self.state.restart_bound = RestartBound(settling=self.offset.settling)
         self._wanted = WantedTables(self.options, self.state.clock, self._show_altering)
-        self._recovery = DataLossRecovery(self.options, self.state, self.stop)
+        self._recovery = DataLossRecovery(
+            self.options.stream, self.options.spool.path, self.state, self.stop
+        )
         self._requests = Requests(self.options, self.state, self._wanted.altered)
 
     def run(self) -> None:
@@ -256,9 +256,9 @@ class CaptureRun:
 
         Return None if there are none, because all are being altered.
         """
-        with open_catalog(self.options) as catalog:
+        with open_catalog(self.options.connection) as catalog:
             options = self._wanted.look_up(catalog, self._folder, may_change=self._is_free())
-            if not options.tables:
+            if not options.tables.listed:
                 return None
             source = describe_tables(options, catalog)
             sample = offer_sample(catalog, self.state.restart_bound)
@@ -269,16 +269,18 @@ class CaptureRun:
                     page_after(catalog.current_position()) if sample is None else sample.log_end
                 )
                 end.log_space = catalog.log_space()
-            if self.options.metrics_port:  # each time, because the server may have been upgraded
+            if (
+                self.options.reports.metrics_address
+            ):  # each time, because the server may have been upgraded
                 self.state.server_version = server_version_text(catalog)
         return options, source
 
     @property
     def _folder(self) -> Path | None:
         """The folder of the stream, with its requests; None if there are none."""
-        if not (self.options.spool_path and self.offset.is_started):
+        if not (self.options.spool.path and self.offset.is_started):
             return None
-        return Path(self.options.spool_path) / self.offset.stream
+        return Path(self.options.spool.path) / self.offset.stream
 
     def _show_altering(self, tables: int) -> None:
         self.state.gauges.altering_tables = tables
@@ -383,7 +385,7 @@ class CaptureRun:
             probe_reads=lambda: start.probe_reads,
             known_loss=lambda: start.loss,
             reads_from=lambda place: self._reads_from(place, plan),
-            may_lose=not self.options.fail_on_data_loss,
+            may_lose=not self.options.stream.fails_on_data_loss,
         )
 
     def _let_in(self, joining: Joining, *, is_alone: bool) -> None:
@@ -400,23 +402,23 @@ class CaptureRun:
         stream = ChangeStream(lambda: probe.begin_at(place), probe.close, self._read)
         try:
             return shows_transactions(
-                stream, silent_seconds(self.options), self.stop.is_set, self.state.clock
+                stream, silent_seconds(self.options.connection), self.stop.is_set, self.state.clock
             )
         finally:
             stream.stop(0.0 if self.stop.is_set() else self._stop_seconds)
 
     @property
     def _stop_seconds(self) -> float:
-        return self.options.read_timeout_seconds + STOP_MARGIN_SECONDS
+        return self.options.connection.read_timeout_seconds + STOP_MARGIN_SECONDS
 
     def _pending(self, plan: SessionPlan, logged: Callable[[], LogEnd | None]) -> Pending:
         return Pending(
             self.state.spool,
             lambda first_position: self._begin_stream(plan, first_position, logged()),
             self.state.clock,
-            latency_seconds=self.options.max_latency_ms / 1000,
-            segment_bytes=self.options.segment_bytes,
-            most_bytes_ahead=self.options.max_spool_bytes,
+            latency_seconds=self.options.spool.max_latency_ms / 1000,
+            segment_bytes=self.options.spool.segment_bytes,
+            most_bytes_ahead=self.options.spool.max_bytes,
             segments_ahead=lambda: self.state.segments_ahead,
             counters=self.state.counters,
         )
@@ -439,9 +441,9 @@ class CaptureRun:
             raise other_source(self.offset.source, source.source)
         altering = self._wanted.altered.pending(self._folder)
         require_may_leave(self.offset, [*source.names, *altering], self.planned)
-        if self.options.spool_path:
+        if self.options.spool.path:
             require_form_of_chunks(
-                Path(self.options.spool_path) / self.offset.stream,
+                Path(self.options.spool.path) / self.offset.stream,
                 self.offset.position,
                 self.planned,
                 source.row_digest,
@@ -479,7 +481,7 @@ class CaptureRun:
         self._recovery.end_at(first_position)
         stream, source = secrets.token_hex(8), plan.source
         if self.state.is_shared:
-            folder = Path(self.options.spool_path)
+            folder = Path(self.options.spool.path)
             with disk_errors(folder):
                 record_begun(folder, stream)
         self.offset = StreamOffset(
@@ -488,9 +490,9 @@ class CaptureRun:
         return self._open_spool(source, self.offset)
 
     def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
-        if self.options.spool_path:
-            remove_empty_streams(Path(self.options.spool_path))
-            folder = Path(self.options.spool_path) / offset.stream
+        if self.options.spool.path:
+            remove_empty_streams(Path(self.options.spool.path))
+            folder = Path(self.options.spool.path) / offset.stream
         else:
             folder = self._private_folder = make_private_folder()
         spool = Spool(
@@ -499,9 +501,9 @@ class CaptureRun:
             offset.source,
             offset.position,
             rows=source.row_digest,
-            durable=bool(self.options.spool_path),
-            lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
-            copies=copies_for(self.options.segment_copies, offset.stream),
+            durable=bool(self.options.spool.path),
+            lock_wait_seconds=self.options.connection.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
+            copies=copies_for(self.options.spool.segment_copies, offset.stream),
             tables=offset.tables,
             captured=source.names,
             altering=self._wanted.altered.pending(self._folder).keys(),
@@ -513,7 +515,7 @@ class CaptureRun:
             restart=show(spool.manifest.high_watermark.restart),
             commit=show(spool.manifest.high_watermark.commit),
             spool=folder,
-            transport=self.options.transport,
+            transport=self.options.connection.transport,
         )
         self.state.counters.appended.begin(
             spool.manifest.end.place if len(spool.manifest.segments) else None

@@ -88,7 +88,7 @@ class ServerWatch:
 
     def _ask_on(self) -> None:
         """Read facts over one connection until it breaks or the watch is closed."""
-        with open_catalog(self._options) as catalog:
+        with open_catalog(self._options.connection) as catalog:
             for wait_seconds in itertools.chain([SOON_SECONDS], itertools.repeat(INTERVAL_SECONDS)):
                 facts = log_facts(catalog, self._source, self._clock())
                 if facts.unlogged_tables:
@@ -131,7 +131,7 @@ def offer_sample(catalog: Catalog, bound: RestartBound) -> OpenSample | None:
     try:
         sample = catalog.open_sample()
     except (AccessRefused, ServerRefused) as reason:
-        if bound.is_on and not bound.is_refused:
+        if not bound.is_refused:
             RESTART_NOT_BOUNDED.log(logger, reason=reason)
         bound.is_refused = True
         return None

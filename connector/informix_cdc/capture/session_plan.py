@@ -11,7 +11,7 @@ from functools import cached_property, partial
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import RowOptions, SourceOptions
 from informix_cdc.server import SourceTables
 from informix_cdc.snapshots import (
     NoSnapshots,
@@ -105,10 +105,10 @@ def plan_session(
     states = with_keys(at_first, planned)
     reloaded = {each.name for each in planned if each.why_no_order}
     late = {
-        name: _read_again(states[name], name, options, is_reloaded=name in reloaded)
+        name: _read_again(states[name], name, options.rows, is_reloaded=name in reloaded)
         for name in (change.joining if change else ())
     }
-    ask = partial(ask_server, options)
+    ask = partial(ask_server, options.connection)
     return SessionPlan(
         options,
         source,
@@ -121,7 +121,7 @@ def plan_session(
 
 
 def _read_again(
-    state: TableState, name: str, options: SourceOptions, *, is_reloaded: bool
+    state: TableState, name: str, row_options: RowOptions, *, is_reloaded: bool
 ) -> TableState:
     """Return the state of a joining table; `is_reloaded`: its rows cannot be compared in intervals.
 
@@ -132,7 +132,7 @@ def _read_again(
         return state
     if state.snapshot.purpose == RESYNC and not is_reloaded:
         return state
-    if options.truncate != "emit":
+    if row_options.truncate != "emit":
         raise BadOption(
             f"{name} was altered, and its rows are not compared in key intervals: it can only be read"
             " again after a row of kind truncate.",
@@ -153,7 +153,7 @@ def begin_snapshots(
     figures.tables_left = 0
     if not plan.to_read:
         return NoSnapshots()
-    side = _CaptureSide(state, plan.options.max_spool_bytes // 2, is_free)
+    side = _CaptureSide(state, plan.options.spool.max_bytes // 2, is_free)
     return Snapshots(plan.options, plan.source, plan.to_read, side, clock)
 
 

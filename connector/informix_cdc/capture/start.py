@@ -114,7 +114,7 @@ class CaptureStart:
             DataLoss: row logging is off, or the log does not reach back to the position.
             AccessRefused, BadOption, ServerRefused: the server refused a request.
         """
-        self._connection = open_capture_connection(self.options, self.source.db_locale)
+        self._connection = open_capture_connection(self.options.connection, self.source.db_locale)
         session = CaptureSession(self._connection, self._session_settings())
         with contextlib.ExitStack() as on_error:
             on_error.callback(session.close)
@@ -123,8 +123,8 @@ class CaptureStart:
         return begun
 
     def _begin(self, session: CaptureSession) -> Begun:
-        with open_catalog(self.options) as catalog:
-            require_capturing_server(catalog, self.options.dialect)
+        with open_catalog(self.options.connection) as catalog:
+            require_capturing_server(catalog, self.options.connection.dialect)
             self._previous = self._previous_tables(catalog)
             # The order of the guide: full row logging on, then cdc_startcapture for each table, then
             # cdc_activatesess. The facts about the log are read before the first capture.
@@ -151,13 +151,13 @@ class CaptureStart:
 
     @property
     def _begins_now(self) -> bool:
-        return self.lost is None and self.options.starting_position == "latest"
+        return self.lost is None and self.options.stream.starting_position == "latest"
 
     def _memory_limit(self) -> MemoryLimit:
-        folder = Path(self.options.spool_path or tempfile.gettempdir())
+        folder = Path(self.options.spool.path or tempfile.gettempdir())
         return MemoryLimit(
-            self.options.max_transaction_memory_bytes,
-            SpillFiles(folder, is_encrypted=bool(self.options.masks)),
+            self.options.spool.max_transaction_memory_bytes,
+            SpillFiles(folder, is_encrypted=bool(self.options.columns.masks)),
         )
 
     def _record_loss(
@@ -168,7 +168,7 @@ class CaptureStart:
         The replay needs row logging. If a loss ends the query, row logging stays off, because switching
         it on would hide the loss from the next start.
         """
-        if self.options.fail_on_data_loss or self.expected_commit is None:
+        if self.options.stream.fails_on_data_loss or self.expected_commit is None:
             raise loss
         self._switch_on(session, catalog, tables)
         self.loss = loss
@@ -223,15 +223,15 @@ class CaptureStart:
 
     def log_joining(self) -> None:
         """Switch full row logging of joining tables on, without a session that captures."""
-        connection = open_capture_connection(self.options, self.source.db_locale)
+        connection = open_capture_connection(self.options.connection, self.source.db_locale)
         session = CaptureSession(connection, self._session_settings())
         closing = contextlib.closing
-        with closing(connection), closing(session), open_catalog(self.options) as catalog:
+        with closing(connection), closing(session), open_catalog(self.options.connection) as catalog:
             self._log_late(session, catalog)
 
     def begin_at(self, place: int) -> Begun:
         """Connect and activate a session at a position to test what it receives; nothing is kept."""
-        self._connection = open_capture_connection(self.options, self.source.db_locale)
+        self._connection = open_capture_connection(self.options.connection, self.source.db_locale)
         session = CaptureSession(self._connection, self._session_settings())
         with contextlib.ExitStack() as on_error:
             on_error.callback(session.close)
@@ -242,11 +242,11 @@ class CaptureStart:
 
     def _session_settings(self) -> SessionSettings:
         return SessionSettings(
-            server=self.options.server,
-            timeout_seconds=self.options.read_timeout_seconds,
-            max_records=self.options.max_records_per_read,
-            buffer_bytes=self.options.read_buffer_bytes,
-            dialect=self.options.dialect,
+            server=self.options.connection.server,
+            timeout_seconds=self.options.connection.read_timeout_seconds,
+            max_records=self.options.stream.max_records_per_read,
+            buffer_bytes=self.options.stream.read_buffer_bytes,
+            dialect=self.options.connection.dialect,
         )
 
     def _first_start(
@@ -272,7 +272,7 @@ class CaptureStart:
             unseen=still_open,
             log_end=self.logged,
             floor=place,
-            restart_bound=self._bound(place),
+            restart_bound=place,
         )
         return assembler, place
 
@@ -282,7 +282,7 @@ class CaptureStart:
             words = (table_argument(table.name), *connection_arguments(self.options))
             acquire = command("acquire", *words)
             raise BadOption(
-                f"option 'startingPosition' is {self.options.starting_position}, but full row"
+                f"option 'startingPosition' is {self.options.stream.starting_position}, but full row"
                 f" logging of {table.name} is off now: changes made since then cannot be"
                 " captured.",
                 "Start at the position that acquire prints, or later; or set startingPosition"
@@ -293,25 +293,21 @@ class CaptureStart:
     def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         # The log is read twice: the transactions to skip must be known before the first batch. Later an
         # older transaction could not be distinguished from one whose begin is lost (decision 0004).
-        place = _chosen_position(self.options.starting_position, catalog)
+        place = _chosen_position(self.options.stream.starting_position, catalog)
         first_position = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
-        return TransactionAssembler(first_position, restart_bound=self._bound(place)), place
+        return TransactionAssembler(first_position, restart_bound=place), place
 
     def _recover(self, lost: LostStream, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         oldest, end = catalog.oldest_position(), page_after(catalog.current_position())
         place = lost.begins_at(oldest, end)
         first_position = lost.first_position(place, end, self._older_than(place, catalog))
-        return TransactionAssembler(first_position, restart_bound=self._bound(place)), place
-
-    def _bound(self, restart: int) -> int | None:
-        """Return the limit of the restart position until the server's list is known."""
-        return restart if self.options.bounds_restart else None
+        return TransactionAssembler(first_position, restart_bound=place), place
 
     def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
         """Read the log from a position for the transactions that were open there."""
         still_open = catalog.open_transactions()  # first: what ends after this, ends before `up_to`
         up_to = page_after(catalog.current_position())
-        connection = open_capture_connection(self.options, self.source.db_locale)
+        connection = open_capture_connection(self.options.connection, self.source.db_locale)
         session = CaptureSession(connection, self._session_settings())
         with contextlib.closing(connection), contextlib.closing(session) as probe:
             self._start_captures(probe, catalog)
@@ -347,7 +343,7 @@ class CaptureStart:
             begins_at=place,
             expected_commit=self.expected_commit,
             delivered_up_to=self.joined_at,
-            restart_bound=self._bound(position.restart),
+            restart_bound=position.restart,
         )
         return assembler, place
 

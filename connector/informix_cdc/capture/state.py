@@ -154,11 +154,6 @@ class CaptureState:
         return self.restart_bound.settling
 
     @property
-    def bounds_restart(self) -> bool:
-        """Whether the server's list of open transactions limits the restart position."""
-        return self.restart_bound.is_on
-
-    @property
     def waits_for_spark(self) -> bool:
         """Whether the log or a snapshot is not read further until Spark has read more."""
         return self.gauges.is_paused or self.counters.snapshots.is_paused

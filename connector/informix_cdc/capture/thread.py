@@ -86,7 +86,7 @@ class CaptureThread:
         self._stop.set()
         self.state.stop()
         if self._thread.is_alive():
-            self._thread.join(self._options.read_timeout_seconds + 2 * STOP_MARGIN_SECONDS)
+            self._thread.join(self._options.connection.read_timeout_seconds + 2 * STOP_MARGIN_SECONDS)
         if not self._thread.is_alive():
             self._capture.release_spool()
 
@@ -178,10 +178,8 @@ class CaptureThread:
         self._failures += 1
         if self._is_last_try(attempt):
             return self._stop.is_set()
-        most = self._options.max_reconnect_attempts
-        too_often = bool(most) and self._failures > most
-        too_long = now - self._failed_since > self._options.max_reconnect_seconds
-        return self._stop.is_set() or too_often or too_long
+        too_long = now - self._failed_since > self._options.stream.max_reconnect_seconds
+        return self._stop.is_set() or too_long
 
     def _is_last_try(self, attempt: RetryCallState) -> bool:
         """Return whether only one more session is tried, regardless of the options."""

@@ -49,13 +49,15 @@ def acquire(options: SourceOptions) -> None:
         BadOption: the database is not logged, or a table does not exist.
         ServerRefused: the server refuses the switch, or the flag is not set after it.
     """
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         options = with_named_tables(options, catalog)
-        require_logged_database(options, catalog)
+        require_logged_database(options.connection, catalog)
         tables = catalog.tables(options.table_names())
-        db_locale = options.db_locale or catalog.database_locale()
-        with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            settings = SessionSettings(server=options.server, dialect=options.dialect)
+        db_locale = options.connection.db_locale or catalog.database_locale()
+        with contextlib.closing(open_capture_connection(options.connection, db_locale)) as connection:
+            settings = SessionSettings(
+                server=options.connection.server, dialect=options.connection.dialect
+            )
             _switch_on(connection, catalog, tables, settings)
         position, still_open = _position_behind_the_switch(catalog)
         _say_position(show(position), still_open)

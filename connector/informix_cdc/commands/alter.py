@@ -144,7 +144,7 @@ def alter(
         ServerRefused: a table is in use, or the server refuses a step.
     """
     request, is_new = _request_of(change, streams)
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         work = _Work(options, catalog, streams, request)
         if is_new:
             work.require_unused()
@@ -273,7 +273,7 @@ class _Work:
 
     @property
     def names(self) -> list[TableName]:
-        return [TableName.parse(name, self.options.database) for name in self.request.tables]
+        return [TableName.parse(name, self.options.connection.database) for name in self.request.tables]
 
     def existing(self) -> list[Table]:
         """Return the tables that exist now."""
@@ -432,7 +432,9 @@ class _Work:
         if done >= len(statements):
             return None
         self.switch_off()
-        with contextlib.closing(open_connection(self.options, self.options.database)) as connection:
+        with contextlib.closing(
+            open_connection(self.options.connection, self.options.connection.database)
+        ) as connection:
             connection.rows(f"SET LOCK MODE TO WAIT {LOCK_WAIT_SECONDS}")
             for number in range(done, len(statements)):
                 self._record(AlterProgress(number, self.layouts()))
@@ -469,18 +471,18 @@ class _Work:
         )
 
     def _capturing(self) -> contextlib.closing[Transport]:
-        db_locale = self.options.db_locale or self.catalog.database_locale()
-        return contextlib.closing(open_capture_connection(self.options, db_locale))
+        db_locale = self.options.connection.db_locale or self.catalog.database_locale()
+        return contextlib.closing(open_capture_connection(self.options.connection, db_locale))
 
     def switch_off(self) -> None:
         """Switch full row logging of the tables off."""
         tables = self.existing()
         with self._capturing() as connection:
-            require_not_captured(connection, tables, self.options.dialect)
+            require_not_captured(connection, tables, self.options.connection.dialect)
             for table in tables:
                 if self.catalog.logs_full_rows(table):
                     failpoint("alter.before_switch_off")
-                    switch_off(connection, self.catalog, table, self.options.dialect)
+                    switch_off(connection, self.catalog, table, self.options.connection.dialect)
                     say(f"{table.name}: full row logging is off.")
 
     def switch_on(self) -> list[str]:
@@ -488,7 +490,9 @@ class _Work:
         tables = self.existing()
         for table in tables:
             self._rewrite(table)
-        settings = SessionSettings(server=self.options.server, dialect=self.options.dialect)
+        settings = SessionSettings(
+            server=self.options.connection.server, dialect=self.options.connection.dialect
+        )
         failpoint("alter.before_switch_on")
         with self._capturing() as connection:
             switch_on_for_capture(connection, self.catalog, tables, settings, lambda *_: None)
@@ -505,7 +509,9 @@ class _Work:
             return
         statement = finish_alter(str(table.name))
         say(f"{table.name}: rewriting rows in the previous layout: {statement}")
-        with contextlib.closing(open_connection(self.options, self.options.database)) as connection:
+        with contextlib.closing(
+            open_connection(self.options.connection, self.options.connection.database)
+        ) as connection:
             connection.rows(statement)
         while any(self.catalog.pending_alters([table])):
             time.sleep(_REWRITE_PAUSE_SECONDS)
@@ -521,7 +527,7 @@ class _Work:
         if not tables or self.request.accepts_gap or all(accepted):
             return
         options = self.options.of_tables([table.name for table in tables])
-        options = replace(options, spool_path="as in the query")
+        options = replace(options, spool=replace(options.spool, path="as in the query"))
         source = describe_tables(options, self.catalog)
         states = {
             name: replace(state, snapshot=SnapshotState()) for name, state in source.states().items()

@@ -12,7 +12,7 @@ database = "stores"
 table = "informix.*"
 passwordFile = "/run/secrets/informix"
 spoolPath = "/var/spool/informix-cdc/stores"
-metricsPort = 9187
+metricsAddress = "9187"
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run_capture(path: Path, continues: str = "") -> None:
         InformixCdcError: the capture cannot start or continue.
     """
     settings = read_capture_file(path)
-    log_to_standard_error(settings.source.log_level)
+    log_to_standard_error(settings.source.reports.log_level)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -56,7 +56,7 @@ def _say_once(settings: CaptureSettings) -> Callable[[CaptureState, Sequence[Rea
         stream = state.stream
         if stream is not None and said != [stream]:
             said[:] = [stream]
-            folder = settings.source.spool_path
+            folder = settings.source.spool.path
             say(f"Capturing stream {stream} into {folder}. Queries read it with captureAt={folder}.")
 
     return on_step

@@ -40,21 +40,18 @@ def _of_file(path: Path) -> dict[str, Any]:
 source_options = partial(options_of_the_source, load=_of_file)
 connection_options = partial(options_of_the_source, load=None)  # of a command that writes such a file
 
-_TABLES = ("database", "table", "tableExclude")
+_TABLES = ("database", "table")
 _COLUMNS = ("columns", "mask", "maskKeyFile", "unsupportedColumns", "lobs", "simpleLobs")
-_LARGE_OBJECTS = ("lobMaxBytes", "lobConnections", "lobReadSeconds", "lobUnchanged")
+_LARGE_OBJECTS = ("lobMaxBytes", "lobReadSeconds")
 _VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
-_LOG_READING = ("readTimeoutSeconds", "maxTransactionMemoryBytes")
+_LOG_READING = ("maxTransactionMemoryBytes",)
 _SNAPSHOTS = (
     *("initialSnapshot", "snapshotKey", "snapshotWhere", "snapshotWithoutKey"),
-    *("snapshotMarker", "heartbeatTable"),
+    "heartbeatTable",
 )
-_DRIVER_HOST = (
-    *("spoolPath", "maxSpoolBytes", "delivery"),
-    *("flightHost", "flightPort", "metricsHost", "metricsPort"),
-)
+_DRIVER_HOST = ("spoolPath", "maxSpoolBytes", "delivery", "metricsAddress")
 # Options of the commands that switch row logging; they take the tables as arguments.
-_ALTERED_TABLES = ("database", "tableExclude")
+_ALTERED_TABLES = ("database",)
 
 
 @click.group(
@@ -71,7 +68,7 @@ def main() -> None:
 @main.command(epilog=PASSWORD_HINT, short_help="Print committed changes as they happen, without Spark.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING),
-    also=["snapshotKey", "snapshotWhere", "snapshotWithoutKey", "snapshotChunkRows", "restartBound"],
+    also=["snapshotKey", "snapshotWhere", "snapshotWithoutKey", "snapshotChunkRows"],
 )
 @click.option(
     "--format",
@@ -125,9 +122,7 @@ def tail(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Check everything that a stream needs.")
-@source_options(
-    *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _SNAPSHOTS, _DRIVER_HOST), also=["restartBound"]
-)
+@source_options(*(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _SNAPSHOTS, _DRIVER_HOST))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool, **given: str | None) -> None:
     """Check driver, server, tables and this host, and print how to fix what is wrong.
@@ -144,7 +139,7 @@ def doctor(as_json: bool, **given: str | None) -> None:
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging of tables off.")
-@source_options(CONNECTION, _ALTERED_TABLES, also=["restartBound"])
+@source_options(CONNECTION, _ALTERED_TABLES)
 @click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")
 @click.option(
     "--checkpoint",
@@ -181,7 +176,7 @@ def release(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Run DDL on captured tables.")
-@source_options(CONNECTION, ["database", "snapshotKey", "snapshotWithoutKey"], also=["restartBound"])
+@source_options(CONNECTION, ["database", "snapshotKey", "snapshotWithoutKey"])
 @click.argument("statement", cls=AfterFile, default="", metavar="[STATEMENT]")
 @click.option(
     "--checkpoint",
@@ -270,7 +265,7 @@ def alter(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging of tables on.")
-@source_options(CONNECTION, _ALTERED_TABLES, also=["restartBound"])
+@source_options(CONNECTION, _ALTERED_TABLES)
 @click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")
 def acquire(tables: tuple[str, ...], **given: str | None) -> None:
     """Switch full row logging of each TABLE on and print the position from which it is on.
@@ -291,7 +286,7 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Show a mirror's tables, sessions, the log, and lag.")
-@source_options(CONNECTION, _LARGE_OBJECTS, also=["tableExclude", "restartBound"])
+@source_options(CONNECTION, _LARGE_OBJECTS)
 @click.option(
     "--checkpoint",
     "checkpoints",
@@ -344,7 +339,7 @@ def status(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Estimate log growth, spool and waiting times.")
-@source_options(CONNECTION, _TABLES, also=["restartBound"])
+@source_options(CONNECTION, _TABLES)
 @click.option(
     "--seconds",
     "sample_seconds",
@@ -379,9 +374,7 @@ def size(sample_seconds: float, outage_hours: float, as_json: bool, **given: str
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Print columns, keys and DDL for lake tables.")
-@source_options(
-    *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES), also=["snapshotKey", "restartBound"]
-)
+@source_options(*(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES), also=["snapshotKey"])
 @click.option(
     "--format",
     "output_format",
@@ -412,7 +405,7 @@ def schema(output_format: str, into: str, **given: str | None) -> None:
 
 @main.command(epilog=PASSWORD_HINT, short_help="Write the configuration file of a mirror.")
 @click.argument("path", metavar="FILE.toml", type=click.Path(dir_okay=False, path_type=Path))
-@connection_options(CONNECTION, _TABLES, _COLUMNS, also=["restartBound"])
+@connection_options(CONNECTION, _TABLES, _COLUMNS)
 @click.option(
     "--into",
     default="",
@@ -590,7 +583,7 @@ def verify(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Show the log position of a query's checkpoint.")
-@source_options(CONNECTION, _LARGE_OBJECTS, also=["tableExclude", "restartBound"])
+@source_options(CONNECTION, _LARGE_OBJECTS)
 @click.argument("checkpoint", cls=AfterFile)
 @click.option(
     "--spool-path",
@@ -681,9 +674,7 @@ def resync(
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Record a server's responses for replay elsewhere.")
-@source_options(
-    *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING), also=["restartBound"]
-)
+@source_options(*(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING))
 @click.option(
     "--to",
     "path",

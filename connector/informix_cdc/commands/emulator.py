@@ -30,7 +30,7 @@ from informix_emulator.shop import DATABASE, LOCALE, PASSWORD, TABLE_NAMES, Work
 
 _NOT_A = {INFORMIX.name: f"an {INFORMIX.product}", GBASE_8S.name: f"a {GBASE_8S.product}"}
 # Options of the recording that a client must repeat, or its requests differ from the recorded ones.
-_REPEATED = ("dialect", "columns", "unsupportedColumns", "lobs", "readTimeoutSeconds", "dbLocale")
+_REPEATED = ("dialect", "columns", "unsupportedColumns", "lobs", "dbLocale")
 
 
 def serve_demo(

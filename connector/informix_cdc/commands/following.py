@@ -35,7 +35,7 @@ from informix_cdc.capture import (
     CaptureThread,
     Liveness,
 )
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions, SourceOptions
 from informix_cdc.server import (
     SourceTables,
     look_up_tables,
@@ -106,10 +106,10 @@ def follow(
     """
     source = look_up_tables(options)
     if on_row_logging_off is not None:
-        report_row_logging_off(options, source, on_row_logging_off)
+        report_row_logging_off(options.connection, source, on_row_logging_off)
     start = CaptureStart(options, source, None, on_switched_on=on_switched_on)
     stream = ChangeStream(start.begin, start.close)
-    contact = _Contact(2 * silent_seconds(options))  # the transport normally times out first
+    contact = _Contact(2 * silent_seconds(options.connection))  # the transport normally times out first
     try:
         yield from _follow(stream, source, figures, on_ready, contact)
     except ConnectionLost as reason:
@@ -121,18 +121,18 @@ def follow(
             is_silence=True,
         ) from None
     finally:
-        stream.stop(options.read_timeout_seconds + _STOP_MARGIN_SECONDS)
+        stream.stop(options.connection.read_timeout_seconds + _STOP_MARGIN_SECONDS)
 
 
 def report_row_logging_off(
-    options: SourceOptions, source: SourceTables, on_off: OnRowLoggingOff
+    connection: ConnectionOptions, source: SourceTables, on_off: OnRowLoggingOff
 ) -> None:
     """Call `on_off` if a capture would have to switch full row logging of a table on.
 
     Raises:
         InformixCdcError: the server cannot be reached, or `on_off` refuses.
     """
-    with open_catalog(options) as catalog:
+    with open_catalog(connection) as catalog:
         off = catalog.without_row_logging(source.tables)
         is_emulator = bool(off) and is_of_emulator(server_version_text(catalog))
     if off:
@@ -230,7 +230,7 @@ def follow_with_rows(
     """
     source = look_up_tables(options)
     if on_row_logging_off is not None:
-        report_row_logging_off(options, source, on_row_logging_off)
+        report_row_logging_off(options.connection, source, on_row_logging_off)
     capture = CaptureThread(options, NOT_STARTED, on_switched_on=on_switched_on)
     capture.start()
     try:

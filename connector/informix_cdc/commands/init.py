@@ -14,7 +14,7 @@ from pathlib import Path
 from informix_capture_client.errors import BadOption
 from informix_capture_client.shell_commands import shell_word
 from informix_cdc.lake import MirrorPlan, PlanProblem, checked_settings, plan_mirror, problems_by_kind
-from informix_cdc.options import PASSWORD_VARIABLE
+from informix_cdc.options import EXCLUDED, PASSWORD_VARIABLE, names
 from informix_cdc.terminal import counted, parse_options, say, say_command
 
 _WIDTH = 100
@@ -38,8 +38,8 @@ def write_configuration(path: Path, given: Mapping[str, str | None], into: str) 
     source = {name: text for name, text in given.items() if text is not None}
     options = parse_options(source, is_stream=False)
     settings = {
-        "into": into or str(Path.cwd() / "lake" / options.database),
-        "checkpoint": str(Path.cwd() / "checkpoints" / options.database),
+        "into": into or str(Path.cwd() / "lake" / options.connection.database),
+        "checkpoint": str(Path.cwd() / "checkpoints" / options.connection.database),
     }
     plan = plan_mirror(checked_settings(settings, source), source)
     names = [target.name.lower() for target in plan.targets]
@@ -98,9 +98,10 @@ def _lines(
     about = counted(len(plan.targets), "table") + (f", about {counted(rows, 'row')}" if rows else "")
     excluded, settled = _sorted(plan)
     for key, value in source.items():
-        if key != "tableExclude":
+        if key == "table" and excluded:
+            yield from _tables(excluded, value, about)
+        else:
             yield f"{key} = {_toml(value)}" + (f"  # {about}" if key == "table" else "")
-    yield from _exclusions(excluded, source.get("tableExclude", ""))
     if settled:
         yield 'snapshotWithoutKey = "lock"  # tables without a key are locked while they are read'
     if not source.keys() & {"passwordFile", "passwordCommand"}:
@@ -110,19 +111,15 @@ def _lines(
         yield from _settled(problems)
 
 
-def _exclusions(problems: Sequence[PlanProblem], given: str) -> Iterator[str]:
-    """Yield tableExclude, with the reason for each table."""
-    if not problems:
-        if given:
-            yield f"tableExclude = {_toml(given)}"
-        return
-    yield "# These cannot be mirrored as they are:"
-    yield "tableExclude = ["
-    for name in filter(None, map(str.strip, given.split(","))):
+def _tables(problems: Sequence[PlanProblem], given: str, about: str) -> Iterator[str]:
+    """Yield option table, with the excluded tables and the reason for each."""
+    yield f"table = [  # {about}"
+    for name in names(given):
         yield f"  {_toml(name)},"
+    yield "  # These cannot be mirrored as they are:"
     for each in {each.table: each for each in problems}.values():
         yield from _comment(f"{each.message} {each.remedy}", "  # ")
-        yield f"  {_toml(each.table)},"
+        yield f"  {_toml(EXCLUDED + each.table)},"
     yield "]"
 
 

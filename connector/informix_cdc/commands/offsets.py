@@ -16,7 +16,7 @@ from rich.text import Text
 
 from informix_capture_client.catalog import PlaceInLog, place_in_log
 from informix_capture_client.positions import show
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions, SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
 from informix_cdc.terminal import answers, counted, headroom_text, place_as_json
 from informix_checkpoints.offsets import (
@@ -75,14 +75,14 @@ def print_offsets(place: str, spool_path: str, options: SourceOptions | None, *,
 def report_of(place: str, spool_path: str, options: SourceOptions | None) -> OffsetsReport:
     """Read a checkpoint, and the spools of its streams under `spool_path`."""
     checkpoint = read_checkpoint(place)
-    log = _server_log(options) if options else None
+    log = _server_log(options.connection) if options else None
     sources = tuple(_source_report(progress, spool_path, log) for progress in checkpoint.sources)
     return OffsetsReport(checkpoint, sources, spool_path)
 
 
-def _server_log(options: SourceOptions) -> ServerLog:
-    with open_server_log(options) as connection:
-        return read_server_log(connection, options.dialect)
+def _server_log(connection_options: ConnectionOptions) -> ServerLog:
+    with open_server_log(connection_options) as connection:
+        return read_server_log(connection, connection_options.dialect)
 
 
 def _source_report(progress: SourceProgress, spool_path: str, log: ServerLog | None) -> SourceReport:

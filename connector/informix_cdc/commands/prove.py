@@ -80,7 +80,7 @@ def print_proofs(options: SourceOptions, report: Path | None) -> int:
         return _INTERRUPTED
     content = report_of(
         run.outcomes,
-        options,
+        options.connection,
         server_version=run.prover.version,
         code_set=run.prover.codec,
         began=began,

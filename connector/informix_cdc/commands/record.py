@@ -38,7 +38,7 @@ from informix_capture_client.transport import (
     Transport,
 )
 from informix_cdc.capture import CaptureStart
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions, SourceOptions
 from informix_cdc.server import SourceTables, Wrap, every_connection, look_up_tables, open_catalog
 from informix_cdc.terminal import counted, say, say_stays_on, say_switched_on, shown_progress
 from informix_cdc.version import __version__
@@ -82,7 +82,7 @@ def record(
 
 def _without_masked(options: SourceOptions) -> SourceOptions:
     """Return options that do not capture masked columns: a recording has the server's bytes."""
-    if not options.masks:
+    if not options.columns.masks:
         return options
     kept = tuple(
         (table.name.owner, table.name.table, column.name)
@@ -90,7 +90,8 @@ def _without_masked(options: SourceOptions) -> SourceOptions:
         for column in table.columns
         if column.mask is None
     )
-    return replace(options, columns=kept, masks=(), mask_key_file="")
+    columns = replace(options.columns, chosen=kept, masks=(), mask_key_file="")
+    return replace(options, columns=columns)
 
 
 def _figures(file: RecordingFile) -> str:
@@ -121,7 +122,7 @@ def _read(
         _until_interrupted() as stop,
         contextlib.closing(start.begin().session) as session,
     ):
-        say(f"Recording {', '.join(options.tables)} from now on. Press Ctrl-C to stop.")
+        say(f"Recording {', '.join(options.tables.listed)} from now on. Press Ctrl-C to stop.")
         with shown_progress("Recording", limits.reads or limits.seconds) as show:
             begun_at = time.monotonic()
             for number in itertools.count():
@@ -158,27 +159,25 @@ def _header(options: SourceOptions) -> dict[str, object]:
             "python": platform.python_version(),
             "platform": f"{platform.system()} {platform.machine()}",
         },
-        "server": {"name": options.server, "version": _server_version(options)},
+        "server": {"name": options.connection.server, "version": _server_version(options.connection)},
         "options": {
-            "dialect": options.dialect.name,
-            "transport": options.transport,
-            "database": options.database,
-            "table": ",".join(options.tables),
-            "columns": ",".join(".".join(map(quoted, name)) for name in options.columns),
-            "unsupportedColumns": options.unsupported_columns,
-            "lobs": "handle" if options.reads_objects else options.lobs,  # contents are not recorded
-            "dbLocale": options.db_locale,
-            "clientLocale": options.client_locale,
-            "readTimeoutSeconds": options.read_timeout_seconds,
-            "maxRecordsPerRead": options.max_records_per_read,
-            "readBufferBytes": options.read_buffer_bytes,
+            "dialect": options.connection.dialect.name,
+            "transport": options.connection.transport,
+            "database": options.connection.database,
+            "table": ",".join(options.tables.listed),
+            "columns": ",".join(".".join(map(quoted, name)) for name in options.columns.chosen),
+            "unsupportedColumns": options.columns.unsupported,
+            "lobs": "handle"
+            if options.columns.reads_objects
+            else options.columns.lobs,  # contents are not recorded
+            "dbLocale": options.connection.db_locale,
         },
     }
 
 
-def _server_version(options: SourceOptions) -> str:
+def _server_version(connection: ConnectionOptions) -> str:
     """Return the server's version; called before the file is created: an error leaves no file."""
-    with open_catalog(options) as catalog:
+    with open_catalog(connection) as catalog:
         try:
             return catalog.server_version()
         except InformixCdcError as reason:

@@ -13,7 +13,7 @@ from informix_capture_client.catalog import Catalog, Table, source_digest, unqua
 from informix_capture_client.errors import BadOption
 from informix_capture_client.shell_commands import table_argument, with_tables
 from informix_cdc.commands.row_logging import require_not_captured, switch_off
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions, SourceOptions
 from informix_cdc.server import (
     open_capture_connection,
     open_catalog,
@@ -50,25 +50,27 @@ def release(
             "release must know which queries have captured these tables.",
             "Give --checkpoint PATH for each of them, or --no-checkpoint if none needs them.",
         )
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         named = options.table_choice().names
         options = with_named_tables(options, catalog)
         tables = _logged_tables(options, catalog)
         if not tables:
             return
-        db_locale = options.db_locale or catalog.database_locale()
-        with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            require_not_captured(connection, tables, options.dialect, _say_what_is_waited_for)
+        db_locale = options.connection.db_locale or catalog.database_locale()
+        with contextlib.closing(open_capture_connection(options.connection, db_locale)) as connection:
+            require_not_captured(
+                connection, tables, options.connection.dialect, _say_what_is_waited_for
+            )
         for place in checkpoints:
             for progress in read_checkpoint(place).sources:
-                _require_not_needed(progress, place, tables, catalog, options)
+                _require_not_needed(progress, place, tables, catalog, options.connection)
         shown = ", ".join(str(table.name) for table in tables)
-        say(_WARNING.format(tables=shown, server=options.server))
+        say(_WARNING.format(tables=shown, server=options.connection.server))
         if not is_sure:
             require_yes("Switch it off?")
-        with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
+        with contextlib.closing(open_capture_connection(options.connection, db_locale)) as connection:
             for table in tables:
-                switch_off(connection, catalog, table, options.dialect)
+                switch_off(connection, catalog, table, options.connection.dialect)
                 say(f"{table.name}: full row logging is off.")
         off = {table.name for table in tables}
         acquired = [name for name in options.table_names() if name in off or name in named]
@@ -82,17 +84,17 @@ def _require_not_needed(
     place: str,
     tables: Sequence[Table],
     catalog: Catalog,
-    options: SourceOptions,
+    connection: ConnectionOptions,
 ) -> None:
     """Refuse if a stream has one of the tables, also in a batch that Spark may repeat.
 
     Raises:
         BadOption: names the table, or the checkpoint that belongs to another server or database.
     """
-    source = source_digest(catalog.server_name(), options.database)
+    source = source_digest(catalog.server_name(), connection.database)
     if source != progress.delivered.source:
         raise BadOption(
-            f"checkpoint {place}, source {progress.name}, is not for database {options.database} on"
+            f"checkpoint {place}, source {progress.name}, is not for database {connection.database} on"
             f" this server: its source digest is {progress.delivered.source}, not {source}."
             f" {_NOTHING_DONE}",
             "Give the server and database of its query.",
@@ -118,7 +120,7 @@ def _say_what_is_waited_for(captured: str, seconds: float) -> None:
 
 def _logged_tables(options: SourceOptions, catalog: Catalog) -> list[Table]:
     """Return the tables whose full row logging is on; report the others."""
-    require_logged_database(options, catalog)
+    require_logged_database(options.connection, catalog)
     tables = catalog.tables(options.table_names())
     off = catalog.without_row_logging(tables)
     for table in off:

@@ -18,7 +18,7 @@ from informix_capture_client.session import OpenSession, read_open_sessions
 from informix_capture_client.shell_commands import table_argument, with_tables
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport import Transport
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions, SourceOptions
 from informix_cdc.server import open_server_log
 from informix_cdc.terminal import answers, arguments_for, counted, say, say_command
 
@@ -31,9 +31,9 @@ def print_row_logged(options: SourceOptions, *, as_json: bool) -> None:
     Raises:
         InformixCdcError: the server does not answer, or the user may not read sysmaster.
     """
-    with open_server_log(options) as connection:
+    with open_server_log(options.connection) as connection:
         tables = read_row_logged(connection)
-        sessions, refused = _sessions(connection, options)
+        sessions, refused = _sessions(connection, options.connection)
     if as_json:
         shown = [
             {"table": str(name), "sessions": None if sessions is None else _capturing(name, sessions)}
@@ -59,11 +59,11 @@ def print_row_logged(options: SourceOptions, *, as_json: bool) -> None:
 
 
 def _sessions(
-    connection: Transport, options: SourceOptions
+    connection: Transport, connection_options: ConnectionOptions
 ) -> tuple[tuple[OpenSession, ...] | None, AccessRefused | None]:
     """Return the sessions, or why they cannot be listed; the tables can be listed all the same."""
     try:
-        return read_open_sessions(connection, options.dialect), None
+        return read_open_sessions(connection, connection_options.dialect), None
     except AccessRefused as reason:
         return None, reason
 

@@ -43,7 +43,7 @@ def print_schema(options: SourceOptions, output_format: str, into: str) -> None:
     Raises:
         InformixCdcError: a table does not exist, or cannot be captured.
     """
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         targets = target_tables(options, describe_tables(options, catalog), catalog)
     if output_format == "json":
         click.echo(json.dumps([_as_json(target, into) for target in targets], indent=2))

@@ -156,7 +156,7 @@ def print_size(
     Raises:
         InformixCdcError: the server does not answer, or the user may not read its tables.
     """
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         tables = catalog.tables(named_tables(options, catalog))
         say(f"Counting the changes of {len(tables)} tables for {sample_seconds:g} s.")
         before, begun, position = catalog.counters(tables), time.monotonic(), catalog.current_position()

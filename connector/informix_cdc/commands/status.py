@@ -139,8 +139,8 @@ class _Server:
             return None
         try:
             if self._connection is None:
-                self._connection = self._open.enter_context(open_server_log(self._options))
-            return read_server_log(self._connection, self._options.dialect)
+                self._connection = self._open.enter_context(open_server_log(self._options.connection))
+            return read_server_log(self._connection, self._options.connection.dialect)
         except InformixCdcError:
             self._connection = None
             self._open.close()

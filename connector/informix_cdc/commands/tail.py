@@ -112,8 +112,8 @@ def print_changes(
     switched_on: list[Table] = []
     choice = options.table_choice()
     tables = ", ".join(map(str, (*choice.names, *choice.patterns)))
-    place = options.starting_position
-    beginning = _WITH_ROWS if options.initial_snapshot else _BEGINNINGS.get(place, f"from {place} on")
+    place = options.stream.starting_position
+    beginning = _WITH_ROWS if options.snapshots.tables else _BEGINNINGS.get(place, f"from {place} on")
 
     def say_that_it_begins() -> None:
         zone = datetime.now().astimezone().tzname()
@@ -123,7 +123,7 @@ def print_changes(
         switched_on.append(table)
         say_switched_on(table)
 
-    if options.initial_snapshot or options.reads_contents:
+    if options.snapshots.tables or options.columns.reads_contents:
         batches = _with_progress(options, say_that_it_begins, on_switched_on, on_row_logging_off)
     else:
         batches = follow(options, figures, say_that_it_begins, on_switched_on, on_row_logging_off)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from informix_capture_client.catalog import LogSpace
 from informix_capture_client.positions import page_after
 from informix_cdc.capture import CaptureState
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions
 from informix_cdc.server import open_catalog
 from informix_checkpoints.readers import ReaderState
 from informix_checkpoints.shared_captures import PublishedCapture
@@ -33,11 +33,11 @@ class LogEndQuestions:
     """The questions of readers, of which one is asked at a time, for all that wait.
 
     Args:
-        options: where to connect.
+        connection: where to connect.
         state: of the capture.
     """
 
-    options: SourceOptions
+    connection: ConnectionOptions
     state: CaptureState
     _answered: dict[str, int] = field(default_factory=dict)
     _asked: dict[str, int] = field(default_factory=dict)  # the question that is being answered
@@ -85,5 +85,5 @@ class LogEndQuestions:
         self.state.end_of_log.watch_for(*end.result())
 
     def _read_end(self) -> _LogEnd:
-        with open_catalog(self.options) as catalog:
+        with open_catalog(self.connection) as catalog:
             return _LogEnd(page_after(catalog.current_position()), catalog.log_space())

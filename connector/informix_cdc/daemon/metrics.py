@@ -15,7 +15,7 @@ from informix_checkpoints.readers import ReaderState, waiting_for
 def capture_metrics(
     options: SourceOptions, state: CaptureState, registered: Callable[[], Sequence[ReaderState]]
 ) -> Iterator[None]:
-    """Serve the figures on the port of option metricsPort, if it is set.
+    """Serve the figures on the address of option metricsAddress, if it is set.
 
     Args:
         options: of the capture.
@@ -25,7 +25,7 @@ def capture_metrics(
     Raises:
         BadOption: the address cannot be listened on.
     """
-    if not options.metrics_port:
+    if options.reports.metrics is None:
         yield
         return
     from informix_cdc.monitoring import metrics_of

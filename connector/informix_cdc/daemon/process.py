@@ -84,11 +84,11 @@ class CaptureProcess:
     _left_behind: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        self._folder = Path(self.settings.source.spool_path)
+        self._folder = Path(self.settings.source.spool.path)
         self.state = CaptureState(is_shared=True, clock=self.clock)
         limits = self.settings
         self._retention = Retention(limits.retention_seconds, limits.retention_bytes, self.clock)
-        self._questions = LogEndQuestions(limits.source, self.state)
+        self._questions = LogEndQuestions(limits.source.connection, self.state)
         self.publication = Publication(self._folder, limits.source, self.state, self.clock)
 
     def run(self, stop: threading.Event, continues: str = "") -> None:
@@ -138,7 +138,7 @@ class CaptureProcess:
     def _serving(self, host: str, port: int) -> Iterator[None]:
         """Serve readers on other hosts."""
         told = {
-            "log_level": self.settings.source.log_level,
+            "log_level": self.settings.source.reports.log_level,
             "capture": str(self._folder),
             "readers_may_resync": self.settings.readers_may_resync,
         }

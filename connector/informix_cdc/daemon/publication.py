@@ -98,7 +98,6 @@ class Publication:
                 self.rows,
                 offset=replace(state.offset(spool), row_form=self.source.row_form().of_keys),
                 previous=self._previous(spool),
-                bounds_restart=state.bounds_restart,
                 waits=state.waits_for_spark,
                 answered=answered(known),
             )

@@ -17,8 +17,8 @@ def described(options: SourceOptions, source: SourceTables) -> PublishedCapture:
             for table, definition in zip(delivered, source.definitions, strict=True)
         ),
         options={
-            "server": options.server,
-            "database": options.database,
-            "tableEvents": str(options.table_events).lower(),
+            "server": options.connection.server,
+            "database": options.connection.database,
+            "tableEvents": str(options.rows.table_events).lower(),
         },
     )

@@ -85,14 +85,14 @@ def _unknown(name: str) -> str:
 def _problems_of(options: SourceOptions, values: Mapping[str, Any]) -> list[str]:
     """Return what a shared capture cannot do."""
     found = []
-    if options.capture_at:
+    if options.shared.capture_at:
         found.append("captureAt is an option of readers: a capture reads the server.")
-    elif not options.spool_path:
+    elif not options.spool.path:
         found.append("spoolPath is missing: it is the folder that readers name in captureAt.")
     least = values.get("retention_bytes", 0)
-    if least and least > options.max_spool_bytes:
+    if least and least > options.spool.max_bytes:
         found.append(
-            f"retentionBytes is {int(least)}, more than maxSpoolBytes ({options.max_spool_bytes}), at"
+            f"retentionBytes is {int(least)}, more than maxSpoolBytes ({options.spool.max_bytes}), at"
             " which reading pauses. Raise maxSpoolBytes in [source]."
         )
     return found

@@ -31,7 +31,7 @@ from informix_cdc.doctor.large_objects import ObjectColumn, read_object_facts
 from informix_cdc.doctor.security import read_security_facts
 from informix_cdc.doctor.snapshots import SnapshotFacts, read_snapshot_facts
 from informix_cdc.host import check_host
-from informix_cdc.options import SourceOptions, connection_arguments
+from informix_cdc.options import ConnectionOptions, SourceOptions, connection_arguments
 from informix_cdc.server import named_tables, open_capture_connection, open_connection
 
 _Fact = TypeVar("_Fact")
@@ -55,13 +55,13 @@ def diagnose(options: SourceOptions, arguments: Sequence[str] | None = None) -> 
 def read_facts(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Iterator[KnownSoFar]:
     """Yield the known facts about driver, server, database and tables, each time there are more."""
     set_up = SetUp(
-        database=options.database,
-        user=options.user,
-        address=options.address,
-        db_locale=options.db_locale,
-        choice=options.column_choice(),
-        dialect=options.dialect,
-        driver=_driver(options),
+        database=options.connection.database,
+        user=options.connection.user,
+        address=options.connection.address,
+        db_locale=options.connection.db_locale,
+        choice=options.columns.choice(),
+        dialect=options.connection.dialect,
+        driver=_driver(options.connection),
         security=read_security_facts(options),
         connection_arguments=arguments,
     )
@@ -71,19 +71,21 @@ def read_facts(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Itera
         return
     if set_up.driver is None:  # the connection reports more about the driver, whose check is the first
         yield KnownSoFar(set_up, ("server", "tables", "cdc"))
-    set_up = _ask_the_server(options, set_up)
+    set_up = _ask_the_server(options.connection, set_up)
     if isinstance(set_up.server, Unanswered):
         nothing = Unanswered("there is no connection", was_asked=False)
         yield KnownSoFar(_without(set_up, options, nothing))
         return
     yield KnownSoFar(set_up, ("tables", "cdc"))
     options = _with_sound_locale(options, set_up.server)
-    set_up = replace(set_up, cdc=_ask_the_cdc_database(options, set_up.server))
+    set_up = replace(set_up, cdc=_ask_the_cdc_database(options.connection, set_up.server))
     yield KnownSoFar(set_up, ("tables",))
     tables = _asked(
-        lambda: open_connection(options, options.database),
+        lambda: open_connection(options.connection, options.connection.database),
         lambda it: read_table_facts(
-            it, options.database, named_tables(options, Catalog(it, options.database))
+            it,
+            options.connection.database,
+            named_tables(options, Catalog(it, options.connection.database)),
         ),
     )
     yield KnownSoFar(replace(set_up, tables=tables), ("objects", "snapshots"))
@@ -94,48 +96,48 @@ def read_facts(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Itera
 
 def _without(set_up: SetUp, options: SourceOptions, nothing: Unanswered) -> SetUp:
     """Return the facts that are known without access to the tables."""
-    snapshots = nothing if options.initial_snapshot else None
-    objects = nothing if options.reads_contents else None
+    snapshots = nothing if options.snapshots.tables else None
+    objects = nothing if options.columns.reads_contents else None
     return replace(set_up, tables=nothing, cdc=nothing, snapshots=snapshots, objects=objects)
 
 
 def _ask_for_objects(options: SourceOptions) -> tuple[ObjectColumn, ...] | Unanswered | None:
-    if not options.reads_contents:
+    if not options.columns.reads_contents:
         return None
     return _asked(
-        lambda: open_connection(options, options.database),
+        lambda: open_connection(options.connection, options.connection.database),
         lambda it: read_object_facts(options, it),
     )
 
 
 def _ask_for_snapshots(options: SourceOptions) -> SnapshotFacts | Unanswered | None:
-    if not options.initial_snapshot:
+    if not options.snapshots.tables:
         return None
     return _asked(
-        lambda: open_connection(options, options.database),
+        lambda: open_connection(options.connection, options.connection.database),
         lambda it: read_snapshot_facts(options, it),
     )
 
 
-def _driver(options: SourceOptions) -> DriverFacts | Unanswered | None:
+def _driver(connection: ConnectionOptions) -> DriverFacts | Unanswered | None:
     """Load the driver before connecting; transport=sqli has none."""
-    if options.transport != "odbc":
+    if connection.transport != "odbc":
         return None
     from informix_capture_client.transport import load_driver
 
     try:
-        path, _ = load_driver(options.connection(SYSTEM_DATABASE))
+        path, _ = load_driver(connection.settings(SYSTEM_DATABASE))
     except InformixCdcError as reason:
         return Unanswered(reason.message, reason.remedy)
     return DriverFacts(path)
 
 
-def _ask_the_server(options: SourceOptions, set_up: SetUp) -> SetUp:
+def _ask_the_server(connection: ConnectionOptions, set_up: SetUp) -> SetUp:
     def ask(transport: Transport) -> SetUp:
-        server = read_server_facts(transport, options.database)
+        server = read_server_facts(transport, connection.database)
         return replace(set_up, server=server, driver=_reported_by_driver(transport, set_up.driver))
 
-    found = _asked(lambda: open_connection(options, SYSTEM_DATABASE), ask)
+    found = _asked(lambda: open_connection(connection, SYSTEM_DATABASE), ask)
     return replace(set_up, server=found) if isinstance(found, Unanswered) else found
 
 
@@ -152,19 +154,19 @@ def _reported_by_driver(
     return driver
 
 
-def _ask_the_cdc_database(options: SourceOptions, server: ServerFacts) -> CdcFacts | Unanswered:
+def _ask_the_cdc_database(connection: ConnectionOptions, server: ServerFacts) -> CdcFacts | Unanswered:
     """Query the CDC database as a capture would, or directly if the database cannot be opened."""
     if server.has_cdc_database is False:
         return Unanswered(f"database {CDC_DATABASE} does not exist", was_asked=False)
     known = server.database_locale
-    locale = options.db_locale or ("" if isinstance(known, Unanswered) else known)
+    locale = connection.db_locale or ("" if isinstance(known, Unanswered) else known)
 
     def connect() -> Transport:
         if locale:
-            return open_capture_connection(options, locale)
-        return open_connection(options, CDC_DATABASE)
+            return open_capture_connection(connection, locale)
+        return open_connection(connection, CDC_DATABASE)
 
-    return _asked(connect, lambda it: read_cdc_facts(it, options.user, options.dialect))
+    return _asked(connect, lambda it: read_cdc_facts(it, connection.user, connection.dialect))
 
 
 def _with_sound_locale(options: SourceOptions, server: ServerFacts) -> SourceOptions:
@@ -172,8 +174,10 @@ def _with_sound_locale(options: SourceOptions, server: ServerFacts) -> SourceOpt
     known = server.database_locale
     if isinstance(known, Unanswered):
         return options
-    finding = check_locale(options.database, known, options.db_locale)
-    return replace(options, db_locale="") if finding.state is State.FAILURE else options
+    finding = check_locale(options.connection.database, known, options.connection.db_locale)
+    if finding.state is not State.FAILURE:
+        return options
+    return replace(options, connection=replace(options.connection, db_locale=""))
 
 
 def _asked(connect: Callable[[], Transport], ask: Callable[[Transport], _Fact]) -> _Fact | Unanswered:

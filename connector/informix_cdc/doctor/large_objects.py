@@ -19,7 +19,7 @@ from informix_capture_client.transport import Transport
 from informix_capture_client.values import Column, is_large_object
 from informix_cdc.doctor.snapshots import why_not_readable
 from informix_cdc.object_contents import SettledRows, explained, reselecting_of
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ColumnOptions, SourceOptions
 from informix_cdc.server import describe_tables, open_object_connection, with_named_tables
 
 OBJECTS = "large objects"
@@ -97,21 +97,21 @@ def read_object_facts(options: SourceOptions, transport: Transport) -> tuple[Obj
     Raises:
         InformixCdcError: a table has no key to find its objects with, or another check fails.
     """
-    catalog = Catalog(transport, options.database)
+    catalog = Catalog(transport, options.connection.database)
     options = with_named_tables(options, catalog)
     source = describe_tables(options, catalog)
     by_key = reselecting_of(options, source)
     columns = [
         (table, column, number in by_key)
         for number, table in enumerate(source.tables)
-        for column in _columns(table, options)
+        for column in _columns(table, options.columns)
     ]
     if not columns:
         return ()
     refusals = {table.name: why_not_readable(catalog, table) for table, _, _ in columns}
-    with contextlib.closing(open_object_connection(options, source.db_locale)) as objects:
+    with contextlib.closing(open_object_connection(options.connection, source.db_locale)) as objects:
         SettledRows(objects).require(())  # selects a row, which a writer may have locked
-        reader, most_bytes = object_reader(objects), options.lob_max_bytes
+        reader, most_bytes = object_reader(objects), options.objects.max_bytes
         return tuple(
             ObjectColumn(
                 table=str(table.name),
@@ -125,9 +125,9 @@ def read_object_facts(options: SourceOptions, transport: Transport) -> tuple[Obj
         )
 
 
-def _columns(table: Table, options: SourceOptions) -> Iterator[Column]:
+def _columns(table: Table, column_options: ColumnOptions) -> Iterator[Column]:
     """Yield the columns whose contents are read."""
-    if options.reads_objects:
+    if column_options.reads_objects:
         yield from (column for column in table.columns if is_large_object(column.type_text))
     yield from (column for _, column in table.reselected)
 

@@ -18,7 +18,7 @@ from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.findings import Finding, State, Unanswered, ok, warning
 from informix_capture_client.shell_commands import shell_word
 from informix_capture_client.transport import TLS, TRUSTED, find_driver, installation_of
-from informix_cdc.options import SQLI, SourceOptions
+from informix_cdc.options import SQLI, ConnectionOptions, SourceOptions
 
 # The client's TLS settings: HCL Informix 14.10 and IBM, "Configuring a client for SSL connections".
 KEYSTORE, STASH = "SSL_KEYSTORE_FILE", "SSL_KEYSTORE_STH"
@@ -92,7 +92,7 @@ def _tls(tls: TlsFacts) -> Finding:
             check,
             f"TLS is requested, but this user cannot read: {names}.",
             "Create the file, correct its permissions, or set another (options tlsCaFile,"
-            f" tlsCertificateFile, tlsKeyFile): {PAGE}",
+            f" tlsCertificateFile): {PAGE}",
         )
     if tls.authorities:
         return ok(
@@ -144,10 +144,12 @@ def read_security_facts(
 ) -> SecurityFacts:
     """Return the facts about a connection that are known before it is opened."""
     return SecurityFacts(
-        address=options.address,
-        stays_here=all(_is_this_machine(host) for host, _ in options.addresses()),
-        tls=_tls_facts(options, environment) if options.encryption == TLS else None,
-        is_trusted=options.authentication == TRUSTED,
+        address=options.connection.address,
+        stays_here=all(_is_this_machine(host) for host, _ in options.connection.addresses()),
+        tls=_tls_facts(options.connection, environment)
+        if options.connection.encryption == TLS
+        else None,
+        is_trusted=options.connection.authentication == TRUSTED,
         open_files=tuple(
             (path, what) for path, what in _files_with_secrets(options) if _is_open_to_all(path)
         ),
@@ -161,20 +163,22 @@ def _is_this_machine(host: str) -> bool:
     return host.lower() == _THIS_MACHINE
 
 
-def _tls_facts(options: SourceOptions, environment: Mapping[str, str]) -> TlsFacts:
+def _tls_facts(connection: ConnectionOptions, environment: Mapping[str, str]) -> TlsFacts:
     """Read conssl.cfg in the folder etc of the client kit that the driver belongs to."""
-    if options.transport == SQLI:
-        files = (options.tls_ca_file, options.tls_certificate_file, options.tls_key_file)
+    if connection.transport == SQLI:
+        files = (connection.tls_ca_file, connection.tls_certificate_file)
         return TlsFacts(
             path="",
-            authorities=options.tls_ca_file or _SYSTEM,
+            authorities=connection.tls_ca_file or _SYSTEM,
             entries={},
             missing_files=_unreadable(filter(None, files)),
         )
-    home, variable = environment.get(options.dialect.home, ""), f"${options.dialect.home}"
+    home, variable = environment.get(connection.dialect.home, ""), f"${connection.dialect.home}"
     if not home:
         try:
-            home = str(installation_of(find_driver(options.driver, environment, options.dialect)) or "")
+            home = str(
+                installation_of(find_driver(connection.driver, environment, connection.dialect)) or ""
+            )
         except InformixCdcError:
             home = ""
     path = Path(home or variable, "etc", "conssl.cfg")
@@ -198,10 +202,9 @@ def _entries(text: str) -> dict[str, str]:
 
 def _files_with_secrets(options: SourceOptions) -> Iterator[tuple[str, str]]:
     """Yield the files that contain a secret, and a description of it."""
-    yield options.password_file, "the password"
-    yield options.mask_key_file, "the key of masks"
-    # without a separate file the key is in the certificate's file
-    yield options.tls_key_file or options.tls_certificate_file, "the key of this client's certificate"
+    yield options.connection.password_file, "the password"
+    yield options.columns.mask_key_file, "the key of masks"
+    yield options.connection.tls_certificate_file, "the key of this client's certificate"
 
 
 def _is_open_to_all(path: str) -> bool:

@@ -16,7 +16,7 @@ from informix_capture_client.incremental_snapshot import KeyRules, WholeTableQue
 from informix_capture_client.sql_names import quoted
 from informix_capture_client.statements import DROP_MARKER, MAKE_MARKER
 from informix_capture_client.transport import Transport
-from informix_cdc.options import ANY_MARKER, SourceOptions
+from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, with_named_tables
 from informix_cdc.snapshots import wanted_tables
 
@@ -49,15 +49,15 @@ class SnapshotFacts:
     Attributes:
         tables: the tables to snapshot.
         may_lock: whether a table without a key is locked and read in one go.
-        marker: option snapshotMarker.
-        refusal: why a temporary table cannot be created; None if it can, or if that was not tried.
+        has_heartbeat: whether option heartbeatTable is set, which is updated too.
+        refusal: why a temporary table cannot be created; None if it can.
         transactions: number of open transactions, or why the server does not report it.
         is_buffered: whether commits may stay in the log buffer for a while.
     """
 
     tables: tuple[SnapshotTable, ...]
     may_lock: bool = False
-    marker: str = "auto"
+    has_heartbeat: bool = False
     refusal: Unanswered | None = None
     transactions: int | Unanswered = 0
     is_buffered: bool = False
@@ -112,7 +112,7 @@ def _locks(table: SnapshotTable) -> Finding:
         )
     return warning(
         LOCKS,
-        "uses page locks: a snapshot waits for writers, at most snapshotLockSeconds for each.",
+        "uses page locks: a snapshot waits for writers, at most an hour for each.",
         f"While full row logging is off: ALTER TABLE {unqualified(table.name)} LOCK MODE (ROW);",
         table=table.name,
     )
@@ -124,17 +124,14 @@ def _marker(facts: SnapshotFacts) -> Finding:
         if facts.is_buffered
         else ""
     )
-    if facts.marker == "none":
-        found = f"a chunk waits until other sessions change something (snapshotMarker=none).{buffered}"
-        return warning(MARKER, found, "Use --snapshot-marker=auto (option snapshotMarker).")
-    if facts.marker == "heartbeat":
+    if facts.has_heartbeat:
         return ok(MARKER, f"heartbeatTable is updated after each chunk; not tried here.{buffered}")
     if facts.refusal is not None:
         return warning(
             MARKER,
             f"no temporary table can be created, so a chunk waits for changes of other sessions:"
             f" {facts.refusal.reason}",
-            "Use --snapshot-marker=heartbeat with --heartbeat-table (option heartbeatTable).",
+            "Set --heartbeat-table (option heartbeatTable) to a table that the user may update.",
         )
     found = f"a temporary table can be created, which advances the log after each chunk.{buffered}"
     return ok(MARKER, found)
@@ -157,7 +154,7 @@ def read_snapshot_facts(options: SourceOptions, transport: Transport) -> Snapsho
     Raises:
         InformixCdcError: the tables do not exist, or another check fails.
     """
-    catalog = Catalog(transport, options.database)
+    catalog = Catalog(transport, options.connection.database)
     options = with_named_tables(options, catalog)
     source = describe_tables(options, catalog)
     wanted = wanted_tables(options, source.tables)
@@ -170,11 +167,11 @@ def read_snapshot_facts(options: SourceOptions, transport: Transport) -> Snapsho
     )
     return SnapshotFacts(
         tables=tuple(of_tables),
-        may_lock=options.snapshot_without_key == "lock",
-        marker=options.snapshot_marker,
+        may_lock=options.snapshots.without_key == "lock",
+        has_heartbeat=source.heartbeat is not None,
         transactions=_open_transactions(catalog),
         is_buffered=source.is_buffered,
-        refusal=_why_no_marker(options, transport),  # last: it may leave a transaction open
+        refusal=_why_no_marker(transport),  # last: it may leave a transaction open
     )
 
 
@@ -211,9 +208,7 @@ def _open_transactions(catalog: Catalog) -> int | Unanswered:
         return Unanswered(reason.message, reason.remedy)
 
 
-def _why_no_marker(options: SourceOptions, transport: Transport) -> Unanswered | None:
-    if options.snapshot_marker not in (ANY_MARKER, "temp"):
-        return None
+def _why_no_marker(transport: Transport) -> Unanswered | None:
     try:
         for statement in (MAKE_MARKER, DROP_MARKER):
             transport.rows(statement)

@@ -1,17 +1,16 @@
-"""The places where an executor looks for the rows of a segment, in order.
+"""The places where an executor looks for the rows of a segment.
 
-Rule: a value that is sent with a partition. The nearest place comes first; a place without the segment
-is skipped. If none is left, the error lists every place and the reason.
+Rule: a value that is sent with a partition. A place without the segment is skipped; if none is left,
+the error lists every place and the reason.
 
     files    the segment's own path (same host, or a shared folder), then a copy under segmentCopies
     flight   the Arrow Flight server in the query's driver process
     capture  the same of a shared capture that the query reads over the network
-    auto     all of them, in this order; Flight only if flightHost is set
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -27,14 +26,12 @@ from informix_checkpoints.spool import (
 
 Batches = Iterator[pa.RecordBatch]
 _MOUNT = "Set option spoolPath to a folder that the driver and every executor mount"
-_ANNOUNCE = "flightHost to an address of the driver that executors can reach"
+_ANNOUNCE = "delivery to an address of the driver that executors can reach"
 _REMEDIES = {
-    "files": f"{_MOUNT}, or segmentCopies to a URL that they can read, or delivery to auto and"
-    f" {_ANNOUNCE}.",
+    "files": f"{_MOUNT}, or segmentCopies to a URL that they can read, or {_ANNOUNCE}.",
     "flight": f"Set option {_ANNOUNCE}.",
     "capture": "Start informix-cdc capture if it has ended, let executors connect to its address, and"
     " set option captureAt to one that they can reach.",
-    "auto": f"{_MOUNT}, or {_ANNOUNCE}.",
 }
 
 
@@ -43,9 +40,9 @@ class SegmentPlaces:
     """The places of a query's segments.
 
     Args:
-        delivery: files, flight, auto or capture.
+        delivery: files, flight or capture.
         copies: location of copies, if there are any.
-        server: the Flight server, if there is one.
+        server: the Flight server, unless rows are read in files.
     """
 
     delivery: str
@@ -54,8 +51,8 @@ class SegmentPlaces:
 
     @property
     def has_files(self) -> bool:
-        """Return whether executors may read a segment's own path."""
-        return self.delivery in ("files", "auto")
+        """Return whether executors read files."""
+        return self.delivery == "files"
 
     def stored(self, ranges: Sequence[SegmentRange], *, whole_updates: bool = False) -> Batches:
         """Yield the stored changes of ranges, in order; repeated calls yield the same.
@@ -67,11 +64,13 @@ class SegmentPlaces:
         Raises:
             AccessRefused: they are in none of the places; the message lists them all.
         """
-        if self.has_files or self.server is None:
+        if self.has_files:
             for wanted in ranges:
                 yield from self._stored(wanted, whole_updates=whole_updates)
             return
         from informix_cdc.executors.flight_client import fetched_ranges  # takes 35 ms, rarely needed
+
+        assert self.server is not None  # otherwise rows are read in files
 
         arriving, done = fetched_ranges(self.server, ranges, whole_updates=whole_updates), 0
         try:
@@ -83,7 +82,8 @@ class SegmentPlaces:
 
     def _stored(self, wanted: SegmentRange, *, whole_updates: bool) -> Batches:
         refusals: list[AccessRefused] = []
-        for read in self._ways():
+        copied = [self.copies.stored_range] if self.copies is not None else []
+        for read in (stored_range, *copied):
             try:
                 return read(wanted, whole_updates=whole_updates)
             except AccessRefused as reason:
@@ -98,20 +98,6 @@ class SegmentPlaces:
             damaged[0] if damaged else _REMEDIES[self.delivery],
             segment=wanted.file,
         )
-
-    def _ways(self) -> Iterator[Callable[..., Batches]]:
-        if self.has_files:
-            yield stored_range
-            if self.copies is not None:
-                yield self.copies.stored_range
-        if self.server is not None:
-            yield self._from_server
-
-    def _from_server(self, wanted: SegmentRange, *, whole_updates: bool) -> Batches:
-        from informix_cdc.executors.flight_client import fetched_range  # takes 35 ms, rarely needed
-
-        assert self.server is not None  # otherwise this place is not used
-        return fetched_range(self.server, wanted, whole_updates=whole_updates)
 
 
 def _range_at(ranges: Sequence[SegmentRange], row: int) -> SegmentRange:

@@ -1,9 +1,7 @@
 """The driver's side of delivery to executors: locates segments, and serves them over Flight.
 
 Rule: exists only in the query's runner process, which makes the keys of the Flight server's process;
-executors get `SegmentPlaces`. A server is started only if it may be needed: executors that can reach
-the driver's loopback address can also read its files, so a loopback server must be requested (decision
-0036).
+executors get `SegmentPlaces`.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_process import FlightProcess
 from informix_cdc.executors.flight_protocol import Credentials, FlightAddress, digest_of
 from informix_cdc.executors.places import SegmentPlaces
-from informix_cdc.options import LOOPBACK, SourceOptions
+from informix_cdc.options import SourceOptions
 from informix_checkpoints.spool import SegmentCopies, StoredStream, copies_for
 
 _EXECUTOR = "executor"
@@ -38,8 +36,8 @@ class SegmentPublisher:
         Raises:
             AccessRefused: the Flight server cannot listen on the configured address.
         """
-        if self._options.has_flight_server and self._server is None:
-            self._start(self._options.flight_host or LOOPBACK, self._options.flight_port)
+        if (address := self._options.batches.flight_address) is not None and self._server is None:
+            self._start(*address)
 
     def places(self, spool: StoredStream) -> SegmentPlaces:
         """Return where executors find the rows of this spool.
@@ -48,9 +46,9 @@ class SegmentPublisher:
             AccessRefused: the Flight server cannot listen on the configured address.
         """
         self.open()
-        copies = copies_for(self._options.segment_copies, spool.stream)
+        copies = copies_for(self._options.spool.segment_copies, spool.stream)
         return SegmentPlaces(
-            self._options.deliver_by,
+            "files" if self._server is None else "flight",
             copies if isinstance(copies, SegmentCopies) else None,
             self._address_of(spool),
         )
@@ -67,14 +65,14 @@ class SegmentPublisher:
         (own, own_key), (known, key) = certificate_of_server(), certificate_of_reader(_EXECUTOR)
         token = secrets.token_hex(32)
         told = {
-            "log_level": self._options.log_level,
+            "log_level": self._options.reports.log_level,
             "own": [own.decode(), own_key.decode()],
             "admitted": {_EXECUTOR: [known.decode(), digest_of(token)]},
         }
         refusal = AccessRefused(
             f"the Flight server cannot listen on {host}:{port or 'any port'}.",
-            "Set option flightHost to an address of the driver's host, and flightPort to 0"
-            " or a free port; or set option delivery to files.",
+            "Set option delivery to an address of the driver's host, without a port or with a free"
+            " one; or to files.",
         )
         self._server = FlightProcess(host, port, told, refusal)
         self._address = FlightAddress(host, self._server.port, token, Credentials(own, known, key))

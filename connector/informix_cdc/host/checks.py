@@ -17,7 +17,7 @@ from informix_capture_client.findings import Finding, failure, ok, warning
 from informix_capture_client.printable import shown_bytes
 from informix_cdc.host.jar_in_spark import check_reader_in_jvm
 from informix_cdc.host.spark import check_java, check_spark, check_worker_python
-from informix_cdc.options import LOOPBACK, SourceOptions
+from informix_cdc.options import SourceOptions
 
 _SPOOL, _FLIGHT, _METRICS = "spool", "flight address", "metrics address"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
@@ -25,7 +25,7 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
     """Check the location of the spool, and its free space."""
-    folder = Path(options.spool_path or tempfile.gettempdir())
+    folder = Path(options.spool.path or tempfile.gettempdir())
     place = folder
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -39,12 +39,12 @@ def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Find
         return failure(_SPOOL, f"the file system of {place} has no free inodes.", remedy)
     free_bytes = shutil.disk_usage(place).free
     found = f"{folder} has {shown_bytes(free_bytes)} free"
-    if not options.spool_path:
+    if not options.spool.path:
         found = f"no spoolPath: a private folder in {found}"
-    if free_bytes < options.max_spool_bytes:
+    if free_bytes < options.spool.max_bytes:
         return warning(
             _SPOOL,
-            f"{found}; the spool may use {shown_bytes(options.max_spool_bytes)} (maxSpoolBytes)"
+            f"{found}; the spool may use {shown_bytes(options.spool.max_bytes)} (maxSpoolBytes)"
             " when Spark is slower than the changes.",
             "Set option spoolPath to a larger disk, or lower maxSpoolBytes.",
         )
@@ -53,31 +53,31 @@ def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Find
 
 def check_flight_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
     """Check whether executors can be served from the Flight address."""
-    if not options.has_flight_server:
+    if (address := options.batches.flight_address) is None:
         return ok(
             _FLIGHT,
-            "no Flight server: executors read files; executors on other hosts need option"
-            " flightHost, a shared spoolPath or segmentCopies.",
+            "no Flight server: executors read files; executors on other hosts need a shared"
+            " spoolPath, segmentCopies, or an address in option delivery.",
         )
-    host, port = options.flight_host or LOOPBACK, options.flight_port
+    host, port = address
     if refused := _refused(host, port):
         return failure(
             _FLIGHT,
             refused,
-            "Set option flightHost to an address of this host, and flightPort to a free port.",
+            "Set option delivery to an address of this host with a free port, or to files.",
         )
     if host in _LOOPBACK:
-        return ok(_FLIGHT, f"{host}: for executors on this host only; others need option flightHost.")
+        return ok(_FLIGHT, f"{host}: for executors on this host only; others need another address.")
     return ok(_FLIGHT, f"{_shown(host, port)} is available.")
 
 
 def check_metrics_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
     """Check whether metrics can be served from the configured address."""
-    host, port = options.metrics_host, options.metrics_port
-    if not port:
-        return ok(_METRICS, "no metrics are served: metricsPort is 0.")
+    if (address := options.reports.metrics) is None:
+        return ok(_METRICS, "no metrics are served: metricsAddress is not set.")
+    host, port = address
     if refused := _refused(host, port):
-        return failure(_METRICS, refused, "Correct options metricsHost and metricsPort.")
+        return failure(_METRICS, refused, "Correct option metricsAddress.")
     return ok(_METRICS, f"{_shown(host, port)} is available.")
 
 

@@ -33,8 +33,8 @@ def check_reader_in_jvm(options: SourceOptions, environment: Mapping[str, str]) 
         return _missing(missing.message, environment)
     if finding := _unused_by_spark() or _unused_by_default(path, environment):
         return finding
-    if options.deliver_by == "flight":
-        return ok(_CHECK, f"{path} exists; with delivery=flight, rows are read in Python.")
+    if options.batches.flight_address is not None:
+        return ok(_CHECK, f"{path} exists; rows that come over Flight are read in Python.")
     return ok(_CHECK, f'{path} exists. Add it to Spark: spark-submit --jars "$(informix-cdc jar)".')
 
 

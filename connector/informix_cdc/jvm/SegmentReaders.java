@@ -91,7 +91,7 @@ record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
     if (IS_TOLD.compareAndSet(false, true)) {
       LOG.warn(
           "informix-cdc: rows are read in Python, and slower: {}. If executors have no access"
-              + " to the files, set option delivery to flight.",
+              + " to the files, set option delivery to an address of the driver.",
           String.valueOf(reason));
     }
   }

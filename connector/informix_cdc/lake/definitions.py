@@ -118,6 +118,6 @@ def quoted(name: str) -> str:
         raise UnsupportedColumn(
             f"the name {json.dumps(name)} contains control characters, which cannot be written"
             " in a statement.",
-            "Exclude it with option columns or tableExclude.",
+            "Exclude it with option columns, or the table with ! in option table.",
         )
     return "`" + name.replace("`", "``") + "`"

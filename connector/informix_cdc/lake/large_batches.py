@@ -38,7 +38,7 @@ def collected(
         batch: of shape=arrow.
         folder: on a local disk.
         min_partitions: option minPartitions.
-        partition_bytes: option maxPartitionBytes.
+        partition_bytes: approximate number of spool bytes that a task reads.
     """
     # The public DataFrame.rdd takes 26 ms.
     partitions = batch._jdf.queryExecution().toRdd().getNumPartitions()

@@ -190,7 +190,7 @@ class TableStopped(Exception):
 
 
 RELOAD = (
-    "To continue, exclude the table from the mirror with tableExclude, run the mirror once, and"
+    "To continue, exclude the table from the mirror with ! in option table, run the mirror once, and"
     " add the table again: its rows are then read again."
 )
 

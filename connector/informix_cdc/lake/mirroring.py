@@ -63,7 +63,7 @@ from informix_cdc.lake.settings import DELTA, MirrorSettings
 from informix_cdc.lake.table_changes import COMMIT, SNAPSHOT, TableChanges
 from informix_cdc.lake.target_tables import TargetTable
 from informix_cdc.monitoring import MirrorMetrics
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SourceOptions, host_and_port, metrics_place
 from informix_checkpoints.offsets import CheckpointFolder, StreamOffset, planned_offset
 from informix_checkpoints.requests import COMPARE, REPAIR, VERIFY, Answer, Request, RequestFolder
 from informix_checkpoints.table_states import SnapshotState
@@ -694,7 +694,7 @@ def start_mirror(
     """
     plan.require_sound()
     require_catalog(spark, plan.settings, [each.name for each in plan.targets])
-    lift_result_limit(spark, SourceOptions.parse(dict(plan.options)).max_partition_bytes)
+    lift_result_limit(spark, SourceOptions.parse(dict(plan.options)).batches.max_partition_bytes)
     sink = _Sink(spark, plan, on_batch)
     options = dict(plan.options)
     stops_at_end = is_available_now_one_batch() and bool((trigger or {}).get("availableNow"))
@@ -735,11 +735,11 @@ def begin_mirror(
         DataLoss: the checkpoint and the lake do not belong together, and onDataLoss is not resync.
         TargetUnavailable: the lake cannot be read or written now.
     """
-    server, database = source or (options.server, options.database)
+    server, database = source or (options.connection.server, options.connection.database)
     with coded_errors(settings.into):
         beginning = Beginning(settings, server, database, spark)
-        epoch = beginning.begin(may_begin_epoch=options.on_data_loss == "resync")
-    spool = options.capture_at or options.spool_path
+        epoch = beginning.begin(may_begin_epoch=options.stream.on_data_loss == "resync")
+    spool = options.shared.capture_at or options.spool.path
     is_here = spool and "://" not in spool
     made = Mirror(settings, epoch, on_batch, Path(spool) if is_here else None, estimates)
     numbers = CheckpointFolder(settings.checkpoint).batches("offsets")
@@ -769,13 +769,14 @@ class _Sink:
         self.estimates = plan.estimates
         self._writing, self._is_ending = threading.Lock(), False
         options = SourceOptions.parse(dict(plan.options))
-        self._cut = options.min_partitions, options.max_partition_bytes
+        self._cut = options.batches.min_partitions, options.batches.max_partition_bytes
         source = (plan.server, plan.database)
         self._mirror = begin_mirror(plan.settings, options, spark, self._report, source, plan.estimates)
-        host, port = plan.settings.metrics_host, plan.settings.metrics_port
+        served = plan.settings.metrics_address
+        address = host_and_port(metrics_place(served)) if served else None
         labels = {"server": plan.server, "database": plan.database}
         stopped = len(self._mirror.stopped)
-        self._metrics = MirrorMetrics(host, port, labels, stopped) if port else None
+        self._metrics = MirrorMetrics(*address, labels, stopped) if address else None
         if self._metrics is not None:
             for table, at, differences in self._mirror.last_verified():
                 self._metrics.verified(table, at, differences)

@@ -42,6 +42,7 @@ from informix_cdc.lake.table_changes import ADDED, INTERNAL
 from informix_cdc.lake.target_tables import TargetTable, definitions_and_schemas
 from informix_cdc.options import (
     ALL,
+    EXCLUDED,
     MIRROR_BATCH,
     MIRROR_OPTIONS,
     SourceOptions,
@@ -157,12 +158,6 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
             raise BadOption(
                 f"option '{name}' is always {value} in a mirror.", "Remove it from source.", option=name
             )
-    if str(source.get(given.get("lobunchanged", ""), "")).lower() == "skip":
-        raise BadOption(
-            "option 'lobUnchanged' is skip: an update would replace contents in the lake by nothing.",
-            "Remove it from source.",
-            option="lobUnchanged",
-        )
     options = {str(name): str(value) for name, value in source.items()}
     options = {**{n: t for n, t in MIRROR_BATCH.items() if n.lower() not in given}, **options}
     is_shared = "captureat" in given
@@ -203,8 +198,8 @@ def checked_settings(given: Mapping[str, Any], source: Mapping[str, str]) -> Mir
     try:
         options = SourceOptions.parse(stream_options(settings, source))
         if not found:
-            name = "captureAt" if options.capture_at else "spoolPath"
-            spool = options.capture_at or options.spool_path
+            name = "captureAt" if options.shared.capture_at else "spoolPath"
+            spool = options.shared.capture_at or options.spool.path
             found += [BadOption(each, "") for each in overlapping(settings.into, spool, name)]
     except BadOption as reason:
         found.append(reason)
@@ -228,9 +223,9 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
     estimates: dict[str, int] = {}
     targets: list[TargetTable] = []
     problems: list[PlanProblem] = []
-    if options.capture_at:
-        return _plan_of_capture(settings, given, published_capture(options))
-    with open_catalog(options) as catalog:
+    if options.shared.capture_at:
+        return _plan_of_capture(settings, given, published_capture(options.shared))
+    with open_catalog(options.connection) as catalog:
         found = _described(options, catalog, problems)
         if found is not None:
             locks = zip(found.names, catalog.row_locks(found.tables), strict=True)
@@ -248,8 +243,8 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
         estimates,
         tuple(targets),
         tuple(problems),
-        server=options.server,
-        database=options.database,
+        server=options.connection.server,
+        database=options.connection.database,
     )
     plan = _of_a_stream(plan, options, _tables_of_stream(settings.checkpoint))
     return _with_places(plan)
@@ -393,9 +388,10 @@ def _of_a_stream(plan: MirrorPlan, options: SourceOptions, known: frozenset[str]
 
 
 def _excluding(options: Mapping[str, str], names: str) -> dict[str, str]:
-    """Return option tableExclude with more names, in the user's spelling."""
-    spelled = next((name for name in options if name.lower() == "tableexclude"), "tableExclude")
-    return {spelled: ",".join(filter(None, [options.get(spelled, ""), names]))}
+    """Return option table, which also excludes some tables, in the user's spelling."""
+    spelled = next(name for name in options if name.lower() == "table")
+    excluded = [EXCLUDED + name for name in names.split(",")]
+    return {spelled: ",".join([options[spelled], *excluded])}
 
 
 @contextlib.contextmanager
@@ -452,7 +448,8 @@ def _check_snapshots(
         for table in source.tables:
             if table.name in wanted and _short(table.name) not in known:
                 with _noted(problems, _short(table.name)):
-                    one = replace(options.of_tables([table.name]), initial_snapshot=(ALL,))
+                    one = options.of_tables([table.name])
+                    one = replace(one, snapshots=replace(one.snapshots, tables=(ALL,)))
                     plan_snapshots(one, replace(source, tables=(table,)), catalog, {})
 
 

@@ -152,7 +152,7 @@ def lift_result_limit(spark: SparkSession, partition_bytes: int) -> None:
     if 0 < limit < 2 * partition_bytes:
         raise BadOption(
             f"{RESULT_LIMIT} is {conf.get(RESULT_LIMIT)}, but a task may return {partition_bytes} bytes"
-            " (option maxPartitionBytes).",
-            f"Start Spark with {RESULT_LIMIT}=0, or set maxPartitionBytes to less than half of it.",
+            ".",
+            f"Start Spark with {RESULT_LIMIT}=0, or with a limit of at least twice that size.",
         )
     conf.set(RESULT_LIMIT, "0")

@@ -20,6 +20,7 @@ from typing import Any
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import TableName, read_paths
+from informix_cdc.options import metrics_place
 
 CURRENT, HISTORY, CHANGES = "current", "history", "changes"
 HARD, SOFT = "hard", "soft"
@@ -93,8 +94,7 @@ class MirrorSettings:
             no data files of tables that other programs write, too; all: also those; off: neither.
         retain: for how long earlier versions of tables are kept, such as "7 days".
         parallelism: number of tables written at a time; 0: the number of processors, 2 to 8.
-        metrics_port: port for Prometheus; 0: none.
-        metrics_host: address on which that port is served.
+        metrics_address: HOST:PORT, or a port of 127.0.0.1, for Prometheus; empty: none.
         catalog: schema of a Spark catalog in which Delta tables are registered; empty: none.
         storage_options: of the object store, as in delta-rs.
         tables: settings of single tables, by owner.table.
@@ -112,8 +112,7 @@ class MirrorSettings:
     retain: str = "7 days"
     table_name: str = "{table}"
     parallelism: int = 0
-    metrics_port: int = 0
-    metrics_host: str = "127.0.0.1"
+    metrics_address: str = ""
     catalog: str = ""
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     tables: Mapping[str, TableSettings] = field(default_factory=dict)
@@ -323,14 +322,19 @@ def _is_kept(given: object) -> bool:
     return False
 
 
+def _is_address(given: object) -> bool:
+    with contextlib.suppress(ValueError):
+        return isinstance(given, str) and bool(metrics_place(given))
+    return False
+
+
 def _is_between(most: int) -> Callable[[object], bool]:
     return lambda given: isinstance(given, int) and 0 <= given <= most
 
 
 _RULES: Mapping[str, tuple[object, Callable[[object], bool], str]] = {
     "parallelism": (1, _is_between(_MOST_THREADS), f"0 to {_MOST_THREADS}"),
-    "metrics_port": (0, _is_between((1 << 16) - 1), "0 to 65535"),
-    "metrics_host": ("-", lambda given: isinstance(given, str) and bool(given), "an address"),
+    "metrics_address": ("9187", _is_address, "HOST:PORT or a port, such as '9187'"),
     "retain": ("1 day", _is_kept, "at least a minute, such as '7 days'"),
 }
 

@@ -113,7 +113,7 @@ def _require_one_source(targets: Iterable[TargetTable]) -> None:
             raise BadOption(
                 f"{other} and {target.source} would both have the target {target.name}: names in"
                 " Spark are not case-sensitive.",
-                "Exclude one of them with option table or tableExclude.",
+                "Exclude one of them in option table, as in !owner.table.",
                 option="table",
             )
 

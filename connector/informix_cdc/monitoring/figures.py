@@ -234,7 +234,7 @@ FIGURES = (
         "stalls",
         COUNTER,
         "counters.stalls",
-        "number of times the stream did not advance for stalledSeconds while the server's log did",
+        "number of times the stream did not advance for two minutes while the server's log did",
     ),
     Figure(
         "stalled",
@@ -326,7 +326,7 @@ FIGURES = (
         "snapshot_repeated_chunks",
         COUNTER,
         "counters.snapshots.thrown_away",
-        "snapshot chunks read again because more than snapshotMaxTouchedKeys keys changed meanwhile",
+        "snapshot chunks read again because more than a million keys changed meanwhile",
     ),
     Figure(
         "snapshot_percent",

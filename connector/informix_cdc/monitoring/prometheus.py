@@ -40,11 +40,8 @@ Sample = tuple[Labels, Mapping[Figure, FigureValue]]
 
 # The process of the previous query may take that long to end: Spark does not wait for it.
 PORT_WAIT_SECONDS = 5.0
-_OF_THE_PORT = (
-    "metricsPort",
-    "Use a separate port above 1023 for each query on this host; or remove metricsPort.",
-)
-_OF_THE_HOST = ("metricsHost", "Use an address of this host, or 0.0.0.0 for all of them.")
+_OF_THE_PORT = "Use a separate port above 1023 for each query on this host; or remove metricsAddress."
+_OF_THE_HOST = "Use an address of this host, or 0.0.0.0 for all of them."
 
 
 @dataclass(frozen=True)
@@ -215,7 +212,7 @@ def metrics_of(
     state: Callable[[], CaptureState | None],
     readers: Callable[[], Iterable[ReaderFigures]] | None = None,
 ) -> MetricsServer:
-    """Serve the figures of a capture on the port of option metricsPort.
+    """Serve the figures of a capture on the address of option metricsAddress.
 
     Args:
         options: of the capture.
@@ -225,15 +222,20 @@ def metrics_of(
     Raises:
         BadOption: the port stays in use for some seconds, or the address is not one of this host.
     """
+    address = options.reports.metrics
+    assert address is not None  # otherwise there are no metrics
     choice = options.table_choice()
     tables = ",".join(map(str, (*choice.names, *choice.patterns)))
-    labels = {"server": options.server, "database": options.database, "tables": tables}
+    labels = {
+        "server": options.connection.server,
+        "database": options.connection.database,
+        "tables": tables,
+    }
     return MetricsServer(
-        options.metrics_host,
-        options.metrics_port,
+        *address,
         labels,
         state,
-        options.dialect_name,
+        options.connection.dialect_name,
         [ReaderCollector(labels, readers, state)] if readers else (),
     )
 
@@ -252,9 +254,8 @@ def serve(host: str, port: int, registry: CollectorRegistry) -> tuple[MetricsPor
 
 def _refused(host: str, port: int, reason: OSError | OverflowError) -> BadOption:
     is_port = isinstance(reason, OverflowError) or reason.errno in (EADDRINUSE, EACCES)
-    option, remedy = _OF_THE_PORT if is_port else _OF_THE_HOST
-    text = f"option '{option}': cannot listen on {host}:{port}: {reason}."
-    return BadOption(text, remedy, option=option)
+    text = f"option 'metricsAddress': cannot listen on {host}:{port}: {reason}."
+    return BadOption(text, _OF_THE_PORT if is_port else _OF_THE_HOST, option="metricsAddress")
 
 
 def _is_taken(reason: BaseException) -> bool:

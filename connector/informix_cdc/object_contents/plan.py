@@ -53,18 +53,17 @@ def open_contents(
         yield None
         return
     pool = ContentPool(
-        lambda: open_object_connection(options, source.db_locale),
-        options.lob_connections,
-        options.lob_max_bytes,
-        options.lob_read_seconds,
+        lambda: open_object_connection(options.connection, source.db_locale),
+        options.objects.connections,
+        options.objects.max_bytes,
+        options.objects.read_seconds,
         figures,
         clock,
         is_stopped,
         silent_seconds=most_silent_seconds(options),
     )
     with contextlib.closing(pool):
-        skips = options.lob_unchanged == "skip"
-        yield ObjectContents(pool, skips, reselecting_of(options, source))
+        yield ObjectContents(pool, reselecting_of(options, source))
 
 
 def most_silent_seconds(options: SourceOptions) -> float:
@@ -73,10 +72,10 @@ def most_silent_seconds(options: SourceOptions) -> float:
     Without a driver, each response has its own deadline, depending on its size. With ODBC no call has
     one, and a whole TEXT or BYTE is read by one call.
     """
-    if options.transport == "sqli":
+    if options.connection.transport == "sqli":
         return math.inf
-    line_seconds = options.lob_max_bytes / SLOWEST_BYTES_PER_SECOND
-    return _SILENT_REQUESTS * silent_seconds(options) + line_seconds
+    line_seconds = options.objects.max_bytes / SLOWEST_BYTES_PER_SECOND
+    return _SILENT_REQUESTS * silent_seconds(options.connection) + line_seconds
 
 
 def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int, Reselecting]:
@@ -85,10 +84,10 @@ def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int,
     Raises:
         BadOption: a table with large objects has no usable key.
     """
-    if source.rules.lobs != "reselect" and options.simple_lobs != "reselect":
+    if source.rules.lobs != "reselect" and options.columns.simple_lobs != "reselect":
         return {}
     found: dict[int, Reselecting] = {}
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         rules = KeyRules(source.rules, catalog.ignores_case())
         named = options.snapshot_key_names()
         for number, (table, keys) in enumerate(

@@ -11,14 +11,25 @@ Rule: quick to import: neither NumPy nor Arrow nor Spark.
 from __future__ import annotations
 
 from informix_cdc.options.authentication import fetch_password
-from informix_cdc.options.declared import CONNECTION, OF_ROWS
+from informix_cdc.options.declared import (
+    CONNECTION,
+    OF_ROWS,
+    BatchOptions,
+    ColumnOptions,
+    ConnectionOptions,
+    ObjectOptions,
+    ReportOptions,
+    RowOptions,
+    SharedCaptureOptions,
+    SnapshotOptions,
+    SpoolOptions,
+    StreamOptions,
+    TableOptions,
+)
 from informix_cdc.options.declaring import (
     ALL,
-    ANY_MARKER,
     AUTO,
-    HEARTBEAT_MARKER,
     LOOPBACK,
-    NO_MARKER,
     ODBC,
     PASSWORD_VARIABLE,
     SQLI,
@@ -26,6 +37,8 @@ from informix_cdc.options.declaring import (
     WordChoice,
     flag_of,
     flight_address,
+    host_and_port,
+    metrics_place,
     names,
     size,
 )
@@ -37,31 +50,42 @@ from informix_cdc.options.of_mirrors import (
 )
 from informix_cdc.options.parsing import missing_options, option_readers
 from informix_cdc.options.source import SourceOptions, connection_arguments, option_rows
-from informix_cdc.options.table_options import matching
+from informix_cdc.options.table_options import EXCLUDED, matching
 
 __all__ = [
     "ALL",
-    "ANY_MARKER",
     "AUTO",
     "CONNECTION",
-    "HEARTBEAT_MARKER",
+    "EXCLUDED",
     "LOOPBACK",
     "MIRROR_BATCH",
     "MIRROR_OPTIONS",
-    "NO_MARKER",
     "ODBC",
     "OF_ANY_READER",
     "OF_ROWS",
     "PASSWORD_VARIABLE",
     "SQLI",
+    "BatchOptions",
+    "ColumnOptions",
+    "ConnectionOptions",
     "IntegerRange",
+    "ObjectOptions",
+    "ReportOptions",
+    "RowOptions",
+    "SharedCaptureOptions",
+    "SnapshotOptions",
     "SourceOptions",
+    "SpoolOptions",
+    "StreamOptions",
+    "TableOptions",
     "WordChoice",
     "connection_arguments",
     "fetch_password",
     "flag_of",
     "flight_address",
+    "host_and_port",
     "matching",
+    "metrics_place",
     "missing_options",
     "names",
     "option_readers",

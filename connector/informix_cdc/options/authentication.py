@@ -24,7 +24,7 @@ from typing import IO
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.errors import BadOption
 from informix_capture_client.transport import TRUSTED
-from informix_cdc.options.declared import DeclaredOptions
+from informix_cdc.options.declared import ConnectionOptions
 from informix_cdc.options.declaring import PASSWORD_VARIABLE
 
 _COMMAND_SECONDS = 30.0  # connecting waits for the command, and so does stopping a query
@@ -42,21 +42,21 @@ _COMMAND_SWITCH = "INFORMIX_CDC_ALLOW_PASSWORD_COMMAND"
 _YES = ("", "yes", "true", "on", "1")
 
 
-def fetch_password(options: DeclaredOptions, environment: Mapping[str, str] = os.environ) -> str:
+def fetch_password(connection: ConnectionOptions, environment: Mapping[str, str] = os.environ) -> str:
     """Return the current password; empty for a trusted connection.
 
     Raises:
         BadOption: there is no password. Temporary if a retry may find one: a file that is being
             replaced, or a command whose service is unavailable.
     """
-    if options.authentication == TRUSTED:
+    if connection.authentication == TRUSTED:
         return ""
-    if options.password:
-        return options.password
-    if options.password_file:
-        return _in_file(options.password_file)
-    if options.password_command:
-        return _from_command(options.password_command, environment)
+    if connection.password:
+        return connection.password
+    if connection.password_file:
+        return _in_file(connection.password_file)
+    if connection.password_command:
+        return _from_command(connection.password_command, environment)
     if password := environment.get(PASSWORD_VARIABLE, ""):
         return password
     raise BadOption(
@@ -67,32 +67,32 @@ def fetch_password(options: DeclaredOptions, environment: Mapping[str, str] = os
     )
 
 
-def require_access(options: DeclaredOptions, environment: Mapping[str, str]) -> None:
+def require_access(connection: ConnectionOptions, environment: Mapping[str, str]) -> None:
     """Refuse options that cannot open a connection later; no command is run.
 
     Raises:
         BadOption: names the option and the remedy.
     """
-    ways = _ways(options)
-    if options.authentication == TRUSTED:
-        _refuse_with_trust(options)
+    ways = _ways(connection)
+    if connection.authentication == TRUSTED:
+        _refuse_with_trust(connection)
     elif len(ways) > 1:
         raise _two_ways(*ways)
-    elif options.password_command:
-        _words_of(options.password_command, environment)
+    elif connection.password_command:
+        _words_of(connection.password_command, environment)
     else:
-        fetch_password(options, environment)
+        fetch_password(connection, environment)
 
 
-def user_to_connect_as(options: DeclaredOptions) -> str:
+def user_to_connect_as(connection: ConnectionOptions) -> str:
     """Return the given user, else the product's owner; for a trusted connection the system user."""
-    if options.authentication == TRUSTED:
+    if connection.authentication == TRUSTED:
         return _user_of_system()
-    return options.user or DIALECTS[options.dialect_name].owner
+    return connection.user or DIALECTS[connection.dialect_name].owner
 
 
-def _refuse_with_trust(options: DeclaredOptions) -> None:
-    if given := [*(["user"] if options.user else []), *_ways(options)]:
+def _refuse_with_trust(connection: ConnectionOptions) -> None:
+    if given := [*(["user"] if connection.user else []), *_ways(connection)]:
         raise BadOption(
             f"option {given[0]!r} cannot be used with authentication=trusted, which logs in as"
             " the operating-system user.",
@@ -101,12 +101,12 @@ def _refuse_with_trust(options: DeclaredOptions) -> None:
         )
 
 
-def _ways(options: DeclaredOptions) -> list[str]:
+def _ways(connection: ConnectionOptions) -> list[str]:
     """Return the options given that contain or locate the password."""
     given = {
-        "password": options.password,
-        "passwordFile": options.password_file,
-        "passwordCommand": options.password_command,
+        "password": connection.password,
+        "passwordFile": connection.password_file,
+        "passwordCommand": connection.password_command,
     }
     return [name for name, text in given.items() if text]
 

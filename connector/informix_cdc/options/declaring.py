@@ -22,7 +22,7 @@ PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
 LOOPBACK = "127.0.0.1"
 AUTO, ODBC, SQLI = "auto", "odbc", "sqli"
 NONE, ALL = "none", "all"
-ANY_MARKER, TEMP_MARKER, HEARTBEAT_MARKER, NO_MARKER = "auto", "temp", "heartbeat", "none"
+FILES = "files"
 
 
 def option(
@@ -249,23 +249,6 @@ def _read_transport(text: str) -> str:
 transport_name = WordChoice(_TRANSPORTS.words, _read_transport)
 
 
-_WILDCARDS = {"0.0.0.0", "::"}
-
-
-def address(text: str) -> str:
-    """Parse the address of a host, without a port."""
-    if text in _WILDCARDS:
-        raise ValueError("must be an address that executors can connect to")
-    return listening_address(text)
-
-
-def listening_address(text: str) -> str:
-    """Parse an address to listen on, without a port; it may be a wildcard."""
-    if not text.isascii() or any(sign in text for sign in " /@[]") or text.count(":") == 1:
-        raise ValueError("must be a host name or an address, without a port")
-    return text
-
-
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -286,7 +269,20 @@ def local_folder(text: str) -> str:
 
 
 FLIGHT = "grpc+tls://"
-_HOST_AND_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})")
+_HOST_AND_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+))(?::(\d{1,5}))?")
+_WILDCARDS = {"0.0.0.0", "::"}
+
+
+def host_and_port(text: str) -> tuple[str, int] | None:
+    """Return the host and the port of an address; the port is 0 if it has none.
+
+    >>> host_and_port("[::1]:8815"), host_and_port("driver")
+    (('::1', 8815), ('driver', 0))
+    """
+    found = _HOST_AND_PORT.fullmatch(text)
+    if found is None or not text.isascii() or int(found[3] or 0) >= 1 << 16:
+        return None
+    return found[1] or found[2], int(found[3] or 0)
 
 
 def flight_address(text: str) -> tuple[str, int]:
@@ -295,10 +291,35 @@ def flight_address(text: str) -> tuple[str, int]:
     >>> flight_address("grpc+tls://db-near:8815")
     ('db-near', 8815)
     """
-    found = _HOST_AND_PORT.fullmatch(text.removeprefix(FLIGHT))
-    if found is None or not 0 < int(found[3]) < 1 << 16 or not text.startswith(FLIGHT):
+    found = host_and_port(text.removeprefix(FLIGHT))
+    if found is None or not found[1] or not text.startswith(FLIGHT):
         raise ValueError("must be an absolute path, or an address such as grpc+tls://db-near:8815")
-    return found[1] or found[2], int(found[3])
+    return found
+
+
+def delivery_place(text: str) -> str:
+    """Parse how executors get rows: files, or an address of the driver."""
+    if text.strip().lower() == FILES:
+        return FILES
+    found = host_and_port(text.removeprefix(FLIGHT))
+    if found is None or not text.startswith(FLIGHT):
+        raise ValueError("must be files, or an address such as grpc+tls://driver:8815")
+    if found[0] in _WILDCARDS:
+        raise ValueError("must have an address that executors can connect to")
+    return text
+
+
+def metrics_place(text: str) -> str:
+    """Parse an address to listen on: HOST:PORT, or PORT for the loopback address.
+
+    >>> metrics_place("9187")
+    '127.0.0.1:9187'
+    """
+    text = f"{LOOPBACK}:{text}" if text.isascii() and text.isdigit() else text
+    found = host_and_port(text)
+    if found is None or not found[1]:
+        raise ValueError("must be HOST:PORT or a port, such as 0.0.0.0:9187 or 9187")
+    return text
 
 
 def capture_place(text: str) -> str:

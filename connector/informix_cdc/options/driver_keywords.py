@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.transport import PROTOCOLS, Keyword, read_keywords
-from informix_cdc.options.declaring import PASSWORD_VARIABLE
+from informix_cdc.options.declaring import PASSWORD_VARIABLE, locale
 
 # With their short forms (HCL, ids_odbc_076, "Connection string keywords that make a connection").
 _OPTIONS = {
@@ -18,8 +18,9 @@ _OPTIONS = {
     **dict.fromkeys(("database", "db"), "database"),
     **dict.fromkeys(("uid", "user", "logonid"), "user"),
     **dict.fromkeys(("db_locale", "dloc"), "dbLocale"),
-    **dict.fromkeys(("client_locale", "cloc"), "clientLocale"),
 }
+_CLIENT_LOCALE = ("client_locale", "cloc")
+DEFAULT_LOCALE = "en_us.utf8"  # the driver converts from any database locale to it
 
 
 def driver_keywords(text: str) -> str:
@@ -40,7 +41,28 @@ def driver_keywords(text: str) -> str:
             f"Set option{'s' if len(options) > 1 else ''} {_listed(options)} instead.",
             option="connectionString",
         )
+    for keyword in keywords:
+        if keyword.name.lower() in _CLIENT_LOCALE:
+            _require_locale(keyword)
     return ";".join(f"{each.name}={each.written}" for each in keywords)
+
+
+def client_locale(text: str) -> tuple[str, str]:
+    """Return the CLIENT_LOCALE of parsed keywords, or its default; and the other keywords."""
+    keywords = read_keywords(text)
+    chosen = [each.value for each in keywords if each.name.lower() in _CLIENT_LOCALE]
+    others = [each for each in keywords if each.name.lower() not in _CLIENT_LOCALE]
+    rest = ";".join(f"{each.name}={each.written}" for each in others)
+    return chosen[0] if chosen else DEFAULT_LOCALE, rest
+
+
+def _require_locale(keyword: Keyword) -> None:
+    try:
+        locale(keyword.value)
+    except ValueError as reason:
+        raise BadOption(
+            f"option 'connectionString': {keyword.name} {reason}.", option="connectionString"
+        ) from None
 
 
 def _option_of(keyword: Keyword) -> str:

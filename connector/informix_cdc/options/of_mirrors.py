@@ -19,7 +19,6 @@ OF_ANY_READER: Mapping[str, str] = {"shape": "arrow", "truncate": "emit"}
 MIRROR_DEFAULTS: Mapping[str, str] = {
     "initialSnapshot": "all",
     "lobs": "content",
-    "discoverySeconds": "60",
     "snapshotParallelism": "4",
 }
 # The driver has the changes of a batch in memory.

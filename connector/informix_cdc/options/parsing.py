@@ -10,17 +10,18 @@ import contextlib
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
-from typing import Any
+from typing import Any, NoReturn
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.options.authentication import user_to_connect_as
 from informix_cdc.options.checks import RULES, RULES_OF_READERS, Rule, check
-from informix_cdc.options.declared import OF_READERS, OPTION_NAMES, DeclaredOptions
+from informix_cdc.options.declared import DECLARED, GROUPS, OF_READERS, OPTION_NAMES, DeclaredOptions
 from informix_cdc.options.declaring import option_name
 from informix_cdc.options.transports import chosen_transport
 
 MOST_CHARACTERS = 1_000_000  # of an option
-_WITHOUT_SERVER: dict[str, Any] = {"host": "", "server": "", "database": "", "tables": ()}
+Values = dict[str, dict[str, Any]]
+_WITHOUT_SERVER: dict[str, Any] = {"host": "", "server": "", "database": "", "table": ()}
 # Names of the same options in other sources of changes: Spark's Kafka source, Debezium, JDBC.
 _ELSEWHERE = {
     "snapshot.mode": "initialSnapshot",
@@ -34,13 +35,18 @@ _ELSEWHERE = {
     "minpartitionnum": "minPartitions",
     "username": "user",
     "hostname": "host",
+    "failondataloss": "onDataLoss",
 }
+
+
+def _no_values() -> Values:
+    return {name: {} for name in GROUPS}
 
 
 def read_options(
     given: Mapping[str, str], environment: Mapping[str, str], *, is_stream: bool
-) -> dict[str, Any]:
-    """Return the value of each option's field.
+) -> Values:
+    """Return the value of each option's field, by group.
 
     Args:
         given: texts by option name, in any case, as Spark passes them.
@@ -55,37 +61,36 @@ def read_options(
     _refuse_unknown(lowered, errors)
     if lowered.get("captureat"):
         return _read_of_reader(lowered, environment, errors)
-    values: dict[str, Any] = {}
-    for declared in fields(DeclaredOptions):
+    values = _no_values()
+    for group, declared in DECLARED:
         with errors.of(option_name(declared)):
-            values[declared.name] = _read(declared, lowered)
+            values[group][declared.name] = _read(declared, lowered)
+    connection = values["connection"]
     try:
-        values["transport"] = chosen_transport(_Readable.of(values), environment)
+        connection["transport"] = chosen_transport(_readable(values).connection, environment)
     except _NotReadError:
-        values.pop("transport", None)
-    readable = _Readable.of(values)
+        connection.pop("transport", None)
+    readable = _readable(values)
     for name, rules in RULES.items():
         with errors.of(name), contextlib.suppress(_NotReadError):
             for rule in rules:
                 if is_stream or not (isinstance(rule, Rule) and rule.is_of_stream):
                     check(name, rule, readable, environment)
-    with errors.of("onDataLoss"):
-        _unite_data_loss(lowered, values)
     errors.raise_all()
-    values["user"] = user_to_connect_as(readable)
+    connection["user"] = user_to_connect_as(readable.connection)
     return values
 
 
 def _read_of_reader(
     given: Mapping[str, str], environment: Mapping[str, str], errors: OptionErrors
-) -> dict[str, Any]:
+) -> Values:
     """Return the values of a query that reads a shared capture, and needs no server."""
-    values: dict[str, Any] = {}
-    for declared in fields(DeclaredOptions):
+    values = _no_values()
+    for group, declared in DECLARED:
         name = option_name(declared)
         with errors.of(name):
             if name in OF_READERS:
-                values[declared.name] = _read(declared, given)
+                values[group][declared.name] = _read(declared, given)
             elif given.get(name.lower()):
                 raise BadOption(
                     f"option {name!r} cannot be used with captureAt: it is an option of the capture.",
@@ -93,67 +98,49 @@ def _read_of_reader(
                     option=name,
                 )
             else:
-                values[declared.name] = _WITHOUT_SERVER.get(declared.name, declared.default)
+                values[group][declared.name] = _WITHOUT_SERVER.get(name, declared.default)
     if not given.get("startingposition"):
-        values["starting_position"] = "earliest"
+        values["stream"]["starting_position"] = "earliest"
     for name in RULES_OF_READERS:
         with errors.of(name), contextlib.suppress(_NotReadError):
             for rule in RULES[name]:
-                check(name, rule, _Readable.of(values), environment)
-    with errors.of("onDataLoss"):
-        _unite_data_loss(given, values)
+                check(name, rule, _readable(values), environment)
     errors.raise_all()
     return values
-
-
-def _unite_data_loss(given: Mapping[str, str], values: dict[str, Any]) -> None:
-    """Give onDataLoss and failOnDataLoss one meaning.
-
-    Raises:
-        BadOption: they contradict each other.
-    """
-    mine, alias = values.get("on_data_loss"), values.get("fail_on_data_loss")
-    if mine is None or alias is None:
-        return
-    if not given.get("ondataloss"):
-        values["on_data_loss"] = "fail" if alias else "continue"
-    elif given.get("failondataloss") and alias != (mine == "fail"):
-        raise BadOption(
-            "options 'onDataLoss' and 'failOnDataLoss' contradict each other.",
-            "Remove failOnDataLoss.",
-            option="onDataLoss",
-        )
-    values["fail_on_data_loss"] = values["on_data_loss"] == "fail"
 
 
 def missing_options(given: Mapping[str, str]) -> list[str]:
     """Return the required options that are not given."""
     has = {name.lower() for name, text in given.items() if text}
-    required = (option_name(each) for each in fields(DeclaredOptions) if each.default is MISSING)
+    required = (option_name(each) for _, each in DECLARED if each.default is MISSING)
     return [name for name in required if name.lower() not in has]
 
 
 def option_readers() -> dict[str, Callable[[str], Any]]:
     """Return the parser of each option; it raises ValueError for an invalid text."""
-    return {option_name(declared): declared.metadata["read"] for declared in fields(DeclaredOptions)}
+    return {option_name(declared): declared.metadata["read"] for _, declared in DECLARED}
 
 
 class _NotReadError(Exception):
     """A rule needs an option that could not be parsed, which is already reported."""
 
 
-class _Readable(DeclaredOptions):
-    """The options that could be parsed. Fields of the others are not set."""
+def _not_read(_: object, name: str) -> NoReturn:
+    raise _NotReadError(name)
 
-    @classmethod
-    def of(cls, values: Mapping[str, object]) -> _Readable:
-        made = object.__new__(cls)
-        for name, value in values.items():
-            object.__setattr__(made, name, value)
-        return made
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - called for a field that is not set
-        raise _NotReadError(name)
+# The groups of options; a field of an option that could not be parsed is not set.
+_READABLE = {name: type(name, (kind,), {"__getattr__": _not_read}) for name, kind in GROUPS.items()}
+
+
+def _readable(values: Values) -> DeclaredOptions:
+    """Return the options that could be parsed."""
+    made: dict[str, Any] = {name: object.__new__(kind) for name, kind in _READABLE.items()}
+    for name, group in made.items():
+        ours = {each.name: each.default for each in fields(GROUPS[name]) if not each.metadata}
+        for key, value in {**ours, **values[name]}.items():
+            object.__setattr__(group, key, value)
+    return DeclaredOptions(**made)
 
 
 def _read(declared: Field[Any], given: Mapping[str, str]) -> object:

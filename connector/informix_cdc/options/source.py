@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, replace
 from typing import Self
 
-from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm
-from informix_capture_client.dialects import DIALECTS, Dialect
+from informix_capture_client.choices import RowForm
 from informix_capture_client.sql_names import NamePath, TableName, TablePattern
-from informix_capture_client.transport import ConnectionSettings, addresses
-from informix_cdc.options.declared import CONNECTION, DeclaredOptions
+from informix_cdc.options.declared import CONNECTION, DECLARED, GROUPS, DeclaredOptions
 from informix_cdc.options.declaring import flag_of, option_name, size_text
-from informix_cdc.options.mask_keys import mask_key
 from informix_cdc.options.parsing import read_options
 from informix_cdc.options.table_options import (
     TableChoice,
@@ -54,7 +51,8 @@ class SourceOptions(DeclaredOptions):
         Raises:
             BadOption: an option is unknown, missing or invalid; the message names it.
         """
-        return cls(**read_options(given, environment, is_stream=is_stream))
+        values = read_options(given, environment, is_stream=is_stream)
+        return cls(**{name: GROUPS[name](**fields) for name, fields in values.items()})
 
     def without_secrets(self) -> Self:
         """Return the same options for executors, which open no connection to the server.
@@ -62,57 +60,16 @@ class SourceOptions(DeclaredOptions):
         They contain neither the password nor its location, nor the location of the client certificate's
         key.
         """
-        return replace(
-            self,
+        connection = replace(
+            self.connection,
             password="",
             password_file="",
             password_command="",
             connection_string="",
             tls_ca_file="",
             tls_certificate_file="",
-            tls_key_file="",
-            reader_file="",
         )
-
-    # where to connect
-
-    @property
-    def dialect(self) -> Dialect:
-        """The dialect of the server's product."""
-        return DIALECTS[self.dialect_name]
-
-    def addresses(self) -> list[tuple[str, int]]:
-        """Return the hosts and ports to try, in order."""
-        return addresses(self.host, self.port)
-
-    @property
-    def address(self) -> str:
-        """The server's address, for messages."""
-        return ",".join(f"{host}:{port}" for host, port in self.addresses())
-
-    def connection(self, database: str, db_locale: str = "") -> ConnectionSettings:
-        """Return the connection settings for one of the server's databases, without the password.
-
-        The password is fetched when the connection is opened: `fetch_password`.
-        """
-        return ConnectionSettings(
-            host=self.host,
-            port=self.port,
-            server=self.server,
-            database=database,
-            user=self.user,
-            password="",
-            driver=self.driver,
-            db_locale=db_locale,
-            client_locale=self.client_locale,
-            extra=self.connection_string,
-            dialect=self.dialect,
-            encryption=self.encryption,
-            authentication=self.authentication,
-            tls_ca_file=self.tls_ca_file,
-            tls_certificate_file=self.tls_certificate_file,
-            tls_key_file=self.tls_key_file,
-        )
+        return replace(self, connection=connection, shared=replace(self.shared, reader_file=""))
 
     # which tables
 
@@ -131,23 +88,23 @@ class SourceOptions(DeclaredOptions):
         with the options as they were given.
         """
         names = tuple(names)
-        return replace(
-            self,
-            tables=tuple(str(name).partition(":")[2] for name in names),
-            table_exclude=(),
-            columns=tuple(path for path in self.columns if _is_of(path, names)),
-            masks=tuple(entry for entry in self.masks if _is_of(entry.path, names)),
+        columns = replace(
+            self.columns,
+            chosen=tuple(path for path in self.columns.chosen if _is_of(path, names)),
+            masks=tuple(entry for entry in self.columns.masks if _is_of(entry.path, names)),
         )
+        listed = tuple(str(name).partition(":")[2] for name in names)
+        return replace(self, tables=replace(self.tables, listed=listed), columns=columns)
 
     def without_tables(self, released: Collection[str]) -> Self:
         """Return the same options without some of the tables, which are given as owner.table."""
         names = self.table_names()
         gone = [name for name in names if str(name).partition(":")[2] in released]
         left = [name for name in names if name not in gone]
-        pairs = zip(self.initial_snapshot, self.snapshot_choice(), strict=False)
+        pairs = zip(self.snapshots.tables, self.snapshot_choice(), strict=False)
         only_gone = {text for text, each in pairs if matching(each, gone) and not matching(each, left)}
-        chosen = tuple(text for text in self.initial_snapshot if text not in only_gone)
-        return replace(self.of_tables(left), initial_snapshot=chosen)
+        chosen = tuple(text for text in self.snapshots.tables if text not in only_gone)
+        return replace(self.of_tables(left), snapshots=replace(self.snapshots, tables=chosen))
 
     def heartbeat(self) -> TableName | None:
         """Return the heartbeat table, whose changes only advance the stream."""
@@ -165,70 +122,21 @@ class SourceOptions(DeclaredOptions):
         """Return the conditions of option snapshotWhere, by table."""
         return snapshot_conditions_by_table(self)
 
-    # columns and the form of rows
-
-    def column_choice(self) -> ColumnChoice:
-        """Return which columns are captured."""
-        return ColumnChoice(
-            names=self.columns,
-            unsupported=self.unsupported_columns,
-            lobs=self.lobs,
-            simple_lobs=self.simple_lobs,
-            masks=self.masks,
-            mask_key=mask_key(self.mask_key_file) if self.mask_key_file else None,
-        )
-
-    @property
-    def reads_objects(self) -> bool:
-        """Whether smart large objects are read."""
-        return self.lobs in ("content", "reselect")
-
-    @property
-    def reads_contents(self) -> bool:
-        """Whether any large objects are read."""
-        return self.reads_objects or self.simple_lobs == "reselect"
-
-    def decode_rules(self, codec: str) -> DecodeRules:
-        """Return the conversion rules for types with a choice."""
-        return DecodeRules(
-            codec=codec,
-            keep_blanks=self.trailing_blanks == "keep",
-            bad_characters=self.bad_characters,
-            floating_decimal=self.floating_decimal,
-            intervals=self.intervals,
-            lobs="handle" if self.lobs == "omit" else self.lobs,
-        )
-
     def row_form(self) -> RowForm:
         """Return the form of a delivered row."""
-        return RowForm(
-            shape=self.shape,
-            truncate=self.truncate,
-            before_image=self.before_image,
-            server=self.server,
-            metadata=self.metadata,
-            table_events=self.table_events,
-        )
-
-    # delivery of rows
+        return self.rows.form(self.connection.server)
 
     @property
-    def has_flight_server(self) -> bool:
-        """Whether rows can be delivered by Flight: it is the only way, or its address is set."""
-        return self.deliver_by == "flight" or (self.deliver_by == "auto" and self.flight_host != "")
-
-    @property
-    def bounds_restart(self) -> bool:
-        """Whether the server's list of open transactions limits the restart position."""
-        return self.restart_bound == "server"
+    def discovers_tables(self) -> bool:
+        """Whether patterns are resolved again while a query runs, whose columns cannot change."""
+        return bool(self.table_choice().patterns) and self.row_form().has_fixed_schema
 
     def batch_limits(self) -> BatchLimits:
         """Return the limits of a micro-batch."""
         return BatchLimits(
-            self.max_rows_per_trigger or None,
-            self.max_bytes_per_trigger or None,
-            self.max_transactions_per_trigger or None,
-            until_truncate=self.truncate == "fail",
+            self.batches.max_rows_per_trigger or None,
+            self.batches.max_bytes_per_trigger or None,
+            until_truncate=self.rows.truncate == "fail",
         )
 
 
@@ -250,11 +158,11 @@ def connection_arguments(options: SourceOptions) -> tuple[str, ...]:
     They are for printed commands and contain no secret; the command obtains the password by itself.
     """
     given: list[str] = []
-    for declared in fields(SourceOptions):
-        name, value = option_name(declared), getattr(options, declared.name)
+    for group, declared in DECLARED:
+        name, value = option_name(declared), getattr(getattr(options, group), declared.name)
         if name not in _PRINTED or value == declared.default:
             continue
-        if name == "user" and value == options.dialect.owner:
+        if name == "user" and value == options.connection.dialect.owner:
             continue
         given += (flag_of(name), str(value))
     return tuple(given)
@@ -262,7 +170,7 @@ def connection_arguments(options: SourceOptions) -> tuple[str, ...]:
 
 def option_rows() -> Iterator[tuple[str, str, str]]:
     """Yield (name, default, description) of every option, for the manual and for help texts."""
-    for declared in fields(SourceOptions):
+    for _, declared in DECLARED:
         default = "required" if declared.default is MISSING else _shown(declared.default)
         yield option_name(declared), default, str(declared.metadata["doc"])
 

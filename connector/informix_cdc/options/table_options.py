@@ -1,4 +1,4 @@
-"""Parse the options that name tables: `table`, `tableExclude`, `heartbeatTable`, `snapshot...`.
+"""Parse the options that name tables: `table`, `heartbeatTable`, `initialSnapshot` and others.
 
 Rule: whether the tables exist is checked where the catalog is read.
 """
@@ -13,9 +13,11 @@ from informix_capture_client.sql_names import TableName, TablePattern
 from informix_cdc.options.declared import DeclaredOptions
 from informix_cdc.options.declaring import ALL
 
+EXCLUDED = "!"  # begins an entry of option `table` that excludes
+
 
 class TableChoice(NamedTuple):
-    """The names and patterns of option `table`, and those of `tableExclude`."""
+    """The names and patterns of option `table`, and what its entries with `!` exclude."""
 
     names: tuple[TableName, ...]
     patterns: tuple[TablePattern, ...]
@@ -23,22 +25,27 @@ class TableChoice(NamedTuple):
 
 
 def table_choice(options: DeclaredOptions) -> TableChoice:
-    """Parse the options `table` and `tableExclude`; quoted text is a name, not a pattern.
+    """Parse option `table`; quoted text is a name, not a pattern.
 
     Raises:
         BadOption: an entry is neither a name nor a pattern, or is listed twice.
     """
-    read = [_name_or_pattern(text, options.database) for text in options.tables]
+    database, listed = options.connection.database, options.tables.listed
+    read = [_name_or_pattern(text, database) for text in listed if not text.startswith(EXCLUDED)]
     names = tuple(each for each in read if isinstance(each, TableName))
     patterns = tuple(each for each in read if isinstance(each, TablePattern))
     if len(set(names)) != len(names):
         raise BadOption("option 'table' lists a table twice.", option="table")
-    excluded = tuple(_name_or_pattern(text, options.database) for text in options.table_exclude)
+    excluded = tuple(
+        _name_or_pattern(text.removeprefix(EXCLUDED).strip(), database)
+        for text in listed
+        if text.startswith(EXCLUDED)
+    )
     if excluded and not patterns:
         raise BadOption(
-            "option 'tableExclude' is set, but option 'table' has no pattern to exclude tables from.",
-            "Use a pattern such as informix.ord*, or remove tableExclude.",
-            option="tableExclude",
+            "option 'table' excludes tables (!), but has no pattern to exclude them from.",
+            "Use a pattern such as informix.ord*, or remove the entries with !.",
+            option="table",
         )
     return TableChoice(names, patterns, excluded)
 
@@ -49,9 +56,9 @@ def heartbeat_table(options: DeclaredOptions) -> TableName | None:
     Raises:
         BadOption: it is a captured table, or not a name.
     """
-    if not options.heartbeat_table:
+    if not options.tables.heartbeat_table:
         return None
-    name = TableName.parse(options.heartbeat_table, options.database)
+    name = TableName.parse(options.tables.heartbeat_table, options.connection.database)
     if name in table_choice(options).names:
         raise BadOption(
             "option 'heartbeatTable' is a captured table, whose rows would not be delivered.",
@@ -67,8 +74,8 @@ def snapshot_choice(options: DeclaredOptions) -> tuple[TableName | TablePattern,
     Raises:
         BadOption: an entry is neither a name nor a pattern.
     """
-    asked = () if options.initial_snapshot == (ALL,) else options.initial_snapshot
-    return tuple(_name_or_pattern(text, options.database) for text in asked)
+    asked = () if options.snapshots.tables == (ALL,) else options.snapshots.tables
+    return tuple(_name_or_pattern(text, options.connection.database) for text in asked)
 
 
 def matching(choice: TableName | TablePattern, names: Iterable[TableName]) -> list[TableName]:
@@ -85,7 +92,8 @@ def snapshot_key_names(options: DeclaredOptions) -> Mapping[TableName, tuple[str
         BadOption: the text before a bracket is not a table name.
     """
     return {
-        TableName.parse(table, options.database): columns for table, columns in options.snapshot_key
+        TableName.parse(table, options.connection.database): columns
+        for table, columns in options.snapshots.keys
     }
 
 
@@ -96,10 +104,10 @@ def snapshot_conditions_by_table(options: DeclaredOptions) -> Mapping[TableName,
         BadOption: the text before a colon is not a table name, or a table has two conditions.
     """
     found = {
-        TableName.parse(table, options.database): condition
-        for table, condition in options.snapshot_where
+        TableName.parse(table, options.connection.database): condition
+        for table, condition in options.snapshots.conditions
     }
-    if len(found) < len(options.snapshot_where):
+    if len(found) < len(options.snapshots.conditions):
         raise BadOption(
             "option 'snapshotWhere' has two conditions for a table.",
             "Combine them with AND.",

@@ -8,55 +8,48 @@ from typing import Literal
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.transport import find_driver
-from informix_cdc.options.declared import DeclaredOptions
+from informix_cdc.options.declared import ConnectionOptions
 
 
 def chosen_transport(
-    options: DeclaredOptions, environment: Mapping[str, str]
+    connection: ConnectionOptions, environment: Mapping[str, str]
 ) -> Literal["odbc", "sqli"]:
     """Return the transport that option `transport` names, or the one that `auto` selects.
 
     `auto` depends first on options that only one transport supports, then on whether a driver is
     installed.
     """
-    if options.transport != "auto":
-        return options.transport
-    if asks_for_driver(options):
+    if connection.transport != "auto":
+        return connection.transport
+    if asks_for_driver(connection):
         return "odbc"
-    if rules_out_driver(options):
+    if rules_out_driver(connection):
         return "sqli"
     try:
-        find_driver("", environment, DIALECTS[options.dialect_name])
+        find_driver("", environment, DIALECTS[connection.dialect_name])
     except AccessRefused:
         return "sqli"
     return "odbc"
 
 
-def asks_for_driver(options: DeclaredOptions) -> str:
+def asks_for_driver(connection: ConnectionOptions) -> str:
     """Return the first given option that only a driver supports; empty if there is none."""
     given = {
-        "driver": bool(options.driver),
-        "connectionString": bool(options.connection_string),
-        "clientLocale": has_client_locale(options),
+        "driver": bool(connection.driver),
+        "connectionString": bool(connection.connection_string),
     }
     return next((name for name, is_given in given.items() if is_given), "")
 
 
-def rules_out_driver(options: DeclaredOptions) -> bool:
+def rules_out_driver(connection: ConnectionOptions) -> bool:
     """Return whether an option is given that only the transport without a driver supports."""
-    return "," in options.host or certificate_option(options) != ""
+    return "," in connection.host or certificate_option(connection) != ""
 
 
-def has_client_locale(options: DeclaredOptions) -> bool:
-    """Return whether the connection uses a locale other than the default."""
-    return options.client_locale.lower() != "en_us.utf8"
-
-
-def certificate_option(options: DeclaredOptions) -> str:
+def certificate_option(connection: ConnectionOptions) -> str:
     """Return the first given option that only a native TLS connection has; empty if there is none."""
     given = {
-        "tlsCaFile": options.tls_ca_file,
-        "tlsCertificateFile": options.tls_certificate_file,
-        "tlsKeyFile": options.tls_key_file,
+        "tlsCaFile": connection.tls_ca_file,
+        "tlsCertificateFile": connection.tls_certificate_file,
     }
     return next((name for name, path in given.items() if path), "")

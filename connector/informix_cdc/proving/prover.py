@@ -13,14 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 
 from informix_capture_client.records import ServerError, TableSchema
 from informix_capture_client.session import CapturedTable, CaptureSession
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport import Transport
 from informix_capture_client.transport.sqli import WireTrace
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SnapshotOptions, SourceOptions
 from informix_cdc.proving.followed_stream import FollowedStream
 from informix_cdc.proving.outcomes import Deviation, NotTried, expect, needed
 from informix_cdc.proving.reading import PATIENCE_TIMEOUTS, IsEnough, Item, Reader
@@ -31,7 +30,7 @@ from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 
 MOST_SECONDS = 180.0  # longer than the TIMEOUT records of a session that is silent
 _COLUMNS = {"id": "integer", "b": "varchar(20,0)"}
-_NO_SETTINGS: Mapping[str, object] = MappingProxyType({})
+_NO_SNAPSHOT = SnapshotOptions()
 
 
 class GuidedReader(Reader):
@@ -172,19 +171,19 @@ class Prover(ScratchDatabase):
         self,
         tables: Sequence[ContractTable],
         spool: Path,
-        settings: Mapping[str, object] = _NO_SETTINGS,
+        snapshots: SnapshotOptions = _NO_SNAPSHOT,
         offset: StreamOffset = NOT_STARTED,
     ) -> Iterator[FollowedStream]:
         """Follow tables as a query does, from an offset, with the product's own stream."""
         names = [TableName(each.database, each.owner, each.name) for each in tables]
+        options = self.options.of_tables(names)
+        values = replace(options.columns, lobs="omit", intervals="string", trailing_blanks="keep")
         options = replace(
-            self.options.of_tables(names),
-            spool_path=str(spool),
-            truncate="emit",
-            lobs="omit",
-            intervals="string",
-            trailing_blanks="keep",
-            **settings,  # type: ignore[arg-type]
+            options,
+            spool=replace(options.spool, path=str(spool)),
+            rows=replace(options.rows, truncate="emit"),
+            columns=values,
+            snapshots=snapshots,
         )
         with contextlib.closing(FollowedStream(options, offset, self.pace.seconds)) as followed:
             yield followed

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions
 from informix_cdc.proving.proofs import Outcome
 from informix_cdc.proving.run import standing_of
 from informix_cdc.version import __version__
@@ -22,7 +22,7 @@ _DISTRIBUTION = "informix-cdc"
 
 def report_of(
     outcomes: Sequence[Outcome],
-    options: SourceOptions,
+    connection: ConnectionOptions,
     *,
     server_version: str,
     code_set: str,
@@ -34,7 +34,7 @@ def report_of(
 
     Args:
         outcomes: of the proofs that were run.
-        options: for the product, the transport and the encryption only.
+        connection: for the product, the transport and the encryption only.
         server_version: as the server prints it.
         code_set: Python's name of the code set of the database.
         began: when the run began.
@@ -45,10 +45,10 @@ def report_of(
     return {
         "format": FORMAT,
         "informix_cdc": __version__,
-        "server": {"product": options.dialect_name, "version": server_version, "code_set": code_set},
+        "server": {"product": connection.dialect_name, "version": server_version, "code_set": code_set},
         "client": {
-            "transport": options.transport,
-            "encryption": options.encryption,
+            "transport": connection.transport,
+            "encryption": connection.encryption,
             "python": platform.python_version(),
             "system": f"{sys.platform} {platform.machine()}",
         },

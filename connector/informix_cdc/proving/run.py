@@ -26,7 +26,7 @@ def run_proofs(prover: Prover, proofs: Sequence[ServerProof] = PROOFS) -> Iterat
         missing = contradicted.intersection(proof.needs)
         if missing:
             yield _not_tried(proof, f"assumption {min(missing)}, which it needs, does not hold")
-        elif proof.transport not in ("", prover.options.transport):
+        elif proof.transport not in ("", prover.options.connection.transport):
             yield _not_tried(proof, f"needs --transport {proof.transport}")
         elif proof.reads and not reads:
             yield _not_tried(proof, _NOTHING_IS_READ)

@@ -22,7 +22,7 @@ from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
 from informix_capture_client.shell_commands import command
 from informix_capture_client.transport import TRUSTED, Transport, checked_rows
-from informix_cdc.options import SourceOptions, connection_arguments
+from informix_cdc.options import ConnectionOptions, SourceOptions, connection_arguments
 from informix_cdc.proving.outcomes import NotTried, error_text
 from informix_cdc.proving.prover import Pace, Prover
 from informix_cdc.proving.scratch_database import attempted
@@ -74,13 +74,15 @@ def scratch_prover(options: SourceOptions, left: Leftovers) -> Iterator[Prover]:
     try:
         if _require_scratch(options):
             with _uninterrupted():  # or a database that was made would not be known as ours
-                _run_without_database(options, f"CREATE DATABASE {options.database} WITH LOG")
+                _run_without_database(
+                    options.connection, f"CREATE DATABASE {options.connection.database} WITH LOG"
+                )
                 is_ours = True
         prover = _prover(options)
         yield prover
     finally:
         with _uninterrupted():
-            _take_back(options, prover, left, is_ours=is_ours)
+            _take_back(options.connection, prover, left, is_ours=is_ours)
 
 
 def _require_scratch(options: SourceOptions) -> bool:
@@ -89,26 +91,26 @@ def _require_scratch(options: SourceOptions) -> bool:
     Raises:
         BadOption: it is a database of the server, has tables, or is not logged as ours would be.
     """
-    name = options.database
+    name = options.connection.database
     if not _PLAIN_NAME.fullmatch(name):
         raise BadOption("The database's name is not a plain identifier.", _ANOTHER, option="database")
     if name in _OF_THE_SERVER:
         raise BadOption(f"{name} is a database of the server.", _ANOTHER, option="database")
-    with closing(open_connection(options, statements.SYSTEM_DATABASE)) as system:
+    with closing(open_connection(options.connection, statements.SYSTEM_DATABASE)) as system:
         catalog = Catalog(system, name)
         if catalog.database_logging(statements.CDC_DATABASE) is None:
             raise BadOption("The server has no syscdcv1.", "Run: informix-cdc doctor")
         if (logging := catalog.database_logging()) is None:
             return True
         locale = catalog.database_locale()
-    require(check_database_logging(name, logging, options.dialect.owner))
+    require(check_database_logging(name, logging, options.connection.dialect.owner))
     if logging.is_ansi or logging.is_buffered or codec_of(locale) != "utf-8":
         raise BadOption(
             f"Database {name} is ANSI-compliant, has buffered logging, or is not in UTF-8.",
             _ANOTHER,
             option="database",
         )
-    with closing(open_connection(options, name)) as transport:
+    with closing(open_connection(options.connection, name)) as transport:
         tables = [(row[0] or "").strip() for row in checked_rows(transport, _OBJECTS)]
     ours = [table for table in tables if table.startswith(PREFIX)]
     if ours and len(ours) == len(tables):
@@ -128,7 +130,7 @@ def _require_scratch(options: SourceOptions) -> bool:
 
 def release_command(options: SourceOptions, tables: Iterable[str]) -> str:
     """Return the command that switches full row logging of tables of a run off."""
-    names = [f"{options.user}.{table}" for table in tables]
+    names = [f"{options.connection.user}.{table}" for table in tables]
     return command("release", *names, *connection_arguments(options), "--no-checkpoint")
 
 
@@ -144,24 +146,24 @@ def _prover(options: SourceOptions) -> Prover:
     ) -> Transport:
         given = _as_user(options, login)
         if db_locale is None:
-            return open_connection(given, database)
-        return open_in_locale(given, database, db_locale)
+            return open_connection(given.connection, database)
+        return open_in_locale(given.connection, database, db_locale)
 
-    with closing(open_connection(options, options.database)) as transport:
-        catalog = Catalog(transport, options.database)
+    with closing(open_connection(options.connection, options.connection.database)) as transport:
+        catalog = Catalog(transport, options.connection.database)
         locale, server = catalog.database_locale(), catalog.server_name()
         version = catalog.server_version()
     numbers, run = count(1), secrets.randbelow(1_000_000)
     return Prover(
         name=server,
-        database=options.database,
+        database=options.connection.database,
         connect=connect,
-        owner=options.user,
-        dialect=options.dialect_name,
+        owner=options.connection.user,
+        dialect=options.connection.dialect_name,
         codec=codec_of(locale),
         next_name=lambda: f"{PREFIX}{run:06}_{next(numbers)}",
         options=options,
-        locale=options.db_locale or locale,
+        locale=options.connection.db_locale or locale,
         version=version,
         pace=PACE,
     )
@@ -170,15 +172,18 @@ def _prover(options: SourceOptions) -> Prover:
 def _as_user(options: SourceOptions, login: tuple[str, str] | None) -> SourceOptions:
     if login is None:
         return options
-    if options.authentication == TRUSTED:
+    if options.connection.authentication == TRUSTED:
         raise NotTried("needs authentication by a password")
     user, password = login
-    return replace(options, user=user, password=password, password_file="", password_command="")
+    connection = replace(
+        options.connection, user=user, password=password, password_file="", password_command=""
+    )
+    return replace(options, connection=connection)
 
 
-def _run_without_database(options: SourceOptions, statement: str) -> None:
-    locale = options.db_locale or _LOCALE
-    with closing(open_in_locale(options, "", locale)) as transport:
+def _run_without_database(connection: ConnectionOptions, statement: str) -> None:
+    locale = connection.db_locale or _LOCALE
+    with closing(open_in_locale(connection, "", locale)) as transport:
         transport.rows(statement)
 
 
@@ -199,13 +204,13 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _take_back(
-    options: SourceOptions, prover: Prover | None, left: Leftovers, *, is_ours: bool
+    connection: ConnectionOptions, prover: Prover | None, left: Leftovers, *, is_ours: bool
 ) -> None:
     if prover is not None:
         left.tables = [table.name for table in prover.drop_tables(_ATTEMPTS)]
     if is_ours:
         try:
-            drop = f"DROP DATABASE {options.database}"
-            attempted(lambda: _run_without_database(options, drop), _ATTEMPTS)
+            drop = f"DROP DATABASE {connection.database}"
+            attempted(lambda: _run_without_database(connection, drop), _ATTEMPTS)
         except InformixCdcError as reason:
-            left.database, left.reason = options.database, error_text(reason)
+            left.database, left.reason = connection.database, error_text(reason)

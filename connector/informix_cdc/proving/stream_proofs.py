@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.shapes import ChangeRow
+from informix_cdc.options import SnapshotOptions
 from informix_cdc.proving import sql_text
 from informix_cdc.proving.outcomes import Deviation, expect, expect_equal, needed
 from informix_cdc.proving.proofs import proof
@@ -93,8 +94,8 @@ def columns_named_like_functions(prover: Prover) -> None:
     with prover.writer() as writer:
         writer.run(f"CREATE UNIQUE INDEX i_{table.name} ON {table.name} ({key})")
         writer.insert_all(table, written)
-    settings = {**_snapshot_of([table], *_FUNCTIONS), "snapshot_chunk_rows": 1}
-    with prover.spool() as folder, prover.stream([table], folder, settings) as stream:
+    snapshot = _snapshot_of([table], *_FUNCTIONS, chunk_rows=1)
+    with prover.spool() as folder, prover.stream([table], folder, snapshot) as stream:
         stream.begin()
         stream.until(lambda _: stream.snapshots_are_done)
         rows = _existing(stream.rows)
@@ -129,10 +130,13 @@ def blanks_at_the_end_over_odbc(prover: Prover) -> None:
     expect(not cut, "all blanks", f"cut: {', '.join(cut)}")
 
 
-def _snapshot_of(tables: Iterable[ContractTable], *key: str) -> dict[str, object]:
+def _snapshot_of(
+    tables: Iterable[ContractTable], *key: str, chunk_rows: int = 50_000
+) -> SnapshotOptions:
     """Return the options of a stream that begins with the existing rows, read by a key."""
     names = [f"{table.owner}.{table.name}" for table in tables]
-    return {"initial_snapshot": tuple(names), "snapshot_key": tuple((name, key) for name in names)}
+    keys = tuple((name, key) for name in names)
+    return SnapshotOptions(tables=tuple(names), keys=keys, chunk_rows=chunk_rows)
 
 
 def _existing(rows: Iterable[ChangeRow]) -> list[ChangeRow]:
@@ -177,8 +181,8 @@ def a_snapshot_beside_writers(prover: Prover) -> None:
     with prover.writer() as writer:
         writer.run(f"CREATE UNIQUE INDEX i_{table.name} ON {table.name} (d, c)")
         writer.insert_all(table, [_keyed(number) for number in range(_KEYS_BEFORE)])
-    settings = {**_snapshot_of([table], "d", "c"), "snapshot_chunk_rows": 50}
-    with prover.spool() as folder, prover.stream([table], folder, settings) as stream:
+    snapshot = _snapshot_of([table], "d", "c", chunk_rows=50)
+    with prover.spool() as folder, prover.stream([table], folder, snapshot) as stream:
         stream.begin()
         worker = threading.Thread(target=_write_beside, args=(prover, table), daemon=True)
         worker.start()

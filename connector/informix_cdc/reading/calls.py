@@ -63,7 +63,7 @@ def limits_from_json(given: object) -> BatchLimits:
     if not isinstance(given, dict):
         raise ValueError(f"{given!r} are not limits")
     known = BatchLimits(**given)
-    numbers = (known.rows, known.size_bytes, known.transactions)
+    numbers = (known.rows, known.size_bytes)
     flags = (known.chunk_alone, known.until_truncate)
     if any(type(flag) is not bool for flag in flags) or any(
         type(n) is not int for n in numbers if n is not None

@@ -18,7 +18,7 @@ from informix_capture_client.errors import BadOption, RestartRequired
 from informix_capture_client.shapes import DeliveredTable, row_schema
 from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SharedCaptureOptions, SourceOptions
 from informix_cdc.reading.capture_folder import CaptureFolder
 from informix_cdc.reading.own_capture import OwnCapture, OwnReader
 from informix_cdc.reading.reader import CaptureReader
@@ -57,15 +57,15 @@ class CapturedStream:
         self, check_schema: Callable[[pa.Schema], None], clock: Clock
     ) -> OwnReader | CaptureReader | RemoteReader:
         options, check = self._options, self._rows.check
-        if not options.capture_at:
+        if not options.shared.capture_at:
             return OwnReader(options, OwnCapture(options, check_schema, clock), clock)
-        if options.reader_file:
+        if options.shared.reader_file:
             return RemoteReader(options, check)
         return CaptureReader(
-            CaptureFolder(Path(options.capture_at)),
-            options.reader,
-            begins_at=options.starting_position,
-            on_data_loss=options.on_data_loss,
+            CaptureFolder(Path(options.shared.capture_at)),
+            options.shared.reader,
+            begins_at=options.stream.starting_position,
+            on_data_loss=options.stream.on_data_loss,
             row_form=self.form.of_keys,
             check=check,
         )
@@ -117,7 +117,7 @@ class CapturedStream:
     def _begin(self, start: StreamOffset) -> None:
         if not self._has_begun:
             self._on_start(start)
-            if not self._options.reader_file:  # then rows come from the capture's host
+            if not self._options.shared.reader_file:  # then rows come from the capture's host
                 self._publisher.open()
             self._has_begun = True
 
@@ -154,14 +154,14 @@ class _RowsOfQuery:
                 f"the columns of the captured tables have changed: {reason.message}",
                 "Start the query again with the same checkpoint: it continues with the new columns.",
             ) from None
-        if options.table_events and published.options["tableEvents"] != "true":
+        if options.rows.table_events and published.options["tableEvents"] != "true":
             raise BadOption(
                 "option 'tableEvents' requires tableEvents=true in the source of the capture.",
                 "Set it there, or remove it here.",
                 option="tableEvents",
             )
-        if options.on_data_loss == "resync" and not (
-            options.table_events and options.truncate == "emit"
+        if options.stream.on_data_loss == "resync" and not (
+            options.rows.table_events and options.rows.truncate == "emit"
         ):
             raise BadOption(
                 "option 'onDataLoss' is resync, which requires tableEvents=true and truncate=emit.",
@@ -171,16 +171,16 @@ class _RowsOfQuery:
         self.published = published
 
 
-def published_capture(options: SourceOptions) -> PublishedCapture:
+def published_capture(shared: SharedCaptureOptions) -> PublishedCapture:
     """Return what the capture of option captureAt publishes.
 
     Raises:
         BadOption: no capture has begun there.
         ConnectionLost, AccessRefused: it cannot be reached, or does not accept the reader.
     """
-    if options.reader_file:
-        return CaptureClient(address_of(options)[0]).describe()
-    return CaptureFolder(Path(options.capture_at)).published
+    if shared.reader_file:
+        return CaptureClient(address_of(shared)[0]).describe()
+    return CaptureFolder(Path(shared.capture_at)).published
 
 
 def published_schema(options: SourceOptions) -> pa.Schema:
@@ -189,7 +189,7 @@ def published_schema(options: SourceOptions) -> pa.Schema:
     Raises:
         InformixCdcError: as `published_capture`; or its tables cannot be delivered in this shape.
     """
-    return _rows_of_capture(published_capture(options), options)
+    return _rows_of_capture(published_capture(options.shared), options)
 
 
 def _form_of(published: PublishedCapture, options: SourceOptions) -> RowForm:

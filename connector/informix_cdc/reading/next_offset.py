@@ -50,11 +50,6 @@ class CaptureView(Protocol):
         ...
 
     @property
-    def bounds_restart(self) -> bool:
-        """Whether the server's list of open transactions limits the restart position."""
-        ...
-
-    @property
     def has_all(self) -> bool:
         """Whether all changes and snapshots from before the run's start are in the spool."""
         ...
@@ -140,7 +135,7 @@ class NextOffset:
             left=spool.manifest.left_at(position),
         ).with_cut_of(start)
         # The restart position of a new stream can move back for a BEGINTX that is read late.
-        return end.not_before(start) if state.bounds_restart else end
+        return end.not_before(start)
 
     def _has_news(
         self, state: CaptureView, start: StreamOffset, limits: BatchLimits, is_last: bool

@@ -57,7 +57,7 @@ class OwnCapture:
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
         clock: Clock = MONOTONIC,
     ) -> None:
-        self.path = Path(options.spool_path)
+        self.path = Path(options.spool.path)
         self._options = options
         self._check_schema = check_schema
         self._clock = clock
@@ -115,7 +115,6 @@ class OwnCapture:
                     for name, end in list(state.previous_streams.items())
                     if name != spool.stream  # it may be left at this moment
                 },
-                bounds_restart=state.bounds_restart,
                 waits=state.waits_for_spark,
             )
             self._known = known
@@ -215,7 +214,7 @@ class OwnReader:
             InformixCdcError: the rows cannot be delivered.
         """
         self._require_sound(end)
-        is_recovery = start.stream != end.stream and not self._options.fail_on_data_loss
+        is_recovery = start.stream != end.stream and not self._options.stream.fails_on_data_loss
         if is_recovery or not has_rows(start, end, self._form):
             return []
         state = self._begun(start, end.position)
@@ -225,14 +224,14 @@ class OwnReader:
         except DataLoss as loss:
             if state.has_left(start.stream):  # Spark had processed all its rows before
                 return []
-            if self._options.fail_on_data_loss or not can_recover(loss):
+            if self._options.stream.fails_on_data_loss or not can_recover(loss):
                 self._store_mark(start, loss)
                 raise
             after, upto = show(start.position.commit), show(end.position.commit)
             BATCH_LOST.log(logger, stream=start.stream, after=after, upto=upto, reason=loss)
             state.counters.count_loss()
-            if self._options.on_data_loss == "resync":
-                folder = RequestFolder(Path(self._options.spool_path) / start.stream)
+            if self._options.stream.on_data_loss == "resync":
+                folder = RequestFolder(Path(self._options.spool.path) / start.stream)
                 folder.submit(Request(kind=RESYNC, tables=tuple(start.tables)))
             self.capture.end()
             return []
@@ -260,7 +259,7 @@ class OwnReader:
 
     def _begun(self, start: StreamOffset, planned: Position | None = None) -> CaptureState:
         if self.capture.thread is None:
-            losses = ReportedLosses.beside(self._options.spool_path)
+            losses = ReportedLosses.beside(self._options.spool.path)
             if start.is_started and start.lost is None:
                 start = replace(start, lost=losses.find(start.stream))
             self._require_sound(start)
@@ -292,12 +291,12 @@ class OwnReader:
         """
         if self._loss is not None and wanted.lost is not None:
             raise self._loss
-        if wanted.lost is not None and self._options.fail_on_data_loss:
+        if wanted.lost is not None and self._options.stream.fails_on_data_loss:
             raise wanted.lost.error()
 
     def _store_mark(self, start: StreamOffset, loss: DataLoss) -> None:
         """Record a loss in a planned batch, whose offset is already in the checkpoint."""
-        losses = ReportedLosses.beside(self._options.spool_path)
+        losses = ReportedLosses.beside(self._options.spool.path)
         try:
             losses.record(start.stream, start.source, loss)
         except OSError as reason:
@@ -309,13 +308,13 @@ class OwnReader:
         if stream == self._stream or state is None:
             return
         self._stream = stream
-        losses = ReportedLosses.beside(self._options.spool_path)
+        losses = ReportedLosses.beside(self._options.spool.path)
         for left in state.previous_streams.keys() - {stream}:
             losses.remove(left)
 
     def _show_metrics(self) -> None:
-        """Open the metrics port, if requested, before anything is captured."""
-        if self._options.metrics_port and self._metrics is None:
+        """Serve the metrics, if requested, before anything is captured."""
+        if self._options.reports.metrics is not None and self._metrics is None:
             from informix_cdc.monitoring import metrics_of
 
             self._metrics = metrics_of(self._options, lambda: self.capture.state)

@@ -474,10 +474,6 @@ class _View:
         return offset.settling if offset and self._is_current else None
 
     @property
-    def bounds_restart(self) -> bool:
-        return self.reader.folder.published.bounds_restart
-
-    @property
     def has_all(self) -> bool:
         reader = self.reader
         return self._is_current and reader.folder.has_all(reader.name, reader._asked)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused, BadOption, ConnectionLost
 from informix_cdc.executors import FlightAddress, ReaderAccess, SegmentPlaces, SegmentPublisher
-from informix_cdc.options import SourceOptions, flight_address
+from informix_cdc.options import SharedCaptureOptions, SourceOptions, flight_address
 from informix_cdc.reading.calls import (
     COMMIT,
     DESCRIBE,
@@ -46,13 +46,13 @@ _MOST_BYTES = 1 << 16
 _OTHERS = stat.S_IRWXO | stat.S_IWGRP
 
 
-def address_of(options: SourceOptions) -> tuple[FlightAddress, str]:
+def address_of(shared: SharedCaptureOptions) -> tuple[FlightAddress, str]:
     """Return the address of a capture with the credentials of a reader, and the reader's name.
 
     Raises:
         BadOption: the file of the reader cannot be read, or is that of another reader.
     """
-    path = Path(options.reader_file)
+    path = Path(shared.reader_file)
     try:
         facts = path.stat()
         if facts.st_size > _MOST_BYTES:
@@ -68,13 +68,13 @@ def address_of(options: SourceOptions) -> tuple[FlightAddress, str]:
             "Write it on the host of the capture: informix-cdc readers FOLDER --add NAME > FILE.",
             option="readerFile",
         ) from None
-    if options.reader != access.reader:
+    if shared.reader != access.reader:
         raise BadOption(
-            f"option 'reader' is {options.reader}, but {path} is the file of reader {access.reader}.",
+            f"option 'reader' is {shared.reader}, but {path} is the file of reader {access.reader}.",
             "Use the file of this reader.",
             option="reader",
         )
-    host, port = flight_address(options.capture_at)
+    host, port = flight_address(shared.capture_at)
     return FlightAddress(host, port, access.token, access.credentials), access.reader
 
 
@@ -243,7 +243,7 @@ class RemoteReader:
     def _ask(self, name: str, start: StreamOffset, **content: object) -> dict[str, Any]:
         """Call, and check the rows before any are read: Spark has fixed the schema of the query."""
         if self._client is None:
-            self._describe(CaptureClient(address_of(self._options)[0]))
+            self._describe(CaptureClient(address_of(self._options.shared)[0]))
         asked_at = self._clock()
         answer = self._call(name, start=start.to_json(), **content)
         if not answer and self._clock() - asked_at < _PAUSE_SECONDS:  # it cannot be decided yet
@@ -262,11 +262,11 @@ class RemoteReader:
         assert self._client is not None
         options = self._options
         known = {
-            "reader": options.reader,
+            "reader": options.shared.reader,
             "run": self._run,
             "is_known": self._is_known,
-            "begins_at": options.starting_position,
-            "on_data_loss": options.on_data_loss,
+            "begins_at": options.stream.starting_position,
+            "on_data_loss": options.stream.on_data_loss,
             "row_form": options.row_form().of_keys,
         }
         answer = self._client.call(name, {**known, **content})
@@ -283,7 +283,8 @@ class RemoteReader:
         self._away_since = self._away_since or now
         if is_needed and now - self._away_since >= AWAY_SECONDS:
             raise ConnectionLost(
-                f"the capture at {self._options.capture_at} was not reached for {AWAY_SECONDS:g} s.",
+                f"the capture at {self._options.shared.capture_at} was not reached for"
+                f" {AWAY_SECONDS:g} s.",
                 "Start informix-cdc capture, and the query again.",
             )
         time.sleep(_PAUSE_SECONDS)

@@ -22,7 +22,7 @@ from informix_capture_client.findings import require
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import ConnectionSettings, Transport, checked_rows
 from informix_capture_client.transport.sqli import WireTrace
-from informix_cdc.options import SourceOptions, fetch_password
+from informix_cdc.options import ConnectionOptions, fetch_password
 
 # A server that sends not even TIMEOUT records for this many timeouts is considered dead.
 _SILENT_TIMEOUTS = 3
@@ -53,9 +53,9 @@ _TRANSPORTS: dict[str, Callable[[ConnectionSettings, float], Transport]] = {
 }
 
 
-def silent_seconds(options: SourceOptions) -> float:
+def silent_seconds(connection: ConnectionOptions) -> float:
     """Return the maximum time without any bytes, not even a TIMEOUT record, from a live server."""
-    return options.read_timeout_seconds * _SILENT_TIMEOUTS + _SILENT_SECONDS
+    return connection.read_timeout_seconds * _SILENT_TIMEOUTS + _SILENT_SECONDS
 
 
 Wrap = Callable[[Transport, ConnectionSettings], Transport]
@@ -88,33 +88,35 @@ def trace_wire(trace: WireTrace) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def open_catalog(options: SourceOptions) -> Iterator[Catalog]:
+def open_catalog(connection: ConnectionOptions) -> Iterator[Catalog]:
     """Connect to the captured database to query its catalog.
 
     Raises:
         BadOption: option dbLocale is not its locale.
     """
-    with contextlib.closing(open_connection(options, options.database)) as transport:
-        yield Catalog(transport, options.database)
+    with contextlib.closing(open_connection(connection, connection.database)) as transport:
+        yield Catalog(transport, connection.database)
 
 
 _Server = tuple[str, str, int, str]
 _locales: dict[_Server, DatabaseLocales] = {}
 
 
-def open_connection(options: SourceOptions, database: str) -> Transport:
+def open_connection(connection: ConnectionOptions, database: str) -> Transport:
     """Connect to one of the server's databases, in its own locale.
 
     The captured database's locale is spelled as in option dbLocale. Locales are cached for this
     process, until a database refuses one.
     """
-    server = (options.transport, options.host, options.port, options.server)
+    server = (connection.transport, connection.host, connection.port, connection.server)
     locales = _locales.setdefault(server, DatabaseLocales())
-    wanted = options.db_locale if database in (options.database, SYSTEM_DATABASE) else ""
-    return locales.open(database, lambda name, locale: _connect(options, name, locale), wanted)
+    wanted = connection.db_locale if database in (connection.database, SYSTEM_DATABASE) else ""
+    return locales.open(database, lambda name, locale: _connect(connection, name, locale), wanted)
 
 
-def open_snapshot_connection(options: SourceOptions, db_locale: str, *, sorts: bool) -> Transport:
+def open_snapshot_connection(
+    connection: ConnectionOptions, db_locale: str, *, sorts: bool
+) -> Transport:
     """Connect to the captured database to read its tables in blocks, as bytes of its own code set.
 
     `sorts`: the server may take long to find the first row. Without it, reading begins at once: a table
@@ -123,40 +125,40 @@ def open_snapshot_connection(options: SourceOptions, db_locale: str, *, sorts: b
     from informix_capture_client.row_fetch import SELECT_SECONDS, in_database_code_set
 
     # Without a driver, this is the time that the server may be silent during a query.
-    may_be_silent = sorts and options.transport != "sqli"
-    most_seconds = SELECT_SECONDS if may_be_silent else silent_seconds(options)
-    return _connect(options, options.database, db_locale, in_database_code_set, most_seconds)
+    may_be_silent = sorts and connection.transport != "sqli"
+    most_seconds = SELECT_SECONDS if may_be_silent else silent_seconds(connection)
+    return _connect(connection, connection.database, db_locale, in_database_code_set, most_seconds)
 
 
-def open_object_connection(options: SourceOptions, db_locale: str) -> Transport:
+def open_object_connection(connection: ConnectionOptions, db_locale: str) -> Transport:
     """Connect to the captured database to read its large objects."""
-    return _connect(options, options.database, db_locale)
+    return _connect(connection, connection.database, db_locale)
 
 
-def open_in_locale(options: SourceOptions, database: str, db_locale: str) -> Transport:
+def open_in_locale(connection: ConnectionOptions, database: str, db_locale: str) -> Transport:
     """Connect to a database in a locale, right or wrong; an empty name opens none, to create one."""
-    return _connect(options, database, db_locale)
+    return _connect(connection, database, db_locale)
 
 
-def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport:
+def open_capture_connection(connection: ConnectionOptions, db_locale: str) -> Transport:
     """Connect to the database for captures, in the locale of the captured database (guide, chapter 1).
 
     If the product allows it, that is the captured database itself: syscdcv1 has one locale, which may
     differ from that of the captured database (decision 0024).
     """
-    return _connect(options, options.dialect.capture_database or options.database, db_locale)
+    return _connect(connection, connection.dialect.capture_database or connection.database, db_locale)
 
 
 def _connect(
-    options: SourceOptions,
+    connection: ConnectionOptions,
     database: str,
     db_locale: str,
     prepared: Callable[[ConnectionSettings], ConnectionSettings] = lambda settings: settings,
     most_seconds: float | None = None,
 ) -> Transport:
-    wanted = prepared(options.connection(database, db_locale))
-    settings = replace(wanted, password=fetch_password(options))
-    transport = _TRANSPORTS[options.transport](settings, most_seconds or silent_seconds(options))
+    wanted = prepared(connection.settings(database, db_locale))
+    settings = replace(wanted, password=fetch_password(connection))
+    transport = _TRANSPORTS[connection.transport](settings, most_seconds or silent_seconds(connection))
     for wrap in _wraps:
         transport = wrap(transport, settings)
     return transport

@@ -14,7 +14,7 @@ from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import BadOption
 from informix_capture_client.log_events import TABLES_MATCHED
 from informix_capture_client.sql_names import TableName, TablePattern
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions, SourceOptions
 
 logger = logging.getLogger("informix_cdc.connector.named_tables")  # a logger name, not a module
 
@@ -28,13 +28,13 @@ def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, .
     choice = options.table_choice()
     if excluded := [name for name in choice.names if _is_one_of(name, choice.excluded)]:
         raise BadOption(
-            f"table {excluded[0]} is listed in both options table and tableExclude.",
-            "Remove it from one of them.",
-            option="tableExclude",
+            f"option 'table' lists {excluded[0]}, and excludes it with !.",
+            "Remove one of the two entries.",
+            option="table",
         )
     if not choice.patterns:
         return choice.names
-    there = tables_there(options, catalog)
+    there = tables_there(options.connection, catalog)
     for pattern in choice.patterns:
         _require_match(pattern, there)
     matched = _matched(options, there)
@@ -42,7 +42,7 @@ def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, .
     if len(names) == 1 and not options.row_form().has_fixed_schema:
         raise BadOption(
             f"option 'table' is a pattern that only {names[0]} matches: with"
-            f" shape={options.shape} the form of its rows would change when another table"
+            f" shape={options.rows.shape} the form of its rows would change when another table"
             " matches.",
             "Name the table, or set shape=json, whose columns do not depend on the number of tables.",
             option="table",
@@ -54,7 +54,7 @@ def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, .
 
 def matched_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, ...]:
     """Return the tables that patterns match now, without the named ones; refuse nothing."""
-    return _matched(options, tables_there(options, catalog))
+    return _matched(options, tables_there(options.connection, catalog))
 
 
 def with_named_tables(options: SourceOptions, catalog: Catalog) -> SourceOptions:
@@ -64,9 +64,9 @@ def with_named_tables(options: SourceOptions, catalog: Catalog) -> SourceOptions
     return options.of_tables(named_tables(options, catalog))
 
 
-def tables_there(options: SourceOptions, catalog: Catalog) -> list[TableName]:
+def tables_there(connection: ConnectionOptions, catalog: Catalog) -> list[TableName]:
     """Return the tables of the captured database that can be captured."""
-    return [TableName(options.database, *name) for name in catalog.tables_there()]
+    return [TableName(connection.database, *name) for name in catalog.tables_there()]
 
 
 def _matched(options: SourceOptions, there: list[TableName]) -> tuple[TableName, ...]:

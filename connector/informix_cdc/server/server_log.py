@@ -16,7 +16,7 @@ from informix_capture_client.findings import Unanswered
 from informix_capture_client.session import OpenSession, read_open_sessions
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport import Transport
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions
 from informix_cdc.server.connections import open_connection
 
 
@@ -32,9 +32,9 @@ class ServerLog:
 
 
 @contextlib.contextmanager
-def open_server_log(options: SourceOptions) -> Iterator[Transport]:
+def open_server_log(connection_options: ConnectionOptions) -> Iterator[Transport]:
     """Connect for `read_server_log`."""
-    with contextlib.closing(open_connection(options, CDC_DATABASE)) as connection:
+    with contextlib.closing(open_connection(connection_options, CDC_DATABASE)) as connection:
         yield connection
 
 

@@ -39,7 +39,7 @@ from informix_capture_client.shapes import (
 )
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.values import is_large_object
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions, SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.server.named_tables import named_tables
 from informix_cdc.server.table_definitions import TableDefinition, table_definitions
@@ -145,19 +145,19 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
             where that matters, or a table or column does not exist.
         UnsupportedColumn: the type of a column is not supported.
     """
-    logging = _require_databases(options, catalog)
+    logging = _require_databases(options.connection, catalog)
     whole = catalog.tables(named_tables(options, catalog))
-    _require_users_tables(options.database, whole)
-    tables = choose_columns(whole, options.column_choice())
-    db_locale = _locale(options, catalog)
-    rules = options.decode_rules(codec_of(db_locale))
-    carries = options.shape == "arrow"
+    _require_users_tables(options.connection.database, whole)
+    tables = choose_columns(whole, options.columns.choice())
+    db_locale = _locale(options.connection, catalog)
+    rules = options.columns.decode_rules(codec_of(db_locale))
+    carries = options.rows.shape == "arrow"
     found = SourceTables(
         tables,
         db_locale,
         rules,
         options.row_form(),
-        source_digest(catalog.server_name(), options.database),
+        source_digest(catalog.server_name(), options.connection.database),
         _heartbeat(options, catalog),
         logging.is_buffered,
         logging.is_ansi,
@@ -178,14 +178,14 @@ def _require_users_tables(database: str, tables: Sequence[Table]) -> None:
             )
 
 
-def _require_databases(options: SourceOptions, catalog: Catalog) -> DatabaseLogging:
-    logging = require_logged_database(options, catalog)
+def _require_databases(connection: ConnectionOptions, catalog: Catalog) -> DatabaseLogging:
+    logging = require_logged_database(connection, catalog)
     is_there = catalog.database_logging(CDC_DATABASE) is not None
-    require(check_cdc_database(is_there, options.dialect))
+    require(check_cdc_database(is_there, connection.dialect))
     return logging
 
 
-def require_logged_database(options: SourceOptions, catalog: Catalog) -> DatabaseLogging:
+def require_logged_database(connection: ConnectionOptions, catalog: Catalog) -> DatabaseLogging:
     """Refuse a database without logging, whose changes cannot be captured; return its logging mode.
 
     Raises:
@@ -194,19 +194,19 @@ def require_logged_database(options: SourceOptions, catalog: Catalog) -> Databas
     """
     logging = catalog.database_logging()
     there = catalog.databases() if logging is None else ()
-    require(check_database_logging(options.database, logging, options.dialect.owner, there))
+    require(check_database_logging(connection.database, logging, connection.dialect.owner, there))
     assert logging is not None  # otherwise it was refused
     return logging
 
 
-def _locale(options: SourceOptions, catalog: Catalog) -> str:
+def _locale(connection: ConnectionOptions, catalog: Catalog) -> str:
     """Return the locale to connect with, in the user's spelling if it is the database's locale."""
     locale = catalog.database_locale()
-    require(check_locale(options.database, locale, options.db_locale))
-    if options.dialect.capture_database:
+    require(check_locale(connection.database, locale, connection.db_locale))
+    if connection.dialect.capture_database:
         cdc_locale = catalog.database_locale(CDC_DATABASE)
-        require(check_cdc_locale(cdc_locale, options.database, locale, options.dialect))
-    return options.db_locale or locale
+        require(check_cdc_locale(cdc_locale, connection.database, locale, connection.dialect))
+    return connection.db_locale or locale
 
 
 def _heartbeat(options: SourceOptions, catalog: Catalog) -> Table | None:
@@ -240,5 +240,5 @@ def server_version_text(catalog: Catalog) -> str:
 
 def look_up_tables(options: SourceOptions) -> SourceTables:
     """Connect, describe the tables, and disconnect."""
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         return describe_tables(options, catalog)

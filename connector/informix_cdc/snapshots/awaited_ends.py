@@ -17,7 +17,7 @@ from informix_capture_client.positions import log_page, page_after
 from informix_capture_client.records import RecordKind
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import PositionPassed
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions
 from informix_cdc.server import open_catalog
 
 ASK_SECONDS = 1.0
@@ -35,9 +35,9 @@ class ServerSays(NamedTuple):
     log_end: int
 
 
-def ask_server(options: SourceOptions) -> ServerSays:
+def ask_server(connection: ConnectionOptions) -> ServerSays:
     """Read the open transactions and the end of the log over a separate connection."""
-    with open_catalog(options) as catalog:
+    with open_catalog(connection) as catalog:
         still_open = catalog.open_transactions()
         return ServerSays(still_open, catalog.clock(), page_after(catalog.current_position()))
 

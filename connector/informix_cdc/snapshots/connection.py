@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -34,10 +34,9 @@ from informix_capture_client.statements import (
     MAKE_MARKER,
 )
 from informix_capture_client.transport import Argument, Transport
-from informix_cdc.options import ANY_MARKER, HEARTBEAT_MARKER, NO_MARKER, SourceOptions
+from informix_cdc.options import ConnectionOptions, SnapshotOptions
 from informix_cdc.server import (
     SourceTables,
-    is_locked,
     open_connection,
     open_snapshot_connection,
 )
@@ -71,30 +70,39 @@ class SnapshotConnection:
     """Reads one table, and queries the server on a second connection.
 
     Args:
-        options: with the password or its location.
+        connection: with the password or its location.
         source: determines how rows are decoded.
         planned: the table.
+        chunk_bytes: size at which a chunk ends.
     """
 
-    def __init__(self, options: SourceOptions, source: SourceTables, planned: PlannedTable) -> None:
-        self._options, self._source, self._planned = options, source, planned
-        is_native = options.transport == "sqli"
+    def __init__(
+        self,
+        connection: ConnectionOptions,
+        source: SourceTables,
+        planned: PlannedTable,
+        chunk_bytes: int = SnapshotOptions().chunk_bytes,
+    ) -> None:
+        self._connection, self._source, self._planned = connection, source, planned
+        self._chunk_bytes = chunk_bytes
+        is_native = connection.transport == "sqli"
         self._commits = source.is_ansi and is_native
         # A driver must not commit each statement of an ANSI database, where no statement begins a
         # transaction: the next marker would be in the same one, and begin none that the stream shows.
         self._asks_anew = source.is_buffered or (source.is_ansi and not is_native)
-        self._no_right: AccessRefused | None = None  # to write a marker: not tried again
+        # markers that the user has no right to write, by their last statement: not tried again
+        self._no_right: dict[str, AccessRefused] = {}
         self._is_open = False
         with contextlib.ExitStack() as on_error:
             self._reading = open_snapshot_connection(
-                options, source.db_locale, sorts=planned.key is not None
+                connection, source.db_locale, sorts=planned.key is not None
             )
             on_error.callback(self._reading.close)
             for statement in (LAST_COMMITTED, LOCK_WAIT):
                 self._reading.rows(statement)
             self._asking = self._connected_to_ask()
             on_error.pop_all()
-        self._catalog = Catalog(self._asking, options.database)
+        self._catalog = Catalog(self._asking, connection.database)
         name = str(planned.table.name)
         self._blocks = block_reader(self._reading, source.rules, name)
         self._schema = table_schema(planned.table, source.rules)
@@ -134,9 +142,8 @@ class SnapshotConnection:
 
         The COMMIT in an unbuffered database flushes the log buffer, which all databases share
         (docs/assumptions.md, 109). So all that was committed before is in pages that `syslogs` counts.
-        An update of the heartbeat table commits nothing if that has no rows.
         """
-        if self._asks_anew or self._options.snapshot_marker in (NO_MARKER, HEARTBEAT_MARKER):
+        if self._asks_anew:
             return None
         clock = self._catalog.clock()
         if self.write_marker() is not None:
@@ -159,10 +166,10 @@ class SnapshotConnection:
     def chunk(
         self, query: ChunkQuery, after: Bounds | None, most_rows: int, limit: Bounds = ()
     ) -> RowsRead:
-        """Read the rows after a key, up to a number, and up to about `snapshotChunkBytes`."""
+        """Read the rows after a key, up to a number, and up to about a number of bytes."""
         statement = query.behind(most_rows, len(after or ()))
         arguments = _arguments(query, after, limit)
-        most_bytes = self._options.snapshot_chunk_bytes
+        most_bytes = self._chunk_bytes
         rows, size_bytes, last_row = self._fetched(statement, arguments, most_bytes)
         key = _of_key(query, last_row) if last_row else None
         is_last = len(rows) < most_rows and size_bytes < most_bytes
@@ -219,7 +226,7 @@ class SnapshotConnection:
         Raises:
             ConnectionLost: the server has ended the session, and with it the lock.
         """
-        Catalog(self._reading, self._options.database).clock()
+        Catalog(self._reading, self._connection.database).clock()
 
     def whole(self, query: WholeTableQuery) -> RowsRead:
         """Read all rows of the locked table.
@@ -246,43 +253,40 @@ class SnapshotConnection:
     def write_marker(self) -> ServerRefused | AccessRefused | None:
         """Write something into the log that every session receives, if allowed.
 
-        Returns: Why it could not be written, this time or, for lack of a right, permanently; None if it
-        was written, or need not be.
+        Returns: Why a part of it could not be written, this time or, for lack of a right, permanently;
+        None if all was written.
 
         Raises:
-            InformixCdcError: the table of option snapshotMarker cannot be written, or the server does
-                not answer any more.
+            InformixCdcError: the server does not answer any more.
         """
-        kind = self._options.snapshot_marker
-        if kind == NO_MARKER or self._no_right is not None:
-            return self._no_right
-        refusal = None
-        try:
-            self._write_marker()
-        except AccessRefused as reason:
-            if kind != ANY_MARKER or reason.is_temporary:
-                raise
-            self._no_right = reason
-            return reason
-        except ServerRefused as reason:  # its dbspace may be full, or its catalog locked, for a moment
-            if kind != ANY_MARKER and not is_locked(reason):
-                raise
-            refusal = reason  # a partial marker would make all later ones fail
-        if refusal is not None or self._asks_anew:
-            self._ask_anew()
-        return refusal
-
-    def _write_marker(self) -> None:
         failpoint("snapshot.before_marker")
-        for statement in self._marker():
-            self._asking.rows(statement)
-        if self._commits:
-            self._asking.rows(COMMIT_WORK)
+        refusals = [refusal for marker in self._markers() if (refusal := self._written(marker))]
+        if self._asks_anew or any(isinstance(each, ServerRefused) for each in refusals):
+            self._ask_anew()  # a partial marker would make all later ones fail
+        return refusals[0] if refusals else None
+
+    def _written(self, marker: Sequence[str]) -> ServerRefused | AccessRefused | None:
+        """Write one marker; return why it could not be written."""
+        if known := self._no_right.get(marker[-1]):
+            return known
+        try:
+            for statement in marker:
+                self._asking.rows(statement)
+            if self._commits:
+                self._asking.rows(COMMIT_WORK)
+        except AccessRefused as reason:
+            if reason.is_temporary:
+                raise
+            self._no_right[marker[-1]] = reason
+            return reason
+        except ServerRefused as reason:  # its dbspace is full, or its catalog locked, for a moment
+            return reason
+        return None
 
     def _connected_to_ask(self) -> Transport:
         """Connect again; wait for a row of the heartbeat table that others have locked."""
         with contextlib.ExitStack() as on_error:
-            transport = open_connection(self._options, self._options.database)
+            transport = open_connection(self._connection, self._connection.database)
             on_error.callback(transport.close)
             transport.rows(LOCK_WAIT)
             on_error.pop_all()
@@ -297,14 +301,18 @@ class SnapshotConnection:
         """
         previous, self._asking = self._asking, self._connected_to_ask()
         previous.close()
-        self._catalog = Catalog(self._asking, self._options.database)
+        self._catalog = Catalog(self._asking, self._connection.database)
 
-    def _marker(self) -> Sequence[str]:
-        heartbeat = self._source.heartbeat
-        if self._options.snapshot_marker != HEARTBEAT_MARKER or heartbeat is None:
-            return MAKE_MARKER, DROP_MARKER
-        name = heartbeat.columns[0].name
-        return (f"UPDATE {heartbeat.name.aliased} SET {delimited(name)} = {column_of(name)}",)
+    def _markers(self) -> Iterator[tuple[str, ...]]:
+        """Yield the statements of each marker: a temporary table, and the heartbeat table if it is set.
+
+        The former also ends a page of the log. A server that sends a session only transactions of
+        captured tables sends the latter.
+        """
+        yield MAKE_MARKER, DROP_MARKER
+        if (heartbeat := self._source.heartbeat) is not None:
+            name = heartbeat.columns[0].name
+            yield (f"UPDATE {heartbeat.name.aliased} SET {delimited(name)} = {column_of(name)}",)
 
 
 def _arguments(query: ChunkQuery, after: Bounds | None, limit: Bounds) -> list[Argument]:

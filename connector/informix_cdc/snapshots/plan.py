@@ -22,7 +22,7 @@ from informix_capture_client.incremental_snapshot import (
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.shapes import table_schema
 from informix_capture_client.sql_names import TableName, column_of, columns_read_as_functions
-from informix_cdc.options import SourceOptions, matching
+from informix_cdc.options import SnapshotOptions, SourceOptions, SpoolOptions, matching
 from informix_cdc.server import SourceTables, is_locked, open_catalog
 from informix_checkpoints.table_states import SnapshotState, Tables, TableState
 
@@ -105,9 +105,9 @@ def look_up_snapshots(
 ) -> tuple[PlannedTable, ...]:
     """Return the result of `plan_snapshots`; do not query the server if no table can have one."""
     under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
-    if not (options.initial_snapshot or under_way):
+    if not (options.snapshots.tables or under_way):
         return ()
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         return plan_snapshots(options, source, catalog, known)
 
 
@@ -145,8 +145,8 @@ def plan_snapshots(
         assert snapshot is not None  # because of the choice above
         # It continues with the key that it began with: the last key read belongs to that.
         columns = snapshot.key if snapshot.after else named.get(table.name, ())
-        key = _key(options, table, found, rules, columns)
-        _require_may_go_on(options, name, snapshot, key)
+        key = _key(options.snapshots, table, found, rules, columns)
+        _require_may_go_on(options.spool, name, snapshot, key)
         condition = conditions.get(table.name, "")
         _require_readable(catalog, table, condition)
         doubt = _why_no_intervals(source, table, key, condition)
@@ -166,14 +166,14 @@ def _why_no_intervals(
 
 
 def _require_may_go_on(
-    options: SourceOptions, name: str, snapshot: SnapshotState, key: SnapshotKey | None
+    spool_options: SpoolOptions, name: str, snapshot: SnapshotState, key: SnapshotKey | None
 ) -> None:
     """Refuse options with which a running snapshot cannot finish, regardless of initialSnapshot.
 
     Raises:
         BadOption: names the option.
     """
-    if not options.spool_path:
+    if not spool_options.path:
         raise BadOption(
             f"the snapshot of {name} is not finished, but option spoolPath is not set: if a"
             " batch is repeated, its snapshot rows come from the spool.",
@@ -227,12 +227,12 @@ def _require_readable(catalog: Catalog, table: Table, condition: str) -> None:
 
 
 def _key(
-    options: SourceOptions, table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str]
+    snapshots: SnapshotOptions, table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str]
 ) -> SnapshotKey | None:
     try:
         return choose_key(table, keys, rules, named)
     except BadOption:
-        if options.snapshot_without_key == "lock" and not named:
+        if snapshots.without_key == "lock" and not named:
             return None
         raise
 
@@ -243,7 +243,7 @@ def wanted_tables(options: SourceOptions, tables: Sequence[Table]) -> set[TableN
     Raises:
         BadOption: it names a table that is not captured.
     """
-    if not options.initial_snapshot:
+    if not options.snapshots.tables:
         return set()
     names = [table.name for table in tables]
     if not (choice := options.snapshot_choice()):

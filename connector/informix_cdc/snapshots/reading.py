@@ -30,7 +30,6 @@ from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.incremental_snapshot import ChunkQuery, Collecting, WholeTableQuery
 from informix_capture_client.log_events import MARKER_REFUSED, SNAPSHOT_LOCKED
-from informix_cdc.options import SourceOptions
 from informix_cdc.server import is_locked
 from informix_cdc.snapshots.connection import RowsRead, SnapshotConnection, logger
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
@@ -94,7 +93,7 @@ class TableReader:
         choose_low: returns a settled low watermark, given a function that reads the open transactions;
             None: try again later.
         may_read: whether there is room for more rows in the spool.
-        options: how long to wait for locks.
+        lock_seconds: how long to try rows again that other sessions have locked.
         stop: whether to end.
         clock: a monotonic clock.
         in_background: runs a function at intervals during a block, until it returns False; it has a
@@ -105,7 +104,7 @@ class TableReader:
     connect: Callable[[], SnapshotConnection]
     choose_low: ChooseLow
     may_read: Callable[[], bool]
-    options: SourceOptions
+    lock_seconds: int
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
     in_background: Callable[[Callable[[], bool]], AbstractContextManager[None]] = in_a_thread
@@ -236,7 +235,7 @@ class TableReader:
         Markers are written during each attempt, but never while the lock holders are queried.
 
         Raises:
-            ServerRefused: rows were locked for longer than option snapshotLockSeconds, counted from the
+            ServerRefused: rows were locked for longer than an hour, counted from the
                 first refusal, because before that the server may have searched for rows.
         """
         since: float | None = None
@@ -257,12 +256,12 @@ class TableReader:
     def _wait_for_locks(
         self, connection: SnapshotConnection, seconds: float, reason: ServerRefused
     ) -> None:
-        if seconds >= self.options.snapshot_lock_seconds:
+        if seconds >= self.lock_seconds:
             raise ServerRefused(
                 f"rows of {self._table.name} have been locked for {seconds:.0f} s, so its"
                 f" snapshot cannot be read{connection.holders()}: {reason.message}",
-                "Let the sessions that hold the locks finish, or raise option"
-                " snapshotLockSeconds; the snapshot continues after the last chunk.",
+                "Let the sessions that hold the locks finish, and start the query again: the snapshot"
+                " continues after the last chunk.",
                 answer=reason.answer,
                 table=str(self._table.name),
             ) from None

@@ -221,7 +221,7 @@ class Snapshots(NoSnapshots):
         self._stop.set()
 
     def _ask(self) -> ServerSays:
-        return ask_server(self._options)
+        return ask_server(self._options.connection)
 
     # at the beginning of the session
 
@@ -277,7 +277,9 @@ class Snapshots(NoSnapshots):
         proof = Proof.of(answer.block)
         for snapshot in self._reading:  # all of them have to receive it
             is_due |= snapshot.on_read(proof)
-        if not is_due and is_idle(answer):  # otherwise the record that passes a chunk may still arrive
+        if not is_idle(answer):  # the stream moves, and the record that passes a chunk may still arrive
+            self.reset_deadlines()
+        elif not is_due:
             self._require_passage()
         return is_due
 
@@ -293,7 +295,7 @@ class Snapshots(NoSnapshots):
                 snapshot.forget(forgettable)
 
     def _may_begin_next(self) -> bool:
-        is_free = len(self._reading) < self._options.snapshot_parallelism
+        is_free = len(self._reading) < self._options.snapshots.parallelism
         return bool(self._planned) and is_free and self._capture.may_begin()
 
     def _begin_next(self, spool: Spool, encoder: ChangeEncoder) -> None:
@@ -318,7 +320,7 @@ class Snapshots(NoSnapshots):
                 state.snapshot or SnapshotState(),
                 spool.manifest.high_watermark.commit,
                 state.since,
-                self._options,
+                self._options.snapshots,
                 self._clock,
             )
             if snapshot.touched is not None:
@@ -340,15 +342,21 @@ class Snapshots(NoSnapshots):
             return None
         if state is not None and _has_intervals(planned, state):
             return None if state.purpose == "verify" else RangeKind.RESYNC_BEGIN
-        return RecordKind.TRUNCATE if self._options.truncate == "emit" else None
+        return RecordKind.TRUNCATE if self._options.rows.truncate == "emit" else None
 
     def _read(self, snapshot: TableSnapshot) -> None:
         reader = TableReader(
             snapshot,
-            partial(SnapshotConnection, self._options, self._source, snapshot.planned),
+            partial(
+                SnapshotConnection,
+                self._options.connection,
+                self._source,
+                snapshot.planned,
+                self._options.snapshots.chunk_bytes,
+            ),
             self._low,
             self._capture.has_room,
-            self._options,
+            self._options.snapshots.lock_seconds,
             self._stop,
             self._clock,
         )
@@ -367,7 +375,7 @@ class Snapshots(NoSnapshots):
         return settled
 
     def reset_deadlines(self) -> None:
-        """Reset the deadlines of chunks: the session was not read for a while."""
+        """Reset the deadlines of chunks: the stream has moved, or was not read for a while."""
         for snapshot in self._reading:
             snapshot.reset_deadline()
 
@@ -375,11 +383,11 @@ class Snapshots(NoSnapshots):
         """Fail if the log advances but the stream does not pass a chunk for too long.
 
         Raises:
-            ServerRefused: a chunk has waited for longer than option snapshotBarrierSeconds.
+            ServerRefused: the stream has returned nothing for a minute while a chunk waits for it.
         """
         for snapshot in self._reading:
             seconds = snapshot.waiting_seconds()
-            if seconds <= self._options.snapshot_barrier_seconds:
+            if seconds <= self._options.snapshots.standstill_seconds:
                 continue
             why = (
                 "this server sends a session only transactions of captured tables, and none of"
@@ -390,8 +398,8 @@ class Snapshots(NoSnapshots):
             raise ServerRefused(
                 "the snapshot timed out: the stream did not reach its marker within"
                 f" {seconds:.0f} s: {why}",
-                "Set option heartbeatTable to a table that is updated every few seconds; or to"
-                " one that the user may update, with snapshotMarker=heartbeat.",
+                "Set option heartbeatTable to a table that the user may update, or that is updated"
+                " every few seconds.",
                 table=snapshot.planned.name,
             )
 

@@ -22,7 +22,7 @@ from informix_capture_client.incremental_snapshot import (
     Reconciliation,
     TouchedKeys,
 )
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SnapshotOptions
 from informix_cdc.snapshots.connection import RowsRead
 from informix_cdc.snapshots.plan import PlannedTable
 from informix_cdc.snapshots.sealed_keys import unsealed
@@ -90,16 +90,16 @@ class TableSnapshot:
         state: SnapshotState,
         commit: int,
         since: int,
-        options: SourceOptions,
+        snapshots: SnapshotOptions,
         clock: Callable[[], float],
     ) -> TableSnapshot:
         """Return a snapshot that begins or continues where the stream has reached a commit."""
         touched, after = None, None
         if planned.key is not None:
-            touched = TouchedKeys(planned.key, commit, options.snapshot_max_touched_keys)
+            touched = TouchedKeys(planned.key, commit, snapshots.most_touched_keys)
             after = unsealed(state.after, planned.key) or None
-        chunks = Reconciliation(touched, options.snapshot_chunk_rows, after, since)
-        return cls(planned, state, chunks, touched, 2 * options.snapshot_chunk_bytes, clock)
+        chunks = Reconciliation(touched, snapshots.chunk_rows, after, since)
+        return cls(planned, state, chunks, touched, 2 * snapshots.chunk_bytes, clock)
 
     # called by the reader thread
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions
+from informix_cdc.options import PASSWORD_VARIABLE, ConnectionOptions
 
 # Spark tells its Python workers which artifacts they use: those of a client's session or, in a classic
 # session, "default" (seen with Spark 4.3). A classic session with its own artifacts looks like a
@@ -27,19 +27,18 @@ def is_of_connect(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def refuse_password_in_plan(
-    options: SourceOptions, environment: Mapping[str, str] = os.environ
+    connection: ConnectionOptions, environment: Mapping[str, str] = os.environ
 ) -> None:
-    """Refuse a password that came in a plan of Spark Connect, unless the user has allowed it.
+    """Refuse a password that came in a plan of Spark Connect.
 
     Raises:
         BadOption: names the reason and the alternatives.
     """
-    if options.password and not options.allow_password_option and is_of_connect(environment):
+    if connection.password and is_of_connect(environment):
         raise BadOption(
             "option 'password' was sent over Spark Connect, whose event log and UI show it.",
             "If others can read these, change the password: a query that was started has"
             " already exposed it. Configure the password on the Connect server with"
-            f" passwordFile, passwordCommand or the environment variable {PASSWORD_VARIABLE}; or"
-            " accept the exposure with allowPasswordOption=true.",
+            f" passwordFile, passwordCommand or the environment variable {PASSWORD_VARIABLE}.",
             option="password",
         )

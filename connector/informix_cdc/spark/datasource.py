@@ -45,7 +45,7 @@ class InformixCdcDataSource(DataSource):
         given = {key: value for key, value in options.items() if key.lower() != _MARK_OF_THE_JAR}
         super().__init__(given)
         self._parsed = SourceOptions.parse(given)
-        refuse_password_in_plan(self._parsed)
+        refuse_password_in_plan(self._parsed.connection)
 
     @classmethod
     def name(cls) -> str:
@@ -61,8 +61,8 @@ class InformixCdcDataSource(DataSource):
         from informix_cdc.snapshots import wanted_tables
         from informix_cdc.spark.schema import to_spark
 
-        log_to_standard_error(self._parsed.log_level)
-        if self._parsed.capture_at:
+        log_to_standard_error(self._parsed.reports.log_level)
+        if self._parsed.shared.capture_at:
             return to_spark(published_schema(self._parsed))
         source = look_up_tables(self._parsed)
         wanted_tables(self._parsed, source.tables)  # errors are reported before a query starts

@@ -75,7 +75,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._committed: Mapping[str, object] | None = None
         self._schema = schema
         self._delivered: bytes | None = None  # the schema of rows, if this was unpickled
-        self._trigger = Trigger.AVAILABLE_NOW if options.stop_at_end else Trigger.CONTINUOUS
+        self._trigger = Trigger.AVAILABLE_NOW if options.batches.stop_at_end else Trigger.CONTINUOUS
         self._captured: CapturedStream | None = CapturedStream(
             options, partial(require_same, schema), self._on_start, clock
         )
@@ -106,7 +106,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         is_arrow = self._options.row_form().shape == "arrow"  # which the jar does not read
         if is_runner() and not self._has_jar and not is_arrow:
-            log_to_standard_error(self._options.log_level)
+            log_to_standard_error(self._options.reports.log_level)
             READ_IN_PYTHON.log(
                 logger,
                 remedy="start Spark with spark.jars set to informix_cdc.jar(), or to the path that"
@@ -166,7 +166,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not ranges:
             return []
         places, options = self.captured.places, self._options
-        shares = share_out(ranges, options.min_partitions, options.max_partition_bytes)
+        shares = share_out(ranges, options.batches.min_partitions, options.batches.max_partition_bytes)
         form = self.captured.form
         is_flat = has_flat_rows(deserialized(self._row_schema), form)
         return [SpoolPartition(tuple(ranges), places, form, is_flat) for ranges in shares]
@@ -175,7 +175,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition; repeated calls yield the same rows."""
         assert isinstance(partition, SpoolPartition)
-        log_to_standard_error(self._options.log_level)
+        log_to_standard_error(self._options.reports.log_level)
         delivery = RowDelivery(partition.form, deserialized(self._row_schema))
         failpoint("reader.read")
         whole_updates = partition.form.joins_images
@@ -225,7 +225,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._log_form(start)
         self._log_cost()
         self._restore_process = self._restore_process or settle_in_runner()
-        log_to_standard_error(self._options.log_level)
+        log_to_standard_error(self._options.reports.log_level)
 
     def _log_form(self, start: StreamOffset) -> None:
         """Log that rows have another form from here on."""

@@ -21,7 +21,7 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import TABLE_ALTERING, TABLE_LEFT
 from informix_capture_client.positions import show
 from informix_capture_client.shell_commands import command
-from informix_cdc.options import SourceOptions, connection_arguments
+from informix_cdc.options import RowOptions, SourceOptions, connection_arguments
 from informix_checkpoints.requests import ALTER, RELOAD, RESYNC, Request, RequestFolder
 from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import SnapshotState, TableState
@@ -120,7 +120,7 @@ class AlteredTables:
 
         The digest of such a state is empty, because it is not known before the table is described.
         """
-        purpose = RESYNC if self._options.table_events else RELOAD
+        purpose = RESYNC if self._options.rows.table_events else RELOAD
         return {
             name: TableState(
                 "",
@@ -154,17 +154,17 @@ class AlteredTables:
             )
 
 
-def why_not_altered(request: Request, states: Iterable[TableState], options: SourceOptions) -> str:
+def why_not_altered(request: Request, states: Iterable[TableState], row_options: RowOptions) -> str:
     """Return why a stream does not let tables be altered; empty if it does.
 
     Args:
         request: of `informix-cdc alter`.
         states: of its tables in the stream.
-        options: of the stream.
+        row_options: of the stream.
     """
     if request.accepts_gap:
         return UNFINISHED if any(state.is_read for state in states) else ""
-    if options.table_events or options.truncate == "emit":
+    if row_options.table_events or row_options.truncate == "emit":
         return ""
     return (
         "its consumer could not remove rows that the table no longer has, so the rows cannot be read"

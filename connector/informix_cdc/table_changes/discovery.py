@@ -27,7 +27,7 @@ _CAPTURED = TableState("", snapshot=SnapshotState(is_done=True))
 
 
 class Discovery(Companion):
-    """Knows the tables of a capture; searches for new ones every `discoverySeconds`.
+    """Knows the tables of a capture; searches for new ones once a minute.
 
     The thread of `begin` only sets `_found`; the capture uses everything else, over all its sessions.
 
@@ -39,7 +39,7 @@ class Discovery(Companion):
     def __init__(self, options: SourceOptions, clock: Clock) -> None:
         self._options, self._clock = options, clock
         self._choice = options.table_choice()
-        self._seconds = options.discovery_seconds if self._choice.patterns else 0
+        self._seconds = options.stream.discovery_seconds if options.discovers_tables else 0
         self._due = clock() + self._seconds
         self._closed = threading.Event()
         self._names: tuple[TableName, ...] = ()
@@ -104,7 +104,7 @@ class Discovery(Companion):
                 self._leave_out(name, str(reason))
             return True
         try:
-            with open_catalog(self._options) as catalog:
+            with open_catalog(self._options.connection) as catalog:
                 return bool(self._dropped(catalog))
         except InformixCdcError:
             return False  # the session's own error is more precise
@@ -148,7 +148,7 @@ class Discovery(Companion):
     def _search(self) -> tuple[TableName, ...]:
         """Return tables that may join; a table with which a session has failed is tried alone."""
         try:
-            with open_catalog(self._options) as catalog:
+            with open_catalog(self._options.connection) as catalog:
                 matched = matched_tables(self._options, catalog)
                 new = [name for name in matched if name not in self._names]
                 found = self._that_can_be_captured(new, catalog)

@@ -85,7 +85,7 @@ class WantedTables(Companion):
         options = self._discovery.named(catalog, may_change=may_change, away=away)
         gone = self.altered.gone(folder)
         if gone:  # unless somebody has created them again
-            gone = gone - {unqualified(str(name)) for name in tables_there(options, catalog)}
+            gone = gone - {unqualified(str(name)) for name in tables_there(options.connection, catalog)}
         return options.without_tables(away | gone) if away | gone else options
 
     def has_changed(self, folder: Path | None) -> bool:

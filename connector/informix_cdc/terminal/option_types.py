@@ -80,7 +80,7 @@ class _Place(click.Path):
 
 
 _IS_FOLDER = {
-    **dict.fromkeys(("passwordFile", "tlsCaFile", "tlsCertificateFile", "tlsKeyFile", "driver"), False),
+    **dict.fromkeys(("passwordFile", "tlsCaFile", "tlsCertificateFile", "driver"), False),
     "maskKeyFile": False,
     "spoolPath": True,
 }

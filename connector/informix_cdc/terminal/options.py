@@ -203,7 +203,7 @@ def parse_options(given: Mapping[str, str | None], *, is_stream: bool = True) ->
         )
     parsed = SourceOptions.parse(texts, is_stream=is_stream)
     context = click.get_current_context(silent=True)
-    if parsed.masks and context is not None and _IS_TRACED in context.meta:
+    if parsed.columns.masks and context is not None and _IS_TRACED in context.meta:
         raise BadOption(
             "--trace-wire writes all that the server sends, including the values that --mask replaces.",
             "Remove one of them.",

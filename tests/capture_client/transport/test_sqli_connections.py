@@ -147,8 +147,9 @@ def test_a_server_that_asks_for_a_certificate_is_shown_one(
         there = settings_for(
             listening, host="localhost", encryption=TLS, tls_ca_file=str(server.authority)
         )
-        own = {"tls_certificate_file": str(client.own), "tls_key_file": str(client.key)}
-        assert answers(replace(there, **own))
+        own = client.own.with_name("own and key.pem")
+        own.write_bytes(client.own.read_bytes() + client.key.read_bytes())
+        assert answers(replace(there, tls_certificate_file=str(own)))
         with pytest.raises(InformixCdcError):
             answers(there)
 
@@ -159,7 +160,7 @@ def test_a_server_that_asks_for_a_certificate_is_shown_one(
         ({"tls_ca_file": "/nowhere.pem"}, "tlsCaFile"),
         ({"tls_ca_file": __file__}, "tlsCaFile"),
         ({"tls_certificate_file": __file__}, "tlsCertificateFile"),
-        ({"tls_key_file": "/nowhere.pem"}, "tlsKeyFile"),
+        ({"tls_certificate_file": "/nowhere.pem"}, "tlsCertificateFile"),
     ],
 )
 def test_a_file_that_is_none_is_named_by_its_option(

@@ -56,10 +56,7 @@ def batches(content: Content, limits: BatchLimits) -> list[Position]:
         (BatchLimits(rows=4), [120, 140, 150, 160]),
         (BatchLimits(rows=9), [140, 150, 160]),
         (BatchLimits(size_bytes=40), [120, 140, 150, 160]),
-        (BatchLimits(transactions=1), [110, 120, 130, 140, 150, 160]),
-        (BatchLimits(transactions=4), [140, 160]),
-        (BatchLimits(rows=100, transactions=5), [150, 160]),
-        (BatchLimits(rows=3, size_bytes=10_000, transactions=10), [110, 140, 150, 160]),
+        (BatchLimits(rows=3, size_bytes=10_000), [110, 140, 150, 160]),
     ],
     ids=str,
 )
@@ -90,7 +87,6 @@ def test_nothing_new_is_the_start_itself() -> None:
         BatchLimits,
         st.none() | st.integers(1, 20),
         st.none() | st.integers(1, 200),
-        st.none() | st.integers(1, 6),
     ),
 )
 def test_batches_cover_everything_once_and_exceed_a_limit_by_one_transaction_alone_at_most(
@@ -101,10 +97,8 @@ def test_batches_cover_everything_once_and_exceed_a_limit_by_one_transaction_alo
     taken = [counts[first:end] for first, end in itertools.pairwise(ends)]
     assert [count for batch in taken for count in batch] == counts
     for batch in taken:
-        fits = (
-            sum(batch) <= (limits.rows or 10**9)
-            and sum(batch) * BYTES_PER_ROW <= (limits.size_bytes or 10**9)
-            and len(batch) <= (limits.transactions or 10**9)
+        fits = sum(batch) <= (limits.rows or 10**9) and sum(batch) * BYTES_PER_ROW <= (
+            limits.size_bytes or 10**9
         )
         assert fits or len(batch) == 1
     restarts = [START, *batches(content, limits)]

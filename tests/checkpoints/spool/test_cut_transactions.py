@@ -68,6 +68,6 @@ def test_a_transaction_with_fewer_rows_than_were_delivered_is_refused(tmp_path: 
 def test_a_batch_that_ends_before_the_cut_has_no_rows(tmp_path: Path) -> None:
     spool = open_spool(tmp_path)
     fill(spool)
-    end = spool.end_of_batch(START, BatchLimits(transactions=1))
+    end = spool.end_of_batch(START, BatchLimits(rows=1))
     assert end.commit == 110
     assert spool.between(START.place, end.place, CutTransaction(130, 1)) == []

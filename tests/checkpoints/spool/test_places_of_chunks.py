@@ -32,9 +32,7 @@ STEPS = st.lists(
     ),
     max_size=12,
 )
-LIMITS = st.builds(
-    BatchLimits, st.none() | st.integers(1, 6), st.none(), st.none() | st.integers(1, 3), st.booleans()
-)
+LIMITS = st.builds(BatchLimits, st.none() | st.integers(1, 6), st.none(), st.booleans())
 
 
 class Row(NamedTuple):
@@ -142,7 +140,7 @@ def test_a_limit_between_two_chunks_at_one_commit_ends_a_batch_there(tmp_path: P
     story = Story(tmp_path)
     story.play([[1], 2, 2, [1]])
     assert [row[1:] for row in story.rows[1:5]] == [(125, 0), (125, 1), (125, 2), (125, 3)]
-    ends = list(story.batches(BatchLimits(transactions=2)))
+    ends = list(story.batches(BatchLimits(rows=3)))
     assert [end.place for end in ends] == [(125, 1), (148, 2)]
     first, second = [story.spool.between(*places) for places in pairs(ends)]
     assert (numbers(first), numbers(second)) == ([0, 1, 2], [3, 4, 5])

@@ -27,7 +27,6 @@ Rows = list[int | None]
 LIMITS = st.builds(
     BatchLimits,
     rows=st.none() | st.integers(1, 6),
-    transactions=st.none() | st.integers(1, 3),
     chunk_alone=st.booleans(),
 )
 
@@ -132,7 +131,7 @@ def test_a_batch_ends_before_the_transaction_and_the_next_one_fails(
 def test_a_query_that_has_got_a_truncate_may_refuse_those_after_it(tmp_path: Path) -> None:
     spool = Story(tmp_path, [[1, -1, 1, -1]]).spool
     assert delivered(spool, BatchLimits()) == ([[0, 1, None, 2, 3, None]], None)
-    end = spool.end_of_batch(START, BatchLimits(transactions=2))
+    end = spool.end_of_batch(START, BatchLimits(rows=3))
     batches, loss = delivered(spool, start=end)
     assert (batches, names(loss, 180)) == ([[2]], True)
 

@@ -25,7 +25,7 @@ from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.spool import Spool
 
-ONE = BatchLimits(1, None, None)
+ONE = BatchLimits(1)
 
 
 @pytest.mark.parametrize(

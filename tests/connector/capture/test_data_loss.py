@@ -244,7 +244,7 @@ def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
     with reader(listening.port) as second:
         assert isinstance(failure_of(lambda: rows_of(second, anchor, end)), DataLoss)
     port = free_port()
-    with reader(listening.port, metricsPort=str(port), **GOES_ON) as third:
+    with reader(listening.port, metricsAddress=str(port), **GOES_ON) as third:
         assert rows_of(third, anchor, end) == []
         (lost,) = told(caplog, "batch_lost")
         assert (lost["after"], lost["upto"]) == (show(anchor["commit"]), show(end["commit"]))

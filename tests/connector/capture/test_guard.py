@@ -198,7 +198,7 @@ def test_a_checkpoint_that_spark_leaves_behind_is_told_although_the_spool_is_far
 def test_a_stream_that_goes_on_after_a_loss_is_not_measured_by_the_old_one(served: Served) -> None:
     """The server may be another one under the same name, whose positions lie far below."""
     server, listening = served
-    with reader(listening.port, failOnDataLoss="false") as made:
+    with reader(listening.port, onDataLoss="continue") as made:
         end = anchor_of(made)
         _, end = drained(made, end, insert(server, 1))
         thread = own_capture_of(made).thread

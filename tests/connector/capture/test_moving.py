@@ -33,7 +33,6 @@ from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     ConnectionLost,
-    ServerRefused,
 )
 from informix_capture_client.positions import show
 from informix_capture_client.transport.sqli.transport import SqliTransport
@@ -65,7 +64,7 @@ def test_a_stalled_stream_is_opened_once_more_and_then_told(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     server, listening = served
-    with reader(listening.port, stalledSeconds="1") as made:
+    with reader(listening.port, stream__stalled_seconds=1) as made:
         anchor = anchor_of(made)
         server.silence(True)
         with foreign_traffic(server):
@@ -85,27 +84,10 @@ def test_a_stalled_stream_is_opened_once_more_and_then_told(
     assert len(told(caplog, "connection_lost")) == 1
 
 
-@pytest.mark.fault(
-    fault="the same with stalled=fail",
-    outcome="IFXCDC-0005 with both positions",
-)
-@pytest.mark.only_in_all
-def test_a_stalled_stream_fails_if_asked_to_with_both_positions(served: Served) -> None:
-    server, listening = served
-    with reader(listening.port, stalledSeconds="1", stalled="fail") as made:
-        anchor = anchor_of(made)
-        server.silence(True)
-        with foreign_traffic(server):
-            error = failure_of(lambda: next_offset(made, anchor, seconds=20))
-    assert isinstance(error, ServerRefused)
-    assert "the stream is at" in str(error)
-    assert "the server's log has advanced from" in str(error)
-
-
 @pytest.mark.only_in_all
 def test_a_quiet_server_is_not_stalled(served: Served) -> None:
     _, listening = served
-    with reader(listening.port, stalledSeconds="1", stalled="fail") as made:
+    with reader(listening.port, stream__stalled_seconds=1) as made:
         anchor = anchor_of(made)
         deadline = time.monotonic() + 1.5
         while time.monotonic() < deadline:
@@ -212,15 +194,16 @@ def test_a_start_that_takes_long_is_not_taken_for_a_dead_connection(
 
 @pytest.mark.fault(
     fault="the server stays away",
-    outcome="the query fails after maxReconnectAttempts or maxReconnectSeconds",
+    outcome="the query fails after maxReconnectSeconds",
 )
-def test_reconnecting_ends_after_so_many_attempts(served: Served) -> None:
+def test_reconnecting_ends_after_so_many_seconds(served: Served) -> None:
     _, listening = served
-    with reader(listening.port, maxReconnectAttempts="2", maxReconnectSeconds="600") as made:
+    with reader(listening.port, maxReconnectSeconds="1") as made:
         anchor = anchor_of(made)
         listening.__exit__(None, None, None)
         error = failure_of(lambda: next_offset(made, anchor, seconds=30))
-        assert (figure(made, "reconnects"), figure(made, "reconnectAttempts")) == (1, 2)
+        assert figure(made, "reconnects") == 1
+        assert figure(made, "reconnectAttempts") >= 1
     assert isinstance(error, ConnectionLost) or error.is_temporary
 
 
@@ -250,13 +233,14 @@ def test_what_fails_on_its_way_into_the_spool_is_not_tried_for_ever(
         raise AccessRefused("the place of copies is away", "Wait.", is_temporary=True)
 
     server, listening = served
-    options = {"maxReconnectAttempts": "3", "segmentCopies": tmp_path.as_uri()}
+    options = {"maxReconnectSeconds": "2", "segmentCopies": tmp_path.as_uri()}
     with reader(listening.port, **options) as made:
         anchor = anchor_of(made)
         monkeypatch.setattr(SegmentCopies, "put", away)
         insert(server, *range(3000))
         error = failure_of(lambda: next_offset(made, anchor, seconds=40))
-        assert (figure(made, "reconnects"), figure(made, "reconnectAttempts")) == (1, 3)
+        assert figure(made, "reconnects") == 1
+        assert figure(made, "reconnectAttempts") > 1
     assert "the place of copies is away" in str(error)
 
 

@@ -10,8 +10,8 @@ from harness.capture.streams import begin, blocks, commit, rollback, row, timeou
 from informix_capture_client.catalog import UNFLUSHED_LOG, OpenSample
 from informix_capture_client.positions import Position, SettlingRestart
 from informix_capture_client.records import RecordBlock
-from informix_capture_client.stream import Read, Silence
-from informix_capture_client.transactions import PositionPassed, TransactionAssembler
+from informix_capture_client.stream import Read
+from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.capture.restart_bound import RestartBound
 
 PAGE = 1 << 12
@@ -171,15 +171,3 @@ def test_another_session_reads_again_and_settles_again() -> None:
     assert second.read(b(110), row(111), c(150)) == 0
     bound.offer(sample(100, log_end=200))
     assert second.read(b(210), row(211), c(212)) == 100
-
-
-def test_a_stream_that_is_trusted_is_not_held() -> None:
-    bound = RestartBound(is_on=False)
-    bound.begin_session(is_buffered=False)
-    assembler = TransactionAssembler(Position(5, 5))
-    (block,) = blocks([b(10) + row(11) + c(12)])
-    (transactions,) = assembler.feed(block)
-    assert not isinstance(transactions, PositionPassed)
-    assert bound.on_read(Silence(), 0.0) == Silence()
-    assert assembler._position.restart == 12
-    assert not bound.is_wanted

@@ -102,8 +102,11 @@ def test_what_is_no_logged_table_is_refused(kind: str) -> None:
 def test_a_secondary_of_14_10_is_refused_before_the_capture(stores: Served) -> None:
     server, options = stores
     server.ha_role = (2, "main")
-    with open_catalog(options) as catalog, pytest.raises(ServerRefused, match="secondary of main"):
-        require_capturing_server(catalog, options.dialect)
+    with (
+        open_catalog(options.connection) as catalog,
+        pytest.raises(ServerRefused, match="secondary of main"),
+    ):
+        require_capturing_server(catalog, options.connection.dialect)
 
 
 def test_no_command_and_no_stream_captures_on_a_secondary_of_14_10() -> None:
@@ -123,12 +126,12 @@ def test_no_command_and_no_stream_captures_on_a_secondary_of_14_10() -> None:
 def test_other_servers_of_a_cluster_are_not_refused(stores: Served, role: int, version: str) -> None:
     server, options = stores
     server.ha_role, server.version = (role, "main"), version
-    with open_catalog(options) as catalog:
-        require_capturing_server(catalog, options.dialect)
+    with open_catalog(options.connection) as catalog:
+        require_capturing_server(catalog, options.connection.dialect)
 
 
 def test_a_server_that_does_not_tell_its_role_is_not_refused(stores: Served) -> None:
     server, options = stores
     server.hidden_tables.add("sysha_type")
-    with open_catalog(options) as catalog:
-        require_capturing_server(catalog, options.dialect)
+    with open_catalog(options.connection) as catalog:
+        require_capturing_server(catalog, options.connection.dialect)

@@ -232,7 +232,7 @@ def test_available_now_takes_all_that_was_committed_before_it_under_load(
     )
     writer.start()
     try:
-        with reader(listening.port, maxRecordsPerRead="20") as made:
+        with reader(listening.port, stream__max_records_per_read=20) as made:
             made.prepareForTriggerAvailableNow()
             end = made.latestOffset(anchor, LIMIT)
     finally:
@@ -362,7 +362,7 @@ def test_a_silent_hour_does_not_count_against_the_time_for_reconnecting(
     served: Served,
 ) -> None:
     server, listening = served
-    a_silent_hour = {"readTimeoutSeconds": "60", "maxReconnectSeconds": "1"}
+    a_silent_hour = {"connection__read_timeout_seconds": 60, "maxReconnectSeconds": "1"}
     with reader(listening.port, **a_silent_hour) as made:
         threading.Timer(0.3, insert, [server, 1]).start()
         anchor = anchor_of(made)

@@ -366,7 +366,7 @@ def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) ->
             "password": PASSWORD,
         }
     )
-    with closing(open_capture_connection(options, "en_US.utf8")) as connection:
+    with closing(open_capture_connection(options.connection, "en_US.utf8")) as connection:
         session = CaptureSession(connection, SessionSettings(server="informix"))
         session.start_capture(CapturedTable(ORDERS, ("order_num",), 0))
         found = of(findings(doctor(shop, "--json")), "open sessions")

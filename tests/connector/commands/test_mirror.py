@@ -24,7 +24,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
 from informix_cdc.commands.configuration import read_mirror_file
-from informix_cdc.lake import MirrorSettings, checked_settings, running, stream_options
+from informix_cdc.lake import MirrorSettings, checked_settings, running
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.sessions import session_settings
 from informix_cdc.options import PASSWORD_VARIABLE
@@ -114,8 +114,8 @@ PROBLEMS = [
 def test_a_plan_names_everything_that_is_in_the_way_in_one_run(tmp_path: Path) -> None:
     tables = '[tables."informix.soft"]\ndeletes = "soft"\n[tables."informix.gone"]\nkeep = "history"\n'
     with served(*((name, columns) for name, columns, _ in PROBLEMS)) as port:
-        path = written(tmp_path, port, source='tableExclude = "*.x*"', tables=tables)
-        Path(path).write_text(Path(path).read_text().replace('"informix.*"', '"*.*"'))
+        path = written(tmp_path, port, tables=tables)
+        Path(path).write_text(Path(path).read_text().replace('"informix.*"', '"*.*,!*.x*"'))
         found = run_plain("mirror", path, "--plan")
         assert found.exit_code == 1
         shown = " ".join(found.stderr.split())
@@ -226,7 +226,7 @@ def test_a_spool_lies_beside_the_tables(
         with pytest.raises(BadOption, match=f"{option} {place} and into /x/lake lie in each other"):
             checked_settings(given, source)
     else:
-        assert checked_settings(given, source).metrics_host == "127.0.0.1"
+        assert checked_settings(given, source).into == "/x/lake"
 
 
 def test_the_plan_says_which_tables_are_merged_on_read(tmp_path: Path) -> None:
@@ -297,12 +297,6 @@ def test_a_folder_that_delta_rs_cannot_open_is_refused(name: str) -> None:
         MirrorSettings.of(into=f"/lake/{name}", checkpoint="/c")
 
 
-def test_contents_that_an_update_would_remove_are_refused() -> None:
-    settings = MirrorSettings.of(into="/lake/t", checkpoint="/c")
-    with pytest.raises(BadOption, match="an update would replace contents"):
-        stream_options(settings, {"lobs": "content", "lobunchanged": "Skip"})
-
-
 MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
     ("not TOML", {"head": "keep = "}, ["is not TOML: Invalid value (at line"]),
     (
@@ -321,8 +315,8 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
     ),
     (
         "a list of other things",
-        {"source": "tableExclude = [1, 2]"},
-        ["tableExclude in [source] must be a single value", "with commas"],
+        {"source": "columns = [1, 2]"},
+        ["columns in [source] must be a single value", "with commas"],
     ),
     ("a list for Spark", {"tables": '[spark]\nx = ["a"]'}, ["x in [spark] must be a single value"]),
     (
@@ -520,7 +514,11 @@ def test_a_mirror_that_has_begun_goes_on_without_new_tables_that_cannot_come(
     assert "Left out: informix.nokey: its rows cannot be identified" in shown
     assert "Left out: informix.gone: it has settings" in shown
     assert "1 table, 0 problems." in shown
-    assert set(plan.options["tableExclude"].split(",")) == {"informix.nokey", "informix.gone"}
+    assert set(plan.options["table"].split(",")) == {
+        "informix.*",
+        "!informix.nokey",
+        "!informix.gone",
+    }
     assert PASSWORD not in repr(plan)
     assert refused.exit_code == 1
     assert "Problem: informix.nokey" in refused.stderr

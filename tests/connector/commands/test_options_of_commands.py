@@ -90,7 +90,7 @@ def test_a_wrong_value_is_refused_before_anything_else_is_missed(given: str, say
 def test_every_option_of_the_source_with_words_or_bounds_has_a_type_that_shows_them() -> None:
     options = {each.name: each for each in main.commands["tail"].params if each.name in OF_THE_SOURCE}
     assert isinstance(options["dialect"].type, click.Choice)
-    assert isinstance(options["readTimeoutSeconds"].type, click.IntRange)
+    assert isinstance(options["lobReadSeconds"].type, click.IntRange)
     assert isinstance(options["driver"].type, click.Path)
 
 
@@ -236,12 +236,12 @@ def test_doctor_looks_at_the_flight_server_that_a_file_or_a_flag_asks_for(
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        written(file, {**connection(shop), "delivery": "flight", "flightPort": port})
+        written(file, {**connection(shop), "delivery": f"grpc+tls://127.0.0.1:{port}"})
         assert "cannot listen on" in found()
-    assert "executors on this host only" in found("--flight-port=0")
+    assert "executors on this host only" in found("--delivery=grpc+tls://127.0.0.1")
     written(file, connection(shop))
     assert "no Flight server" in found()
-    assert "executors on this host only" in found("--delivery=flight")
+    assert "executors on this host only" in found("--delivery=grpc+tls://localhost")
 
 
 def test_a_folder_as_password_file_is_one_line(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_a_file_is_plain_toml_with_numbers_and_lists(file: Path) -> None:
         ('[source]\nconnectionString = "HOST=hunter2"', "Set option host instead"),
         ('[source]\nhots = "hunter2"', "has hots, which is not an option; did you mean host?"),
         ('[source]\nshape = "hunter2"', "shape must be rows, json, arrow or envelope"),
-        ('[source]\ndelivery = "hunter2"', "delivery must be auto, files or flight"),
+        ('[source]\ndelivery = "hunter2"', "delivery must be files, or an address such as"),
         ("[source]\nport = 1.5", "port must be a whole number"),
         ("[source]\nport = 1979-05-27", "port in [source] must be a single value"),
         ('source = "hunter2"', "source must be a table"),

@@ -121,7 +121,7 @@ def test_a_small_buffer_gets_the_same_bytes_in_more_reads(
     whole = b"".join(
         read for reads in read_recording(session.path).reads.values() for read in reads if read
     )
-    with open_catalog(options(replay)) as catalog:
+    with open_catalog(options(replay).connection) as catalog:
         transport = catalog._transport
         (session_id,) = read_recording(session.path).reads
         found = b""
@@ -133,7 +133,7 @@ def test_a_small_buffer_gets_the_same_bytes_in_more_reads(
 
 
 def test_a_question_that_was_not_asked_is_an_error_that_names_it(replay: ServerSocket) -> None:
-    with open_catalog(options(replay)) as catalog:
+    with open_catalog(options(replay).connection) as catalog:
         assert catalog.database_locale() == "en_US.57372"
         with pytest.raises(ServerRefused, match=r"not in the recording: 'SELECT MIN\(t\.uniqid\)"):
             catalog.oldest_position()
@@ -147,7 +147,7 @@ def test_a_question_that_was_not_asked_is_an_error_that_names_it(replay: ServerS
 def test_another_server_or_database_is_not_in_the_recording(
     replay: ServerSocket, changes: dict[str, str], error: type[Exception]
 ) -> None:
-    with pytest.raises(error, match="other"), open_catalog(options(replay, **changes)):
+    with pytest.raises(error, match="other"), open_catalog(options(replay, **changes).connection):
         pass
 
 
@@ -166,11 +166,11 @@ def test_the_file_is_for_its_owner_and_holds_no_secret(session: Recorded) -> Non
 
 def test_the_command_that_watches_a_replay_repeats_what_was_chosen(session: Recorded) -> None:
     recording = read_recording(session.path)
-    recording.header["options"] |= {"columns": 'id,"Ship, Date"', "readTimeoutSeconds": 3}
+    recording.header["options"] |= {"columns": 'id,"Ship, Date"', "lobs": "omit"}
     assert command_to_watch_replay(recording, "127.0.0.1", 9) == (
         "INFORMIX_CDC_PASSWORD=any informix-cdc tail --transport sqli --host 127.0.0.1 --port 9"
         " --server informix --database stores --table informix.recorded"
-        " --columns 'id,\"Ship, Date\"' --read-timeout-seconds 3 --yes"
+        " --columns 'id,\"Ship, Date\"' --lobs omit --yes"
     )
 
 

@@ -44,7 +44,7 @@ def test_a_command_that_finds_no_driver_connects_without_one(shop: ListeningServ
 @pytest.mark.parametrize(
     ("flag", "option"),
     [
-        ("--client-locale=en_us.8859-1", "--client-locale"),
+        ("--connection-string=CLIENT_LOCALE=en_us.8859-1", "--connection-string"),
         ("--connection-string=OPTOFC=1", "--connection-string"),
     ],
 )

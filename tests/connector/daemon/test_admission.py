@@ -53,12 +53,12 @@ def refusal(address: FlightAddress, call: str = "describe", **content: Any) -> I
 
 
 def test_a_reader_with_its_file_is_admitted(running: Path, port: int) -> None:
-    assert published_capture(options(running, port)).options["tableEvents"] == "false"
+    assert published_capture(options(running, port).shared).options["tableEvents"] == "false"
 
 
 @pytest.mark.only_in_all
 def test_a_wrong_token_is_refused(running: Path, port: int) -> None:
-    address, _ = address_of(options(running, port))
+    address, _ = address_of(options(running, port).shared)
     refused = refusal(replace(address, token="0" * 64))
     assert isinstance(refused, AccessRefused)
     assert "does not accept this reader" in str(refused)
@@ -66,8 +66,8 @@ def test_a_wrong_token_is_refused(running: Path, port: int) -> None:
 
 
 def test_a_token_works_for_its_own_reader_only(running: Path, port: int) -> None:
-    one, _ = address_of(options(running, port, "one"))
-    address_of(options(running, port, "two"))
+    one, _ = address_of(options(running, port, "one").shared)
+    address_of(options(running, port, "two").shared)
     refused = refusal(one, "commit", reader="two", run="r", end=NOT_STARTED)
     assert "the token is that of reader one, not of 'two'" in str(refused)
 
@@ -75,18 +75,18 @@ def test_a_token_works_for_its_own_reader_only(running: Path, port: int) -> None
 def test_the_file_of_another_reader_is_refused_at_once(running: Path, port: int) -> None:
     known = options_of_reader(running, "one", port)
     wrong = SourceOptions.parse({**known, "reader": "two"})
-    assert "is the file of reader one" in str(failure_of(lambda: published_capture(wrong)))
+    assert "is the file of reader one" in str(failure_of(lambda: published_capture(wrong.shared)))
 
 
 @pytest.mark.only_in_all
 def test_an_earlier_file_of_a_reader_is_no_longer_valid(running: Path, port: int) -> None:
-    address, _ = address_of(options(running, port))
+    address, _ = address_of(options(running, port).shared)
     CaptureAccess(running).add("one")
     assert isinstance(refusal(address), ConnectionLost)
 
 
 def test_a_damaged_file_of_readers_keeps_those_out_and_in_that_were(running: Path, port: int) -> None:
-    address, _ = address_of(options(running, port))
+    address, _ = address_of(options(running, port).shared)
     assert CaptureClient(address).describe().tables
     (running / "access" / "readers.json").write_text("{")
     assert CaptureClient(address).describe().tables
@@ -95,8 +95,8 @@ def test_a_damaged_file_of_readers_keeps_those_out_and_in_that_were(running: Pat
 
 
 def test_a_removed_reader_is_refused(running: Path, port: int) -> None:
-    is_connected, _ = address_of(options(running, port, "one"))
-    comes_later, _ = address_of(options(running, port, "two"))
+    is_connected, _ = address_of(options(running, port, "one").shared)
+    comes_later, _ = address_of(options(running, port, "two").shared)
     assert CaptureClient(is_connected).describe().tables
     for name in ("one", "two"):
         assert CaptureAccess(running).remove(name)
@@ -108,7 +108,7 @@ def test_a_removed_reader_is_refused(running: Path, port: int) -> None:
 
 
 def test_new_files_of_all_readers_make_the_earlier_ones_invalid(running: Path, port: int) -> None:
-    earlier, _ = address_of(options(running, port))
+    earlier, _ = address_of(options(running, port).shared)
     renewed = {each.reader: each for each in CaptureAccess(running).renew()}
     assert isinstance(refusal(earlier), AccessRefused | ConnectionLost)
     now = renewed["one"]
@@ -118,7 +118,7 @@ def test_new_files_of_all_readers_make_the_earlier_ones_invalid(running: Path, p
 
 def test_readers_come_and_go_while_others_connect(running: Path, port: int) -> None:
     """The server behind the port is another one each time, and nobody notices."""
-    addresses = [address_of(options(running, port, f"reader{n}"))[0] for n in range(8)]
+    addresses = [address_of(options(running, port, f"reader{n}").shared)[0] for n in range(8)]
 
     def connect(number: int) -> int:
         CaptureAccess(running).add(f"other{number}")
@@ -138,7 +138,7 @@ def test_strangers_are_refused_in_the_handshake(kind: str, running: Path, port: 
         location, shown = location.replace("+tls", ""), {}
     if kind == "of another capture":
         shown |= {"cert_chain": others.certificate, "private_key": others.key}
-    address, _ = address_of(options(running, port))
+    address, _ = address_of(options(running, port).shared)
     with pytest.raises(flight.FlightUnavailableError):
         list(
             flight.FlightClient(location, **shown).do_action(
@@ -149,7 +149,7 @@ def test_strangers_are_refused_in_the_handshake(kind: str, running: Path, port: 
 
 def test_a_reader_tells_nothing_to_a_server_of_another_capture(running: Path, port: int) -> None:
     others = credentials_of_another_query()
-    address, _ = address_of(options(running, port))
+    address, _ = address_of(options(running, port).shared)
     assert isinstance(refusal(replace(address, credentials=others)), ConnectionLost | AccessRefused)
 
 
@@ -168,7 +168,7 @@ def test_a_reader_tells_nothing_to_a_server_of_another_capture(running: Path, po
 def test_a_call_that_makes_no_sense_is_refused_and_shows_no_code(
     call: str, content: bytes, running: Path, port: int
 ) -> None:
-    address, _ = address_of(options(running, port))
+    address, _ = address_of(options(running, port).shared)
     with pytest.raises(flight.FlightError) as caught:
         list(
             flight_connection(address).do_action(
@@ -181,7 +181,7 @@ def test_a_call_that_makes_no_sense_is_refused_and_shows_no_code(
 
 @pytest.mark.only_in_all
 def test_rows_of_files_outside_the_capture_are_refused(running: Path, port: int) -> None:
-    address, _ = address_of(options(running, port))
+    address, _ = address_of(options(running, port).shared)
     ticket = {"path": "a.arrow", "first": 0, "end": 1, "rows": 1, "size_bytes": 1, "checksum": 0}
     ticket |= {"whole_updates": False}
     for stream in ("../../etc", "", "access", None, 7):
@@ -212,8 +212,8 @@ def test_idle_strangers_keep_no_reader_out(served: Served, running: Path, port: 
 
 def test_secrets_are_shown_nowhere_and_stored_as_digests(running: Path, port: int) -> None:
     given = options(running, port)
-    address, _ = address_of(given)
-    access = ReaderAccess.from_text(Path(given.reader_file).read_text())
+    address, _ = address_of(given.shared)
+    access = ReaderAccess.from_text(Path(given.shared.reader_file).read_text())
     for shown in (repr(address), repr(access), repr(given.without_secrets()), str(address)):
         assert access.token not in shown
         assert "PRIVATE KEY" not in shown
@@ -231,7 +231,7 @@ def test_a_file_that_is_no_readers_file_is_refused(content: str, tmp_path: Path)
     file.touch(0o600)
     file.write_text(content)
     known = {"captureAt": "grpc+tls://127.0.0.1:1", "reader": "one", "readerFile": str(file)}
-    refused = failure_of(lambda: published_capture(SourceOptions.parse(known)))
+    refused = failure_of(lambda: published_capture(SourceOptions.parse(known).shared))
     assert isinstance(refused, BadOption)
     assert "informix-cdc readers FOLDER --add NAME" in str(refused)
 
@@ -240,6 +240,6 @@ def test_a_capture_that_is_away_is_named_when_the_query_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_capture, "AWAY_SECONDS", 0.0)
-    refused = failure_of(lambda: published_capture(options(tmp_path, free_port())))
+    refused = failure_of(lambda: published_capture(options(tmp_path, free_port()).shared))
     assert isinstance(refused, ConnectionLost)
     assert "cannot be reached" in str(refused)

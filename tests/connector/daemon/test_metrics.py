@@ -16,7 +16,7 @@ def test_each_reader_has_its_waiting_bytes_and_the_time_of_its_last_request(
     server, listening = served
     port = free_port()
     with (
-        capturing(listening.port, tmp_path, metricsPort=str(port)),
+        capturing(listening.port, tmp_path, metricsAddress=str(port)),
         shared_reader(tmp_path, "fast") as fast,
         shared_reader(tmp_path, "slow") as slow,
     ):

@@ -49,7 +49,9 @@ class ServedFolder:
 @contextmanager
 def published(spool: StoredStream) -> Iterator[tuple[int, FlightAddress]]:
     """Serve a spool as a query does; yield the server's process, and the address."""
-    publisher = SegmentPublisher(SourceOptions.parse(source_options(1, delivery="flight"), {}))
+    publisher = SegmentPublisher(
+        SourceOptions.parse(source_options(1, delivery="grpc+tls://127.0.0.1"), {})
+    )
     try:
         address = publisher.places(spool).server
         assert address is not None

@@ -289,23 +289,23 @@ def test_a_server_that_says_nothing_ends_in_an_error_in_time(
             fetched_range(address, whole(spool))
 
 
-def flight_at(**options: str) -> SourceOptions:
-    return SourceOptions.parse(source_options(1, delivery="flight", **options), {})
+def flight_at(address: str) -> SourceOptions:
+    return SourceOptions.parse(source_options(1, delivery=f"grpc+tls://{address}"), {})
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
 def test_an_address_that_is_not_this_hosts_is_refused_with_the_remedy(host: str) -> None:
-    with pytest.raises(AccessRefused, match="flightHost"):
-        SegmentPublisher(flight_at(flightHost=host)).open()
+    with pytest.raises(AccessRefused, match="option delivery"):
+        SegmentPublisher(flight_at(host)).open()
 
 
 def test_a_port_that_is_taken_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flight_process, "PORT_WAIT_SECONDS", 0.0)
     with (
         socket.create_server((LOOPBACK, 0)) as taken,
-        pytest.raises(AccessRefused, match="flightPort"),
+        pytest.raises(AccessRefused, match="option delivery"),
     ):
-        SegmentPublisher(flight_at(flightPort=str(taken.getsockname()[1]))).open()
+        SegmentPublisher(flight_at(f"{LOOPBACK}:{taken.getsockname()[1]}")).open()
 
 
 def test_an_environment_with_a_proxy_changes_nothing(
@@ -317,7 +317,13 @@ def test_an_environment_with_a_proxy_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"delivery": "files"}, {"delivery": "flight"}, {"flightHost": LOOPBACK}], ids=repr
+    "options",
+    [
+        {},
+        {"delivery": "files"},
+        {"delivery": "grpc+tls://" + LOOPBACK},
+    ],
+    ids=repr,
 )
 @pytest.mark.only_in_all
 def test_a_stream_delivers_the_same_rows_in_every_way(options: dict[str, str], served: Served) -> None:
@@ -330,9 +336,13 @@ def test_a_stream_delivers_the_same_rows_in_every_way(options: dict[str, str], s
         assert rows_of(made, anchor, end) == rows
 
 
-def test_auto_finds_the_rows_when_the_folder_is_not_to_be_seen(served: Served, tmp_path: Path) -> None:
+def test_flight_finds_the_rows_when_the_folder_is_not_to_be_seen(
+    served: Served, tmp_path: Path
+) -> None:
     server, listening = served
-    with reader(listening.port, spoolPath=str(tmp_path / "spool"), flightHost=LOOPBACK) as made:
+    with reader(
+        listening.port, spoolPath=str(tmp_path / "spool"), delivery="grpc+tls://" + LOOPBACK
+    ) as made:
         anchor = anchor_of(made)
         _, end = drained(made, anchor, insert(server, 1, 2, 3))
         parts = [pickle.loads(pickle.dumps(part)) for part in made.partitions(anchor, end)]
@@ -349,7 +359,10 @@ def test_only_partitions_carry_token_and_key_and_nothing_shows_them(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     server, listening = served
-    with caplog.at_level(logging.DEBUG), reader(listening.port, delivery="flight") as made:
+    with (
+        caplog.at_level(logging.DEBUG),
+        reader(listening.port, delivery="grpc+tls://127.0.0.1") as made,
+    ):
         anchor = anchor_of(made)
         _, end = drained(made, anchor, insert(server, 1))
         [part] = made.partitions(anchor, end)
@@ -365,7 +378,7 @@ def test_only_partitions_carry_token_and_key_and_nothing_shows_them(
 
 def test_the_server_ends_with_the_query(served: Served) -> None:
     server, listening = served
-    with reader(listening.port, delivery="flight") as made:
+    with reader(listening.port, delivery="grpc+tls://127.0.0.1") as made:
         anchor = anchor_of(made)
         _, end = drained(made, anchor, insert(server, 1))
         [part] = made.partitions(anchor, end)

@@ -116,7 +116,7 @@ def test_a_stream_of_two_tables_delivers_the_same_rows_over_flight(shape: str, s
     both = {"table": "informix.orders, informix.customers", "shape": shape, "minPartitions": "3"}
     found = []
     with (
-        reader(listening.port, **both, delivery="flight") as far,
+        reader(listening.port, **both, delivery="grpc+tls://127.0.0.1") as far,
         reader(listening.port, **both, delivery="files") as near,
     ):
         begun = [(made, anchor_of(made)) for made in (far, near)]

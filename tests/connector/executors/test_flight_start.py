@@ -43,24 +43,17 @@ def test_where_files_serve_there_is_no_server(
 
 
 @pytest.mark.fault(
-    fault="option flightHost is no address of the driver, or its port is taken",
+    fault="option delivery is no address of the driver, or its port is taken",
     outcome="IFXCDC-0002 when the query starts, before anything is captured",
 )
-@pytest.mark.parametrize(
-    "options",
-    [{"flightHost": "192.0.2.1"}, {"delivery": "flight", "flightHost": "192.0.2.1"}],
-    ids=repr,
-)
 def test_a_wrong_flight_host_is_refused_at_the_start_and_not_at_the_first_row(
-    options: dict[str, str], served: Served
+    served: Served,
 ) -> None:
     _, listening = served
-    with reader(listening.port, **options) as made:
+    with reader(listening.port, delivery="grpc+tls://192.0.2.1") as made:
         refused = failure_of(lambda: anchor_of(made))
         assert own_capture_of(made).thread is None
-    assert "the Flight server cannot listen on 192.0.2.1:any port. Set option flightHost" in str(
-        refused
-    )
+    assert "the Flight server cannot listen on 192.0.2.1:any port. Set option delivery" in str(refused)
 
 
 @pytest.mark.slow
@@ -70,7 +63,7 @@ def test_a_refused_flight_host_is_told_in_no_lines_of_grpc() -> None:
         "from harness.servers.stores import source_options\n"
         "from informix_cdc.executors import SegmentPublisher\n"
         "from informix_cdc.options import SourceOptions\n"
-        "options = SourceOptions.parse(source_options(1, flightHost='192.0.2.1'), {})\n"
+        "options = SourceOptions.parse(source_options(1, delivery='grpc+tls://192.0.2.1'), {})\n"
         "try: SegmentPublisher(options).open()\n"
         "except Exception as refused: print(refused)\n"
     )
@@ -97,7 +90,7 @@ def test_a_port_that_the_query_before_still_holds_is_waited_for(
         return create(*arguments, **named)
 
     monkeypatch.setattr(socket, "create_server", attempt)
-    options = source_options(1, delivery="flight", flightPort=str(port))
+    options = source_options(1, delivery=f"grpc+tls://127.0.0.1:{port}")
     publisher = SegmentPublisher(SourceOptions.parse(options, {}))
     publisher.open()
     publisher.close()

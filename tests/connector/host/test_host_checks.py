@@ -151,13 +151,13 @@ def test_a_spool_that_this_user_may_not_write_is_a_failure(
 def test_addresses_that_cannot_be_listened_on_are_failures() -> None:
     assert of("flight address").state is of("metrics address").state is State.OK
     assert "no Flight server" in of("flight address").found
-    loopback = of("flight address", delivery="flight")
+    loopback = of("flight address", delivery="grpc+tls://127.0.0.1")
     assert (loopback.state, "this host only" in loopback.found) == (State.OK, True)
-    foreign = of("flight address", flightHost="203.0.113.7")  # of a network for documentation
+    foreign = of("flight address", delivery="grpc+tls://203.0.113.7")  # of a network for documentation
     assert foreign.state is State.FAILURE
     assert "cannot listen on 203.0.113.7, port any" in foreign.found
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert of("flight address", flightHost="127.0.0.1", flightPort=port).state is State.FAILURE
-        assert of("metrics address", metricsPort=port).state is State.FAILURE
-    assert of("metrics address", metricsPort=port).state is State.OK
+        assert of("flight address", delivery=f"grpc+tls://127.0.0.1:{port}").state is State.FAILURE
+        assert of("metrics address", metricsAddress=port).state is State.FAILURE
+    assert of("metrics address", metricsAddress=port).state is State.OK

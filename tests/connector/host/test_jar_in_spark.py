@@ -104,7 +104,7 @@ def test_defaults_lie_in_the_home_of_spark_or_else_in_pyspark(jar: Path, tmp_pat
 
 
 def test_delivery_by_flight_is_read_in_python_as_it_was_chosen(jar: Path, tmp_path: Path) -> None:
-    found = of(CHECK, here(tmp_path), delivery="flight")
+    found = of(CHECK, here(tmp_path), delivery="grpc+tls://127.0.0.1")
     assert (found.state, "read in Python" in found.found) == (State.OK, True)
 
 

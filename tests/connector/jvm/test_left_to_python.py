@@ -171,17 +171,16 @@ def damage_again(one: SegmentRange, what: str) -> SegmentRange:
     return replace(one, checksum=one.checksum ^ 1) if "checksum" in what else one
 
 
-@pytest.mark.parametrize("delivery", ["files", "auto"])
-def test_a_partition_names_its_ranges_as_text_where_files_may_be_read(delivery: str) -> None:
+def test_a_partition_names_its_ranges_as_text_where_files_may_be_read() -> None:
     wanted = SegmentRange("/spool/ü.arrow", 3, 7, 9, 1234, 0xFFFFFFFF)
-    content = pickled(wanted, delivery=delivery)
+    content = pickled(wanted)
     begin = content.index(b"informix-cdc ranges ")
     length, text = content[begin + len(b"informix-cdc ranges ") :].split(b" ", 1)
     named = json.loads(text[: int(length)])
     assert named["form"] == {**asdict(FORM), "is_flat": True}
     assert named["ranges"] == [asdict(wanted)]
     assert cloudpickle.loads(content) == SpoolPartition(
-        (wanted,), SegmentPlaces(delivery), FORM, is_flat=True
+        (wanted,), SegmentPlaces("files"), FORM, is_flat=True
     )
 
 

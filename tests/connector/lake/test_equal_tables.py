@@ -141,7 +141,7 @@ def test_changes_are_kept_as_they_came(tmp_path: Path) -> None:
 def test_a_table_that_is_created_while_the_mirror_runs_is_mirrored_too(tmp_path: Path) -> None:
     with ledger(9, 3) as (made, listening):
         made.change(30)
-        run = MirrorRun(tmp_path, listening.port, discoverySeconds="1", **QUICKLY)
+        run = MirrorRun(tmp_path, listening.port, stream__discovery_seconds=1, **QUICKLY)
         run.on_batch = lambda _: require_equal(run, made)
         with run.running() as step:
             until(step, is_caught_up(run, made))

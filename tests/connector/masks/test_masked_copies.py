@@ -109,10 +109,10 @@ def test_options_of_some_tables_have_their_masks_and_columns(tmp_path: Path) -> 
         columns = "people.ssn,people.id,informix.towns.name"
         options = options_of(of, table="informix.people,informix.towns", columns=columns)
     [people_, towns] = options.table_names()
-    assert options.of_tables([towns]).masks == ()
-    assert options.of_tables([towns]).columns == (("informix", "towns", "name"),)
-    assert options.of_tables([people_]).masks == options.masks
-    assert options.without_tables({"informix.people"}).masks == ()
+    assert options.of_tables([towns]).columns.masks == ()
+    assert options.of_tables([towns]).columns.chosen == (("informix", "towns", "name"),)
+    assert options.of_tables([people_]).columns.masks == options.columns.masks
+    assert options.without_tables({"informix.people"}).columns.masks == ()
 
 
 @pytest.mark.parametrize("kind", ["null", "last4"])
@@ -128,7 +128,7 @@ def test_a_key_may_only_be_hashed(tmp_path: Path, kind: str) -> None:
 @pytest.mark.only_in_all
 def test_flight_delivers_masked_rows(tmp_path: Path) -> None:
     with (
-        people(tmp_path, delivery="flight", flightHost="127.0.0.1") as of,
+        people(tmp_path, delivery="grpc+tls://127.0.0.1") as of,
         reader(of.port, **of.options) as made,
     ):
         rows, _ = drained(made, anchor_of(made), of.insert(1))

@@ -18,7 +18,7 @@ OF_THE_QUERY = {"server": "informix", "database": "stores", "tables": "stores:in
 def test_versions_dialect_and_start_are_shown(served: Served) -> None:
     server, listening = served
     port, before = free_port(), time.time()
-    with reader(listening.port, metricsPort=str(port)) as made:
+    with reader(listening.port, metricsAddress=str(port)) as made:
         anchor_of(made)
         families = scraped(port)
     (info,), (started,) = (
@@ -49,7 +49,7 @@ def test_a_server_that_does_not_tell_its_version_is_captured_all_the_same(served
     server, listening = served
     server.version = ""
     port = free_port()
-    with reader(listening.port, metricsPort=str(port)) as made:
+    with reader(listening.port, metricsAddress=str(port)) as made:
         anchor_of(made)
         (info,) = scraped(port)["informix_cdc_info"].samples
     assert info.labels["server_version"] == ""

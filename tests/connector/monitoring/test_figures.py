@@ -102,7 +102,7 @@ def test_names_for_prometheus_keep_to_its_rules() -> None:
 def test_counts_are_those_of_the_workload(served: Served) -> None:
     server, listening = served
     port = free_port()
-    with reader(listening.port, metricsPort=str(port)) as made:
+    with reader(listening.port, metricsAddress=str(port)) as made:
         anchor = anchor_of(made)
         work = Workload(server, seed=11)
         work.run(300)
@@ -127,7 +127,7 @@ def test_counts_are_those_of_the_workload(served: Served) -> None:
 def test_the_port_shows_what_the_progress_shows_with_server_database_and_tables(served: Served) -> None:
     server, listening = served
     port = free_port()
-    with reader(listening.port, metricsPort=str(port)) as made:
+    with reader(listening.port, metricsAddress=str(port)) as made:
         anchor = anchor_of(made)
         drained(made, anchor, insert(server, 1, 2))
         wait_until(lambda: figures_of(made)["lagBytes"] is not None)
@@ -305,7 +305,7 @@ def test_a_spool_that_is_left_while_it_is_asked_for_breaks_nothing(name: str) ->
 
 
 @pytest.mark.fault(
-    fault="the port of metricsPort is taken",
+    fault="the port of metricsAddress is taken",
     outcome="waited for, for 5 s; then IFXCDC-0003 before anything is captured",
 )
 def test_a_port_that_is_taken_is_refused_before_anything_is_captured(
@@ -316,7 +316,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_captured(
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with reader(served[1].port, metricsPort=str(port)) as made:
+        with reader(served[1].port, metricsAddress=str(port)) as made:
             reason = failure_of(lambda: anchor_of(made))
             assert made.reportLatestOffset() is None
     assert isinstance(reason, BadOption)
@@ -330,10 +330,10 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_captured(
 @pytest.mark.only_in_all
 def test_a_port_that_the_query_before_lets_go_of_is_waited_for(served: Served) -> None:
     port = free_port()
-    with reader(served[1].port, metricsPort=str(port)) as first:
+    with reader(served[1].port, metricsAddress=str(port)) as first:
         anchor_of(first)
         wait_then = _in_background(first.stop)
-        with reader(served[1].port, metricsPort=str(port)) as second:
+        with reader(served[1].port, metricsAddress=str(port)) as second:
             anchor_of(second)
             assert "informix_cdc_rows" in scraped(port)
         wait_then()
@@ -348,7 +348,7 @@ def _in_background(call: Callable[[], object]) -> Callable[[], None]:
 @pytest.mark.only_in_all
 def test_the_port_is_closed_when_the_query_ends(served: Served) -> None:
     port = free_port()
-    with reader(served[1].port, metricsPort=str(port)) as made:
+    with reader(served[1].port, metricsAddress=str(port)) as made:
         anchor_of(made)
         assert scraped(port)
     assert not is_open(port)
@@ -365,7 +365,7 @@ def test_an_address_of_another_host_is_refused_at_once_by_its_name(
         return open_port(*given)
 
     monkeypatch.setattr(prometheus, "open_port", counted)
-    with pytest.raises(BadOption, match="option 'metricsHost': cannot listen on") as caught:
+    with pytest.raises(BadOption, match="option 'metricsAddress': cannot listen on") as caught:
         prometheus.MetricsServer(host, free_port(), {}, lambda: None)
     assert len(attempts) == 1
     assert "Use an address of this host" in str(caught.value)

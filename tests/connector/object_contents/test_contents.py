@@ -175,22 +175,14 @@ def test_what_is_replaced_after_it_was_opened_is_read(
     assert not files.server.sbspace.holds(first)
 
 
-@pytest.mark.parametrize(
-    ("unchanged", "expected", "opens"),
-    [("read", content(b"as it is now"), 1), ("skip", without("not_read"), 0)],
-)
-def test_an_update_that_keeps_the_handle_may_have_another_content(
-    files: Files, tmp_path: Path, unchanged: str, expected: dict[str, Any], opens: int
-) -> None:
+def test_an_update_that_keeps_the_handle_may_have_another_content(files: Files, tmp_path: Path) -> None:
     handle = files.object(b"as it was")
     files.insert((1, handle, None))
     files.server.sbspace.write(handle, b"as it is now")
     change = {**row(1, handle), "name": "other"}
-    found = streamed(
-        files, tmp_path, lambda: files.update(row(1, handle), change), lobUnchanged=unchanged
-    )
-    assert pictures(found) == [without("not_read"), expected]
-    assert files.server.sbspace.opens == opens
+    found = streamed(files, tmp_path, lambda: files.update(row(1, handle), change))
+    assert pictures(found) == [without("not_read"), content(b"as it is now")]
+    assert files.server.sbspace.opens == 1
 
 
 @pytest.mark.only_in_all
@@ -248,7 +240,7 @@ def test_no_more_is_read_when_the_time_for_it_is_over(
     monkeypatch.setattr(ContentPool, "_is_late", lambda _pool: next(times))
     times = chain([False] * 3, repeat(True))  # all are opened in time
     rows = [(n, files.object(b"x"), None) for n in range(3)]
-    options = {"lobReadSeconds": "1", "lobConnections": "1"}
+    options = {"lobReadSeconds": "1", "objects__connections": 1}
     found = streamed(files, tmp_path, lambda: files.insert(*rows), **options)
     assert {each["status"] for each in pictures(found)} == {"not_read"}
     assert files.server.sbspace.open_count == 0
@@ -337,7 +329,9 @@ def test_a_lost_connection_is_tried_again_and_never_half_a_content(
     with FaultProxy(files.port, plan) as proxy:
         through = Files(files.server, proxy.port)
         handle = files.object(data)
-        found = streamed(through, tmp_path, lambda: files.insert((1, handle, None)), lobConnections="1")
+        found = streamed(
+            through, tmp_path, lambda: files.insert((1, handle, None)), objects__connections=1
+        )
     assert pictures(found) == [content(data)]
     assert len(files.server.sessions()) <= 1
 

@@ -37,7 +37,7 @@ def test_only_two_parts_of_a_batch_are_in_memory_and_none_once_it_is_done(
 
     monkeypatch.setattr(SqliObjects, "read", looking)
     handles = [files.object(b"%06d" % n * (SIZE // 6)) for n in range(COUNT)]
-    options = {**LOBS, "spoolPath": str(tmp_path), "lobConnections": "1"}
+    options = {**LOBS, "spoolPath": str(tmp_path), "objects__connections": 1}
     with reader(files.port, **options) as made:
         start = anchor_of(made)
         tx = files.server.begin()

@@ -25,7 +25,7 @@ def settings(port: int, folder: Path, **chosen: str) -> SourceOptions:
     given = {
         "host": "127.0.0.1", "port": str(port), "server": "informix", "database": DATABASE,
         "user": "informix", "password": PASSWORD, "transport": "sqli", "table": "informix.files",
-        "spoolPath": str(folder), "metricsPort": "", **chosen,
+        "spoolPath": str(folder), "metricsAddress": "", **chosen,
     }  # fmt: skip
     return SourceOptions.parse({name: value for name, value in given.items() if value})
 
@@ -103,7 +103,7 @@ def test_a_table_that_may_not_be_read_fails_where_rows_are_selected(
         files.insert((1, files.object(b"x"), None))
         files.server.users["app"] = PASSWORD
         owner = settings(files.port, tmp_path)
-        with closing(open_connection(owner, DATABASE)) as transport:
+        with closing(open_connection(owner.connection, DATABASE)) as transport:
             transport.rows("REVOKE SELECT ON informix.files FROM public")
         found = of_objects(settings(files.port, tmp_path, user="app", lobs=lobs))
     assert [each.state for each in found] == [state] * 2

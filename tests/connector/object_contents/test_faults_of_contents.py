@@ -47,7 +47,12 @@ def test_a_silent_connection_for_objects_is_no_log_that_cannot_be_read(
         return whole(reader, *given)
 
     monkeypatch.setattr(SqliObjects, "read", read)
-    options = {**LOBS, "spoolPath": str(tmp_path), "failOnDataLoss": "false", "maxRecordsPerRead": "50"}
+    options = {
+        **LOBS,
+        "spoolPath": str(tmp_path),
+        "onDataLoss": "continue",
+        "stream__max_records_per_read": 50,
+    }
     with reader(files.port, **options) as made:
         start = anchor_of(made)
     files.insert((1, files.object(b"x"), None))

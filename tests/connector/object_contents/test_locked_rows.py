@@ -50,7 +50,7 @@ def later(seconds: float, run: Callable[[], object]) -> None:
 @contextmanager
 def connected(notes: Notes) -> Iterator[Transport]:
     given = SourceOptions.parse(source_options(notes.port, table="informix.files"))
-    with closing(open_connection(given, given.database)) as transport:
+    with closing(open_connection(given.connection, given.connection.database)) as transport:
         yield transport
 
 

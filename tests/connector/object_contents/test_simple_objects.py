@@ -231,6 +231,6 @@ def test_a_lost_connection_is_tried_again_and_never_half_a_value(
     with FaultProxy(informix.port, plan) as proxy:
         through = replace(informix, port=proxy.port)
         found = through.streamed(
-            tmp_path, lambda: informix.put((1, data, None)), lobConnections="1", **way
+            tmp_path, lambda: informix.put((1, data, None)), objects__connections=1, **way
         )
     assert (pictures(found), len(seen) > 4) == ([content(data)], True)

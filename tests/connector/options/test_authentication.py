@@ -27,7 +27,7 @@ def parse(environment: dict[str, str] | None = None, **changes: str) -> SourceOp
 def refused(how: SourceOptions) -> str:
     """Return all that an error shows: its text, its facts, its traceback."""
     with pytest.raises(BadOption) as caught:
-        fetch_password(how, {})
+        fetch_password(how.connection, {})
     assert caught.value.is_temporary  # after a reconnect the next attempt may find one
     shown = "".join(traceback.format_exception(caught.value))
     assert SECRET not in shown + repr(vars(caught.value)) + repr(pickle.dumps(caught.value))
@@ -48,7 +48,7 @@ def test_a_password_comes_from_any_option_or_else_from_the_environment(ways: dic
     environment, found = {"INFORMIX_CDC_PASSWORD": "from-environment"}, []
     for given in [*({name: ways[name]} for name in ways), {}]:
         options = SourceOptions.parse({**source_options(9088, password=""), **given}, environment)
-        found.append(fetch_password(options, environment))
+        found.append(fetch_password(options.connection, environment))
     assert found == ["from-option", "from-file", "from-command", "from-environment"]
 
 
@@ -66,7 +66,7 @@ def test_a_file_is_read_when_the_password_is_needed_not_before(tmp_path: Path) -
     secret.write_text("old")
     options = parse(passwordFile=str(secret))
     secret.write_text("new")
-    assert fetch_password(options, {}) == "new"
+    assert fetch_password(options.connection, {}) == "new"
     assert b"new" not in pickle.dumps(options)
     assert b"old" not in pickle.dumps(options)
 
@@ -75,7 +75,7 @@ def test_a_password_of_the_environment_is_kept_nowhere() -> None:
     environment = {"INFORMIX_CDC_PASSWORD": SECRET}
     options = parse(environment)
     assert SECRET.encode() not in pickle.dumps(options)
-    assert fetch_password(options, environment) == SECRET
+    assert fetch_password(options.connection, environment) == SECRET
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_password_of_the_environment_is_kept_nowhere() -> None:
 )
 def test_what_editors_put_around_a_password_is_no_part_of_it(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(content)
-    assert fetch_password(parse(passwordFile=str(tmp_path / "secret")), {}) == "s3cret"
+    assert fetch_password(parse(passwordFile=str(tmp_path / "secret")).connection, {}) == "s3cret"
 
 
 UNUSABLE = [
@@ -109,7 +109,7 @@ def test_a_file_without_a_password_is_refused_and_not_quoted(
     assert "that contains only the password" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["passwordFile", "passwordCommand", "segmentBytes", "truncate"])
+@pytest.mark.parametrize("name", ["passwordFile", "passwordCommand", "maxLatencyMs", "truncate"])
 def test_a_password_in_the_wrong_option_is_not_echoed(name: str) -> None:
     with pytest.raises(BadOption, match=f"option '{name}'") as caught:
         parse({"INFORMIX_CDC_PASSWORD": "x"}, **{name: SECRET})
@@ -117,7 +117,8 @@ def test_a_password_in_the_wrong_option_is_not_echoed(name: str) -> None:
 
 
 def test_a_command_runs_without_a_shell(tmp_path: Path) -> None:
-    printed = fetch_password(parse(passwordCommand=f"{PYTHON} -c 'print(\"$HOME;`id`|\")'"), {})
+    options = parse(passwordCommand=f"{PYTHON} -c 'print(\"$HOME;`id`|\")'")
+    printed = fetch_password(options.connection, {})
     assert printed == "$HOME;`id`|"
 
 
@@ -129,7 +130,7 @@ def test_a_command_runs_when_a_password_is_needed_and_not_for_a_look_at_the_opti
     program.chmod(0o700)
     options = parse(passwordCommand=str(program))
     assert not (tmp_path / "runs").exists()
-    assert [fetch_password(options, {}) for _ in range(2)] == [SECRET, SECRET]
+    assert [fetch_password(options.connection, {}) for _ in range(2)] == [SECRET, SECRET]
     assert (tmp_path / "runs").read_text() == "run\nrun\n"
     assert SECRET.encode() not in pickle.dumps(options)
 
@@ -138,7 +139,7 @@ def test_commands_can_be_switched_off_for_a_driver_that_others_share(tmp_path: P
     options = parse(passwordCommand=f"touch {tmp_path}/done")
     off = {"INFORMIX_CDC_ALLOW_PASSWORD_COMMAND": "no"}
     for refused_by in (
-        lambda: fetch_password(options, off),
+        lambda: fetch_password(options.connection, off),
         lambda: parse(off, passwordCommand=f"touch {tmp_path}/done"),
     ):
         with pytest.raises(BadOption, match="INFORMIX_CDC_ALLOW_PASSWORD_COMMAND=no"):

@@ -15,25 +15,41 @@ def parse(**changes: str) -> SourceOptions:
 
 def test_rows_go_by_file_unless_asked_otherwise() -> None:
     options = parse()
-    assert (options.deliver_by, options.flight_host, options.flight_port) == ("auto", "", 0)
-    assert (options.segment_copies, options.min_partitions) == ("", 1)
-    assert options.max_partition_bytes == parse(maxPartitionBytes="64m").max_partition_bytes
+    assert (options.batches.delivery, options.batches.flight_address) == ("files", None)
+    assert (options.spool.segment_copies, options.batches.min_partitions) == ("", 1)
+    assert options.batches.max_partition_bytes == 64 << 20
 
 
 @pytest.mark.parametrize(
-    ("changes", "has_server"),
+    ("delivery", "address"),
     [
-        ({}, False),
-        ({"delivery": "files"}, False),
-        ({"flightHost": "10.0.0.7"}, True),
-        ({"delivery": "flight"}, True),
+        ("files", None),
+        ("FILES ", None),
+        ("grpc+tls://10.0.0.7", ("10.0.0.7", 0)),
+        ("grpc+tls://driver-1.example:4711", ("driver-1.example", 4711)),
+        ("grpc+tls://[fd00::7]:4711", ("fd00::7", 4711)),
+        ("grpc+tls://[fd00::7]", ("fd00::7", 0)),
     ],
-    ids=repr,
 )
 def test_a_flight_server_is_there_only_where_executors_may_call_it(
-    changes: dict[str, str], has_server: bool
+    delivery: str, address: tuple[str, int] | None
 ) -> None:
-    assert parse(**changes).has_flight_server == has_server
+    assert parse(delivery=delivery).batches.flight_address == address
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("9187", ("127.0.0.1", 9187)),
+        ("0.0.0.0:9187", ("0.0.0.0", 9187)),
+        ("[::]:9187", ("::", 9187)),
+    ],
+)
+def test_metrics_are_served_on_loopback_unless_an_address_is_given(
+    given: str, address: tuple[str, int]
+) -> None:
+    assert parse(metricsAddress=given).reports.metrics == address
+    assert parse().reports.metrics is None
 
 
 @pytest.mark.parametrize(
@@ -57,12 +73,7 @@ def test_a_spool_path_that_depends_on_where_the_query_is_started_is_refused(path
 
 @pytest.mark.parametrize("path", ["/var/lib/spool", "/mnt/s3://x", "/home/u/~/x"])
 def test_a_spool_path_without_one_is_taken(path: str) -> None:
-    assert parse(spoolPath=path).spool_path == path
-
-
-@pytest.mark.parametrize("host", ["driver-1.example", "10.0.0.7", "fd00::7"])
-def test_an_address_is_a_name_or_a_number(host: str) -> None:
-    assert parse(flightHost=host).flight_host == host
+    assert parse(spoolPath=path).spool.path == path
 
 
 @pytest.mark.parametrize(
@@ -84,35 +95,31 @@ def test_an_address_is_a_name_or_a_number(host: str) -> None:
     ],
 )
 def test_copies_go_to_a_url_of_pyarrow(url: str) -> None:
-    assert parse(segmentCopies=url).segment_copies == url
+    assert parse(segmentCopies=url).spool.segment_copies == url
 
 
 REFUSED = [
-    ("an unknown way", {"delivery": "carrier pigeon"}, "auto, files or flight"),
+    (
+        "an unknown way",
+        {"delivery": "carrier pigeon"},
+        "must be files, or an address such as grpc+tls://driver:8815",
+    ),
     (
         "every address at once",
-        {"flightHost": "0.0.0.0"},
-        "must be an address that executors can connect to",
+        {"delivery": "grpc+tls://0.0.0.0"},
+        "must have an address that executors can connect to",
     ),
-    ("an address with a port", {"flightHost": "driver:4711"}, "without a port"),
-    ("a URL for an address", {"flightHost": "grpc://driver"}, "without a port"),
-    ("a port that is none", {"flightPort": "65536"}, "from 0 to 65535"),
-    (
-        "an address of no server",
-        {"flightHost": "10.0.0.7", "delivery": "files"},
-        "'flightHost' cannot be used with delivery=files",
-    ),
-    (
-        "a port of no server",
-        {"flightPort": "4711"},
-        "'flightPort' is set, but no",
-    ),
-    ("a port beside files", {"flightPort": "4711", "delivery": "files"}, "'flightPort' is set, but"),
+    ("an address without a scheme", {"delivery": "driver:4711"}, "must be files, or an address"),
+    ("an address of another scheme", {"delivery": "grpc://driver"}, "must be files, or an address"),
+    ("a port that is none", {"delivery": "grpc+tls://driver:65536"}, "must be files, or an address"),
+    ("a path behind it", {"delivery": "grpc+tls://driver:4711/x"}, "must be files, or an address"),
+    ("a host without a port", {"metricsAddress": "0.0.0.0"}, "must be HOST:PORT or a port"),
+    ("a port that is none", {"metricsAddress": "65536"}, "must be HOST:PORT or a port"),
+    ("any port", {"metricsAddress": "0"}, "must be HOST:PORT or a port"),
     ("a path for a URL", {"segmentCopies": "/mnt/spool"}, "must be a URL such as s3://bucket/path"),
     ("a URL of nothing", {"segmentCopies": "s3://"}, "must be a URL such as s3://bucket/path"),
     ("a URL of another world", {"segmentCopies": "http://bucket/path"}, "must be a URL such as"),
     ("no partition", {"minPartitions": "0"}, "from 1 to 10000"),
-    ("partitions of next to nothing", {"maxPartitionBytes": "1k"}, "from 64k to 1024t"),
 ]
 
 
@@ -121,14 +128,6 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, str], says: str) -> 
     with pytest.raises(BadOption) as caught:
         parse(**changes)
     assert says in str(caught.value)
-
-
-def test_one_mistake_about_flight_is_told_once() -> None:
-    for changes in ({"flightHost": "a:1"}, {"delivery": "pigeon", "flightHost": "10.0.0.7"}):
-        with pytest.raises(BadOption) as caught:
-            parse(flightPort="4711", **changes)
-        assert "options are invalid" not in str(caught.value)
-    assert parse(flightPort="4711", delivery="flight").flight_port == 4711
 
 
 @pytest.mark.parametrize(

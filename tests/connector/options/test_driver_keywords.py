@@ -19,7 +19,7 @@ def parse(text: str, **changes: str) -> SourceOptions:
 
 
 def extra_of(text: str) -> str:
-    return parse(text).connection("stores").extra
+    return parse(text).connection.settings("stores").extra
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,10 @@ OF_OPTIONS = {
     "User": "user",
     "LogonID": "user",
     "DB_LOCALE": "dbLocale",
-    "CLIENT_LOCALE": "clientLocale",
     "SERV": "port",
     "SRVR": "server",
     "DB": "database",
     "DLOC": "dbLocale",
-    "CLOC": "clientLocale",
 }
 
 
@@ -104,6 +102,16 @@ def test_a_keyword_that_an_option_stands_for_is_refused_with_that_option(keyword
             parse(f"FOO=1;{keyword}={value}")
         assert caught.value.remedy == f"Set option {OF_OPTIONS[keyword]} instead."
         assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("keyword", ["CLIENT_LOCALE", "Cloc"])
+def test_the_locale_of_the_connection_is_one_of_them(keyword: str) -> None:
+    settings = parse(f"FOO=1;{keyword}=en_us.8859-1").connection.settings("stores")
+    assert (settings.client_locale, settings.extra) == ("en_us.8859-1", "FOO=1")
+    assert parse("FOO=1").connection.settings("stores").client_locale == "en_us.utf8"
+    with pytest.raises(BadOption, match=f"'connectionString': {keyword} must be") as refused:
+        parse(f"{keyword}=hunter2")
+    assert "hunter2" not in str(refused.value)
 
 
 def test_all_such_keywords_are_named_at_once() -> None:
@@ -141,5 +149,5 @@ def test_whatever_is_given_is_read_or_refused(any_text: str, almost: str) -> Non
         except BadOption:
             continue
         again = parse(extra_of(text))
-        assert extra_of(text) == again.connection("stores").extra
-        assert options.host == "127.0.0.1"
+        assert extra_of(text) == again.connection.settings("stores").extra
+        assert options.connection.host == "127.0.0.1"

@@ -18,7 +18,7 @@ def parse(switch: str | None, **changes: str) -> SourceOptions:
 
 @pytest.mark.parametrize("switch", [None, "", "yes", " TRUE ", "on", "1"])
 def test_a_driver_is_taken_unless_it_is_switched_off(switch: str | None) -> None:
-    assert parse(switch, driver=LIBRARY).driver == LIBRARY
+    assert parse(switch, driver=LIBRARY).connection.driver == LIBRARY
 
 
 @pytest.mark.parametrize("switch", ["no", "No", "false", "0", "off", "nonsense"])
@@ -30,7 +30,7 @@ def test_a_driver_is_refused_where_it_is_switched_off_with_what_is_loaded_instea
 
 
 def test_whoever_names_no_driver_is_not_disturbed_by_the_switch() -> None:
-    assert parse("no").driver == ""
+    assert parse("no").connection.driver == ""
 
 
 def test_one_switch_does_not_stand_for_the_other() -> None:
@@ -44,7 +44,7 @@ def test_one_switch_does_not_stand_for_the_other() -> None:
 @pytest.mark.parametrize("keyword", ["DRIVER", "TranslationDLL", "TDLL"])
 def test_a_library_in_the_connection_string_is_one_too(keyword: str) -> None:
     text = f"OPTOFC=1;{keyword}={{{LIBRARY}}}"
-    assert parse("yes", connectionString=text).connection_string == text
+    assert parse("yes", connectionString=text).connection.connection_string == text
     with pytest.raises(
         BadOption, match=f"{keyword} in option 'connectionString' is not allowed"
     ) as told:

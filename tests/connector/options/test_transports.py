@@ -14,12 +14,10 @@ TLS = {"encryption": "tls"}
 REFUSED = [
     ("driver", {"transport": "sqli", "driver": "/opt/libthcli.so"}, "loads no driver"),
     ("connectionString", {"transport": "sqli", "connectionString": "OPTOFC=1"}, "loads no driver"),
-    ("clientLocale", {"transport": "sqli", "clientLocale": "en_us.8859-1"}, "code set of the database"),
     ("host", {"transport": "odbc", "host": "a:1,b:2"}, "cannot be used with"),
     ("tlsCaFile", {"transport": "odbc", **TLS, "tlsCaFile": "/ca.pem"}, "conssl.cfg"),
     ("tlsCaFile", {"transport": "sqli", "tlsCaFile": "/ca.pem"}, "requires encryption=tls"),
     ("tlsCertificateFile", {"transport": "odbc", **TLS, "tlsCertificateFile": "/c.pem"}, "conssl.cfg"),
-    ("tlsKeyFile", {"transport": "sqli", **TLS, "tlsKeyFile": "/k.pem"}, "without its certificate"),
     ("transport", {"transport": "emulator"}, "no longer has a protocol of its own"),
 ]
 
@@ -47,13 +45,11 @@ def test_what_a_transport_heeds_is_taken() -> None:
         **TLS,
         tlsCaFile="/ca.pem",
         tlsCertificateFile="/c.pem",
-        tlsKeyFile="/k.pem",
     )
     options = SourceOptions.parse(given, {})
-    assert options.addresses() == [("db1", 9089), ("::1", 9090), ("db2", 9088)]
-    settings = options.connection("stores")
-    files = (settings.tls_ca_file, settings.tls_certificate_file, settings.tls_key_file)
-    assert files == ("/ca.pem", "/c.pem", "/k.pem")
+    assert options.connection.addresses() == [("db1", 9089), ("::1", 9090), ("db2", 9088)]
+    settings = options.connection.settings("stores")
+    assert (settings.tls_ca_file, settings.tls_certificate_file) == ("/ca.pem", "/c.pem")
     assert (settings.encryption, settings.extra) == ("tls", "")
 
 
@@ -75,7 +71,7 @@ def client_kit(folder: Path) -> dict[str, str]:
         ({"dialect": "gbase8s"}, "sqli", "sqli"),  # whose kit is another one
         ({"driver": "libodbc.so.2"}, "odbc", "odbc"),
         ({"connectionString": "OPTOFC=1"}, "odbc", "odbc"),
-        ({"clientLocale": "en_us.8859-1"}, "odbc", "odbc"),
+        ({"connectionString": "CLIENT_LOCALE=en_us.8859-1"}, "odbc", "odbc"),
         ({"host": "db1,db2"}, "sqli", "sqli"),
         ({**TLS, "tlsCaFile": "/ca.pem"}, "sqli", "sqli"),
         (TLS, "sqli", "odbc"),
@@ -86,7 +82,7 @@ def test_without_a_word_the_driver_is_taken_where_there_is_one(
 ) -> None:
     given = {name: text for name, text in source_options(9088).items() if name != "transport"}
     chosen = [
-        SourceOptions.parse({**given, **changes}, environment).transport
+        SourceOptions.parse({**given, **changes}, environment).connection.transport
         for environment in ({}, client_kit(tmp_path))
     ]
     assert chosen == [without_a_driver, with_one]
@@ -94,7 +90,7 @@ def test_without_a_word_the_driver_is_taken_where_there_is_one(
 
 @pytest.mark.parametrize(
     ("asking", "value"),
-    [("driver", "libodbc.so.2"), ("connectionString", "OPTOFC=1"), ("clientLocale", "en_us.8859-1")],
+    [("driver", "libodbc.so.2"), ("connectionString", "OPTOFC=1")],
 )
 @pytest.mark.parametrize(
     ("refused", "more"), [("host", {"host": "db1,db2"}), ("tlsCaFile", {**TLS, "tlsCaFile": "/ca.pem"})]

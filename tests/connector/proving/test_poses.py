@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from connector.proving.running import DATABASE, Hook, left_on, named, outcomes_of, quick, served
+from harness.servers.options import changed
 from informix_cdc.proving import ProofResult, prover
 from informix_emulator import EmulatedServer
 from informix_emulator.log.sessions import EmulatedSession
@@ -186,7 +187,7 @@ def test_a_driver_holds_what_depends_on_it() -> None:
     proofs = named("a session over odbc", "values of every type", "large objects", "the login")
     with served() as (server, options):
         driver = str(build_drivers().narrow)
-        over_odbc = replace(options, transport="odbc", driver=driver)
+        over_odbc = changed(options, connection__transport="odbc", connection__driver=driver)
         outcomes = outcomes_of(over_odbc, proofs)
         assert left_on(server) == []
     assert [each.proof.name for each in outcomes if each.result is not ProofResult.HELD] == [
@@ -205,7 +206,12 @@ def test_a_driver_that_cuts_blanks_is_found(habit: str, contradicted: tuple[int,
     )
     with served() as (server, options):
         driver, words = str(build_drivers().narrow), f"HABIT={habit}" if habit else ""
-        over_odbc = replace(options, transport="odbc", driver=driver, connection_string=words)
+        over_odbc = changed(
+            options,
+            connection__transport="odbc",
+            connection__driver=driver,
+            connection__connection_string=words,
+        )
         outcomes = outcomes_of(over_odbc, proofs)
         assert left_on(server) == []
     assert tuple(number for each in outcomes for number in each.contradicted) == contradicted

@@ -37,8 +37,15 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 
 
 def run(options: SourceOptions, *arguments: str) -> Result:
-    words = ["--host", options.host, "--port", str(options.port), "--server", options.server]
-    words += ["--transport", "sqli", "--database", options.database, *arguments]
+    words = [
+        "--host",
+        options.connection.host,
+        "--port",
+        str(options.connection.port),
+        "--server",
+        options.connection.server,
+    ]
+    words += ["--transport", "sqli", "--database", options.connection.database, *arguments]
     environment = {PASSWORD_VARIABLE: PASSWORD, "COLUMNS": "200"}
     return CliRunner().invoke(main, ["prove", *words], env=environment)
 
@@ -82,7 +89,14 @@ def test_the_emulator_holds_whatever_it_can_try(place: Place, tmp_path: Path) ->
 
 def require_no_names(text: str, options: SourceOptions) -> None:
     """Neither report nor output has a name, a secret, or a text that was written into a row."""
-    secrets = {PASSWORD, DATABASE, options.host, str(options.port), options.server, "ifxcdc_proof"}
+    secrets = {
+        PASSWORD,
+        DATABASE,
+        options.connection.host,
+        str(options.connection.port),
+        options.connection.server,
+        "ifxcdc_proof",
+    }
     assert {word for word in secrets | CONSTANTS if word in text} == set()
     assert not re.search(r"\buser\b.*informix", text)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from connector.proving.running import (
     quick,
     served,
 )
+from harness.servers.options import changed
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_cdc.commands.prove import _left_behind
 from informix_cdc.options import SourceOptions
@@ -85,7 +85,10 @@ def test_tables_of_a_run_that_was_killed_are_named(place: Place) -> None:
     message = refusal(options)
     assert "1 tables of a run that was killed" in message
     released = message[message.index("informix-cdc release ") :]
-    assert f" informix.{scratch.PREFIX}000001_1 --host 127.0.0.1 --port {options.port} " in released
+    assert (
+        f" informix.{scratch.PREFIX}000001_1 --host 127.0.0.1 --port {options.connection.port} "
+        in released
+    )
     assert released.endswith("--no-checkpoint")
 
 
@@ -104,12 +107,12 @@ def test_a_database_that_is_not_like_ours_is_refused(place: Place, kind: dict[st
 
 @pytest.mark.parametrize("name", ["sysmaster", "syscdcv1"])
 def test_a_database_of_the_server_is_refused(place: Place, name: str) -> None:
-    assert "a database of the server" in refusal(replace(place[1], database=name))
+    assert "a database of the server" in refusal(changed(place[1], connection__database=name))
 
 
 @pytest.mark.parametrize("name", ["scratch WITH LOG; x", "Scratch", "my-scratch", "a" * 129])
 def test_a_name_that_is_no_plain_identifier_is_refused(place: Place, name: str) -> None:
-    assert "not a plain identifier" in refusal(replace(place[1], database=name))
+    assert "not a plain identifier" in refusal(changed(place[1], connection__database=name))
 
 
 def test_a_database_that_somebody_makes_meanwhile_is_not_dropped(
@@ -192,7 +195,12 @@ def test_a_lost_server_is_no_deviation(place: Place) -> None:
 def test_a_trusted_connection_tries_no_other_login(place: Place) -> None:
     server, options = place
     server.trusted_user = "informix"
-    trusted = replace(options, password="", authentication="trusted", user="informix")
+    trusted = changed(
+        options,
+        connection__password="",
+        connection__authentication="trusted",
+        connection__user="informix",
+    )
     (outcome,) = outcomes_of(trusted, named("a refused login"))
     assert outcome.reason == "needs authentication by a password"
     assert left_on(server) == []
@@ -202,7 +210,7 @@ def test_a_user_who_may_not_connect_is_told_so(place: Place) -> None:
     server, options = place
     with (
         pytest.raises(InformixCdcError, match="refused user"),
-        scratch_prover(replace(options, password="wrong"), Leftovers()),
+        scratch_prover(changed(options, connection__password="wrong"), Leftovers()),
     ):
         pytest.fail("let in")
     assert left_on(server) == []

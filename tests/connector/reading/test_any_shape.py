@@ -198,7 +198,7 @@ def test_options_of_rows_are_no_options_of_the_capture(name: str, at: SharedPlac
     assert isinstance(refused, BadOption)
     assert f"{name} is an option of each reader" in str(refused)
     known = {"captureAt": "/somewhere", "reader": "one", name: value}
-    assert SourceOptions.parse(known).capture_at == "/somewhere"
+    assert SourceOptions.parse(known).shared.capture_at == "/somewhere"
 
 
 def test_rows_read_again_reach_readers_without_events_unless_they_are_compared(

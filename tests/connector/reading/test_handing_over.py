@@ -140,7 +140,9 @@ def test_later_starts_ignore_a_checkpoint_from_before_a_data_loss(
 @pytest.mark.only_in_all
 def test_a_query_that_still_runs_keeps_its_folder(served: Served, tmp_path: Path) -> None:
     server, listening = served
-    with reader(listening.port, spoolPath=str(tmp_path / "spool"), readTimeoutSeconds="1") as made:
+    with reader(
+        listening.port, spoolPath=str(tmp_path / "spool"), connection__read_timeout_seconds=1
+    ) as made:
         start = anchor_of(made)
         insert(server, 1)
         end = next_offset(made, start)

@@ -39,7 +39,7 @@ def forget_pages(folder: Path) -> int:
 @pytest.mark.only_in_all
 def test_ten_readers_cost_one_read_of_the_log_and_of_the_disk(served: Served, at: SharedPlace) -> None:
     server, listening = served
-    with at.capturing(listening.port, segmentBytes="1m") as running:
+    with at.capturing(listening.port, spool__segment_bytes=1 << 20) as running:
         with at.reader("first") as made:
             start = anchor_of(made)
         for number in range(TRANSACTIONS):

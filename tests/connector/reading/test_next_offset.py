@@ -82,16 +82,13 @@ def test_a_chunk_without_rows_is_told_at_once_and_a_later_restart_position_now_a
     assert told.position.chunk == 1
 
 
-@pytest.mark.parametrize(("is_bounded", "restart"), [(True, 8), (False, 6)])
-def test_a_restart_position_moves_back_only_where_the_stream_is_trusted(
-    is_bounded: bool, restart: int
-) -> None:
+def test_a_restart_position_does_not_move_back() -> None:
     """A process that died may have published a later one; a BEGINTX that comes late takes it back."""
     spool = spool_of("s", AT)
     spool.high_watermark = spool.end = Position(20, 6)
     spool.end_of_batch = lambda *_: spool.end
-    state = CaptureState(spool=spool, restart_bound=RestartBound(is_on=is_bounded))
+    state = CaptureState(spool=spool, restart_bound=RestartBound())
     begun = StreamOffset("s", "s", Position(10, 8), tables={})
     end = NextOffset().choose(state, begun, BatchLimits())
     assert end is not None
-    assert end.position == Position(20, restart)
+    assert end.position == Position(20, 8)

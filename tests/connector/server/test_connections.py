@@ -84,23 +84,23 @@ def test_the_log_is_told_in_whatever_code_set_the_cdc_database_is(
 ) -> None:
     with served(locale, cdc_locale=cdc_locale, unset_locale=unset) as (_, options):
         parsed = SourceOptions.parse({**options, **way})
-        with open_server_log(parsed) as connection:
-            assert read_server_log(connection, parsed.dialect).sessions == ()
+        with open_server_log(parsed.connection) as connection:
+            assert read_server_log(connection, parsed.connection.dialect).sessions == ()
 
 
 def test_a_code_set_that_is_not_known_here_keeps_nobody_from_looking() -> None:
     """No text of it is decoded: connecting needs the server's word for it only."""
     with served(cdc_locale="en_US.33") as (_, given):
         options = SourceOptions.parse(given)
-        with open_server_log(options) as connection:
-            assert read_server_log(connection, options.dialect).server == "informix"
+        with open_server_log(options.connection) as connection:
+            assert read_server_log(connection, options.connection.dialect).server == "informix"
 
 
 def test_the_server_is_asked_once_and_not_for_every_connection() -> None:
     with served() as (_, given), seen_connections() as seen:
         options = SourceOptions.parse(given)
         for _ in range(3):
-            with open_catalog(options):
+            with open_catalog(options.connection):
                 pass
     assert seen == [("sysmaster", LATIN), *[("stores", UTF8)] * 3]
 
@@ -110,14 +110,17 @@ def test_a_database_that_was_made_anew_in_another_code_set_is_asked_for_again() 
         options = SourceOptions.parse(given)
         for locale in (UTF8, LATIN):
             server.databases["stores"].locale = locale
-            with open_catalog(options) as catalog:
+            with open_catalog(options.connection) as catalog:
                 assert catalog.database_locale() == locale
     once = [("sysmaster", LATIN), ("stores", UTF8)]
     assert seen == [*once, ("sysmaster", LATIN), ("stores", LATIN)]
 
 
 def test_what_is_kept_names_nobody() -> None:
-    with served() as (_, given), open_catalog(SourceOptions.parse({**given, "user": "informix"})):
+    with (
+        served() as (_, given),
+        open_catalog(SourceOptions.parse({**given, "user": "informix"}).connection),
+    ):
         kept = str([(key, vars(value)) for key, value in connections._locales.items()])
     assert "stores" in kept
     assert PASSWORD not in kept
@@ -127,7 +130,10 @@ def test_what_is_kept_names_nobody() -> None:
 def test_the_locale_is_spelt_as_the_user_does() -> None:
     with served() as (_, given), seen_connections() as seen:
         options = SourceOptions.parse({**given, "dbLocale": "en_us.utf8"})
-        with open_catalog(options), closing(open_connection(options, CDC_DATABASE)):
+        with (
+            open_catalog(options.connection),
+            closing(open_connection(options.connection, CDC_DATABASE)),
+        ):
             pass
     assert seen == [
         ("sysmaster", LATIN),
@@ -143,7 +149,7 @@ def test_a_locale_of_the_user_that_is_not_the_databases_is_refused_by_its_option
 ) -> None:
     with served() as (_, given):
         if is_known:
-            with open_catalog(SourceOptions.parse(given)):
+            with open_catalog(SourceOptions.parse(given).connection):
                 pass
         options = SourceOptions.parse({**given, "dbLocale": "en_US.8859-1"})
         with pytest.raises(BadOption, match=f"'dbLocale' .* has locale '{UTF8}'") as refused:
@@ -180,7 +186,7 @@ def test_a_locale_that_cannot_be_asked_for_is_named_by_an_option() -> None:
         with pytest.raises(AccessRefused, match="locale of database 'stores' cannot") as refused:
             look_up_tables(SourceOptions.parse(given))
         assert "option dbLocale" in refused.value.remedy
-        with open_catalog(SourceOptions.parse({**given, "dbLocale": UTF8})) as catalog:
+        with open_catalog(SourceOptions.parse({**given, "dbLocale": UTF8}).connection) as catalog:
             assert catalog.server_name() == "informix"
 
 
@@ -200,7 +206,7 @@ def test_on_gbase_the_cdc_database_must_be_of_the_captured_ones_code_set(
     with served(UTF8, cdc_locale=cdc_locale, poses_as="gbase8s") as (_, given):
         options = SourceOptions.parse({**given, "dialect": "gbase8s"})
         if is_captured:
-            with closing(connections.open_capture_connection(options, UTF8)) as transport:
+            with closing(connections.open_capture_connection(options.connection, UTF8)) as transport:
                 assert transport.rows("SELECT majvers FROM gbasedbt.syscdcvers")
             assert look_up_tables(options).db_locale == UTF8
             return

@@ -67,15 +67,15 @@ def asked_of(count: int, way: str = "sqli") -> Counter[str]:
     """Begin to capture so many tables, look at them once more, and ask as the doctor does."""
     with listening_stores() as (server, listening), counted() as asked:
         options = many_tables(server, listening, count, way)
-        with open_catalog(options) as catalog:
+        with open_catalog(options.connection) as catalog:
             source = describe_tables(options, catalog)
             assert [str(table.name) for table in source.tables] == [
                 f"stores:informix.t{number}" for number in range(count)
             ]
             unlogged = ("stores:informix.t7",) if count > 7 else ()
             assert log_facts(catalog, source, 0.0).unlogged_tables == unlogged
-        connection = open_connection(options, options.database)
-        facts = read_table_facts(connection, options.database, options.table_names())
+        connection = open_connection(options.connection, options.connection.database)
+        facts = read_table_facts(connection, options.connection.database, options.table_names())
         connection.close()
         assert [each.logs_full_rows for each in facts] == [number != 7 for number in range(count)]
         assert all(each.has_primary_key is True for each in facts)
@@ -110,7 +110,7 @@ def test_a_table_that_is_dropped_or_made_anew_among_250_is_the_only_one_that_is_
     with listening_stores() as (server, listening):
         options = many_tables(server, listening, 250, "sqli")
         server.set_full_row_logging("stores:informix.t7", True)
-        with open_catalog(options) as catalog:
+        with open_catalog(options.connection) as catalog:
             source = describe_tables(options, catalog)
             assert log_facts(catalog, source, 0.0).unlogged_tables == ()
             server.drop_table("stores:informix.t150")

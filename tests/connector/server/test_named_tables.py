@@ -33,7 +33,7 @@ def served() -> Iterator[Served]:
 def names(served: Served, table: str, **changes: str) -> list[str]:
     changes = {"shape": "json", **changes}
     options = SourceOptions.parse(source_options(served[1].port, table=table, **changes))
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         return [str(name).removeprefix("stores:") for name in named_tables(options, catalog)]
 
 
@@ -57,11 +57,11 @@ ALL = ["informix.customers", *ORDERS_AND_LOG]
             ["informix.orders", "informix.customers", "informix.order_log"],
         ),
         (
-            "informix.*",
-            {"tableExclude": "informix.order_log"},
+            "informix.*, !informix.order_log",
+            {},
             ["informix.customers", "informix.orders"],
         ),
-        ("informix.*", {"tableExclude": "informix.ord*"}, ["informix.customers"]),
+        ("!informix.ord*,informix.*", {}, ["informix.customers"]),
         (
             "informix.*",
             {"heartbeatTable": "informix.order_log"},
@@ -83,11 +83,11 @@ def test_a_pattern_stands_for_the_tables_that_can_be_captured(
         ("informix.x*", {}, r"no table of database stores matches informix\.x\*"),
         ("other:informix.*", {}, "is not a table pattern for database 'stores'"),
         ("informix.a*b.c", {}, "is not a table pattern"),
-        ("informix.orders", {"tableExclude": "informix.customers"}, "no pattern to exclude"),
+        ("informix.orders,!informix.customers", {}, "no pattern to exclude"),
         (
-            "informix.orders,informix.*",
-            {"tableExclude": "informix.orders"},
-            "in both options table and",
+            "informix.orders,informix.*,! informix.orders",
+            {},
+            r"lists stores:informix\.orders, and excludes it",
         ),
         ("informix.cust*", {"shape": "rows"}, r"only stores:informix\.customers matches"),
     ],
@@ -109,7 +109,7 @@ def test_a_table_with_a_column_that_cannot_be_captured_is_refused_until_it_is_ex
     changes = {"table": "informix.*", "shape": "json"}
     with pytest.raises(Exception, match="papers"), reader(listening.port, **changes):
         pass
-    with reader(listening.port, **changes, tableExclude="informix.papers") as made:
+    with reader(listening.port, **{**changes, "table": "informix.*,!informix.papers"}) as made:
         assert "informix.papers" not in anchor_of(made)["tables"]
 
 
@@ -117,9 +117,9 @@ def test_what_was_looked_up_names_its_tables_one_by_one(served: Served) -> None:
     options = SourceOptions.parse(
         source_options(served[1].port, table="*.Order*,informix.orders", shape="json")
     )
-    with open_catalog(options) as catalog:
+    with open_catalog(options.connection) as catalog:
         found = with_named_tables(options, catalog)
-    assert found.tables == ("informix.orders", 'hr."Order Lines"')
+    assert found.tables.listed == ("informix.orders", 'hr."Order Lines"')
     assert with_named_tables(found, None) is found  # type: ignore[arg-type]
 
 

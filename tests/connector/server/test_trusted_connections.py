@@ -59,7 +59,7 @@ def test_what_a_trusted_connection_cannot_say_is_refused(name: str) -> None:
 
 def test_a_trusted_user_is_that_of_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
     given = source_options(1, password="", authentication="trusted")
-    assert SourceOptions.parse(given, {"INFORMIX_CDC_PASSWORD": "unused"}).user == ME
+    assert SourceOptions.parse(given, {"INFORMIX_CDC_PASSWORD": "unused"}).connection.user == ME
     monkeypatch.setattr(os, "geteuid", lambda: 1_999_999)
     with pytest.raises(BadOption, match="user id 1999999 has no name"):
         SourceOptions.parse(given, {})

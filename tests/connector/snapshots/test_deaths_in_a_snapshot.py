@@ -64,7 +64,7 @@ def has_lost_a_chunk(kept: Batches) -> bool:
 
 @pytest.mark.parametrize(
     ("name", "goes_on"),
-    rest_in_all([*((each, "true") for each in FAILPOINTS), ("batch.before_commit@2", "false")]),
+    rest_in_all([*((each, "fail") for each in FAILPOINTS), ("batch.before_commit@2", "continue")]),
 )
 @pytest.mark.fault(
     fault="the process dies at every step of a chunk of a snapshot, and the spool is lost",
@@ -74,7 +74,7 @@ def has_lost_a_chunk(kept: Batches) -> bool:
 def test_a_death_and_a_lost_spool(name: str, goes_on: str, tmp_path: Path) -> None:
     with serving_tables(LINES) as (server, listening, writer):
         load_rows(server, f"{DATABASE}:informix.lines", given(ROWS))
-        options = options_of(tmp_path, failOnDataLoss=goes_on)
+        options = options_of(tmp_path, onDataLoss=goes_on)
         die_at(name, run, listening.port, tmp_path / "spark", options)
         rmtree(tmp_path / "spool")
         upto = change(server, writer)

@@ -39,7 +39,7 @@ def test_a_finished_snapshot_shows_rows_chunks_and_no_table_that_is_left(
         initialSnapshot="all",
         spoolPath=str(tmp_path),
         snapshotChunkRows="4",
-        metricsPort=str(port),
+        metricsAddress=str(port),
     ) as made:
         until_done(made, anchor_of(made))
         told = scraped_values(port)

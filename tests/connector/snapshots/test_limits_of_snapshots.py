@@ -49,10 +49,11 @@ HIDDEN: dict[str, Any] = {"foreign_transactions": False}
 def test_where_foreign_transactions_are_hidden_the_error_names_the_option(tmp_path: Path) -> None:
     with serving_tables(LINES, **HIDDEN) as (server, listening, _):
         fill(server, "lines", 3)
-        failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, snapshotBarrierSeconds="2"))
+        failure = failure_of(
+            lambda: snapshot_of(listening.port, tmp_path, snapshots__standstill_seconds=2)
+        )
     assert isinstance(failure, ServerRefused)
     assert "heartbeatTable" in str(failure)
-    assert "snapshotMarker" in str(failure)
 
 
 def test_where_they_are_hidden_an_update_of_the_heartbeat_table_will_do(tmp_path: Path) -> None:
@@ -63,7 +64,6 @@ def test_where_they_are_hidden_an_update_of_the_heartbeat_table_will_do(tmp_path
             listening.port,
             tmp_path,
             snapshotChunkRows="2",
-            snapshotMarker="heartbeat",
             heartbeatTable="informix.pulse",
         )
     assert [row["id"] for row in rows] == [0, 1, 2]
@@ -132,7 +132,7 @@ def test_a_lock_that_stays_is_named_with_its_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshot_connection, "LOCK_WAIT", "SET LOCK MODE TO NOT WAIT")
-    options = {"initialSnapshot": "all", "spoolPath": str(tmp_path), "snapshotLockSeconds": "0"}
+    options = {"initialSnapshot": "all", "spoolPath": str(tmp_path), "snapshots__lock_seconds": 0}
     with serving_tables(LINES) as (server, listening, writer):
         fill(server, "lines", 3)
         with reader(listening.port, table="informix.lines", **options) as made:

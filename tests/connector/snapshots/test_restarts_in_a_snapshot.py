@@ -71,7 +71,7 @@ def test_a_table_that_was_made_again_is_read_from_its_first_row(
     statement: str, column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It went on behind the last key of the former table, by its key: the first rows never came."""
-    options = of_lines(tmp_path, failOnDataLoss="false")
+    options = of_lines(tmp_path, onDataLoss="continue")
     with serving_tables(LINES) as (server, listening, writer):
         load_rows(server, f"{DATABASE}:informix.lines", [{"id": n, "name": "x"} for n in range(10)])
         end = after_one_chunk(listening, monkeypatch, options)

@@ -17,7 +17,7 @@ from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.transport import Transport
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions
 from informix_cdc.server import connections
 from informix_cdc.snapshots import reading
 from informix_cdc.snapshots.connection import SnapshotConnection
@@ -61,11 +61,11 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowSelects]:
 def sooner_lost(connect: Any) -> Any:
     """Let the connection that reads chunks, where it waits as long as any, wait less; no other one."""
 
-    def connected(options: SourceOptions, *others: Any) -> Transport:
+    def connected(connection: ConnectionOptions, *others: Any) -> Transport:
         *_, most_seconds = others
-        if most_seconds == connections.silent_seconds(options):
+        if most_seconds == connections.silent_seconds(connection):
             others = (*others[:-1], SILENT_SECONDS)
-        made: Transport = connect(options, *others)
+        made: Transport = connect(connection, *others)
         return made
 
     return connected
@@ -200,7 +200,7 @@ def test_a_lock_that_a_long_select_meets_at_its_end_is_waited_for(
             return chunk(self, *query)
 
         monkeypatch.setattr(SnapshotConnection, "chunk", late)
-        rows, _ = snapshot_of(listening.port, tmp_path, snapshotLockSeconds="5")
+        rows, _ = snapshot_of(listening.port, tmp_path, snapshots__lock_seconds=5)
     assert [row["id"] for row in rows] == list(range(5))
     assert len(calls) > 1
 

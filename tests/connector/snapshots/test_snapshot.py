@@ -71,7 +71,7 @@ def test_a_run_of_available_now_ends_with_the_snapshot_though_the_spool_has_room
         initialSnapshot="all",
         spoolPath=str(tmp_path),
         snapshotChunkRows="1000",
-        snapshotChunkBytes="64k",
+        snapshots__chunk_bytes=64 << 10,
         maxSpoolBytes="1m",
     ) as made:
         made.prepareForTriggerAvailableNow()

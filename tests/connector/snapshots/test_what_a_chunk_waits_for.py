@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from harness.servers.stores import DATABASE
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.incremental_snapshot import Barrier, Slots
 from informix_capture_client.records import RecordKind
-from informix_capture_client.transport import Transport
+from informix_capture_client.statements import MAKE_MARKER
+from informix_capture_client.transport import SqliTransport, Transport
 from informix_cdc.snapshots.awaited_ends import is_idle
 from informix_cdc.snapshots.connection import SnapshotConnection
 from informix_emulator import load_rows
@@ -76,7 +77,7 @@ def test_a_chunk_passes_while_the_next_one_is_locked_or_read_slowly(
             return chunk(self, *query)
 
         monkeypatch.setattr(SnapshotConnection, "chunk", second_is_hindered)
-        options = {"snapshotChunkRows": "5", "snapshotBarrierSeconds": str(barrier_seconds)}
+        options = {"snapshotChunkRows": "5", "snapshots__standstill_seconds": barrier_seconds}
         rows, _ = snapshot_of(listening.port, tmp_path, **options)
     assert [row["id"] for row in rows] == list(range(10))
 
@@ -118,7 +119,7 @@ def test_in_an_ansi_database_every_marker_is_a_transaction_of_its_own(
     driver = {"driver": str(build_drivers().narrow)} if transport == "odbc" else {}
     with serving_tables(LINES, "COMMIT WORK", database={"ansi": True}) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(6))
-        options = {"snapshotChunkRows": "2", "snapshotBarrierSeconds": "3", "transport": transport}
+        options = {"snapshotChunkRows": "2", "snapshots__standstill_seconds": 3, "transport": transport}
         rows, _ = snapshot_of(listening.port, tmp_path, **options, **driver)
     assert [row["id"] for row in rows] == list(range(6))
 
@@ -129,17 +130,17 @@ def test_a_marker_that_is_refused_once_is_written_again(
     is_buffered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where its dbspace is full for a moment, or where definitions wait for a lock."""
-    marker, calls = SnapshotConnection._marker, list[int]()
+    marker, calls = SnapshotConnection._markers, list[int]()
 
-    def refused_once(self: SnapshotConnection) -> Sequence[str]:
+    def refused_once(self: SnapshotConnection) -> Iterator[Sequence[str]]:
         calls.append(1)
-        return NO_TABLE if len(calls) == 1 else marker(self)
+        return iter([NO_TABLE]) if len(calls) == 1 else marker(self)
 
-    monkeypatch.setattr(SnapshotConnection, "_marker", refused_once)
+    monkeypatch.setattr(SnapshotConnection, "_markers", refused_once)
     with serving_tables(LINES, database={"buffered": is_buffered}) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(10))
         rows, _ = snapshot_of(
-            listening.port, tmp_path, snapshotChunkRows="4", snapshotBarrierSeconds="5"
+            listening.port, tmp_path, snapshotChunkRows="4", snapshots__standstill_seconds=5
         )
     assert [row["id"] for row in rows] == list(range(10))
     assert len(calls) > 1
@@ -151,18 +152,19 @@ def test_a_marker_that_was_refused_half_way_is_written_whole_the_next_time(
     is_ansi: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its table was there and had not been dropped: so each later one was refused as well."""
-    marker, calls = SnapshotConnection._marker, list[int]()
+    marker, calls = SnapshotConnection._markers, list[int]()
 
-    def refused_half_way(self: SnapshotConnection) -> Sequence[str]:
+    def refused_half_way(self: SnapshotConnection) -> Iterator[Sequence[str]]:
         calls.append(1)
-        return (marker(self)[0], *NO_TABLE) if len(calls) == 1 else marker(self)
+        ((make, _),) = marker(self)
+        return iter([(make, *NO_TABLE)]) if len(calls) == 1 else marker(self)
 
-    monkeypatch.setattr(SnapshotConnection, "_marker", refused_half_way)
+    monkeypatch.setattr(SnapshotConnection, "_markers", refused_half_way)
     give_each_chunk_its_marker(monkeypatch)
     made = (LINES, "COMMIT WORK") if is_ansi else (LINES,)
     with serving_tables(*made, database={"ansi": is_ansi}) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(10))
-        options = {"snapshotChunkRows": "4", "snapshotBarrierSeconds": "4"}
+        options = {"snapshotChunkRows": "4", "snapshots__standstill_seconds": 4}
         rows, _ = snapshot_of(listening.port, tmp_path, **options)
     assert [row["id"] for row in rows] == list(range(10))
     assert len(calls) > 1
@@ -203,7 +205,7 @@ def test_nobody_asks_who_holds_the_locks_while_a_marker_is_written(
     monkeypatch.setattr(SnapshotConnection, "holders", told_holders)
     with serving_tables(LINES) as (server, listening, writer):
         load_rows(server, f"{DATABASE}:informix.lines", given(10))
-        options = {"snapshotChunkRows": "5", "snapshotLockSeconds": "2"}
+        options = {"snapshotChunkRows": "5", "snapshots__lock_seconds": 2}
         failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, **options))
     assert isinstance(failure, ServerRefused)
     assert "have been locked" in failure.message
@@ -214,7 +216,7 @@ def test_nobody_asks_who_holds_the_locks_while_a_marker_is_written(
 def test_a_marker_that_is_always_refused_is_what_the_error_tells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(SnapshotConnection, "_marker", lambda _: NO_TABLE)
+    monkeypatch.setattr(SnapshotConnection, "_markers", lambda _: iter([NO_TABLE]))
     clock = MovedClock()
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(3))
@@ -227,17 +229,26 @@ def test_a_marker_that_is_always_refused_is_what_the_error_tells(
     assert sum("event=marker_refused" in text for text in told) == 1
 
 
+def forbid_markers(monkeypatch: pytest.MonkeyPatch, calls: list[int]) -> None:
+    """The user has no right to make the temporary table of a marker."""
+    rows = SqliTransport.rows
+
+    def refused(self: SqliTransport, statement: str, *arguments: Any) -> Any:
+        if statement != MAKE_MARKER:
+            return rows(self, statement, *arguments)
+        calls.append(1)
+        raise AccessRefused("no right to make a temporary table", "GRANT it.")
+
+    monkeypatch.setattr(SqliTransport, "rows", refused)
+
+
 @pytest.mark.slow
 def test_a_user_who_may_write_no_marker_waits_for_the_changes_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = list[int]()
 
-    def refused(self: SnapshotConnection) -> None:
-        calls.append(1)
-        raise AccessRefused("no right to make a temporary table", "GRANT it.")
-
-    monkeypatch.setattr(SnapshotConnection, "_write_marker", refused)
+    forbid_markers(monkeypatch, calls)
     give_each_chunk_its_marker(monkeypatch)
     with serving_tables(LINES, PULSE) as (server, listening, writer):
         load_rows(server, f"{DATABASE}:informix.lines", given(3))
@@ -265,10 +276,7 @@ def test_a_right_that_is_missing_is_what_the_error_tells(
 ) -> None:
     """It blamed the server, which shows a session the transactions of captured tables alone."""
 
-    def refused(self: SnapshotConnection) -> None:
-        raise AccessRefused("no right to make a temporary table", "GRANT it.")
-
-    monkeypatch.setattr(SnapshotConnection, "_write_marker", refused)
+    forbid_markers(monkeypatch, [])
     clock = MovedClock()
     with serving_tables(LINES) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(3))
@@ -294,11 +302,11 @@ def test_a_server_that_cannot_be_reached_behind_a_marker_forbids_none(
         calls.append(1)
         if len(calls) != 2:
             return connected(self)
-        reached, self._options = self._options, replace(self._options, port=1)
+        reached, self._connection = self._connection, replace(self._connection, port=1)
         try:
             return connected(self)
         finally:
-            self._options = reached
+            self._connection = reached
 
     monkeypatch.setattr(SnapshotConnection, "_connected_to_ask", once_not_answered)
     give_each_chunk_its_marker(monkeypatch)
@@ -306,7 +314,7 @@ def test_a_server_that_cannot_be_reached_behind_a_marker_forbids_none(
     with serving_tables(LINES, database={"buffered": True}) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(6))
         server.buffer_log()
-        options = {"snapshotChunkRows": "2", "snapshotBarrierSeconds": "5", "transport": transport}
+        options = {"snapshotChunkRows": "2", "snapshots__standstill_seconds": 5, "transport": transport}
         rows, _ = snapshot_of(listening.port, tmp_path, **options, **driver)
     assert {row["id"] for row in rows} == set(range(6))
     assert len(calls) > 3
@@ -334,7 +342,7 @@ def test_chunks_tell_whom_they_wait_for(
             wait_until(is_told, 30)
         other.commit()
 
-    options = {"snapshotMarker": "heartbeat", "heartbeatTable": "informix.pulse"}
+    options = {"heartbeatTable": "informix.pulse"}
     options |= {"table": "informix.lines", "initialSnapshot": "all", "spoolPath": str(tmp_path)}
     with serving_tables(LINES, PULSE, foreign_transactions=False) as (server, listening, writer):
         load_rows(server, f"{DATABASE}:informix.lines", given(3))

@@ -91,7 +91,7 @@ def test_a_row_of_the_heartbeat_table_that_is_locked_is_waited_for(tmp_path: Pat
     with serving_tables(LINES, PULSE) as (server, listening, writer):
         writer.rows("INSERT INTO informix.pulse VALUES (1)")
         load_rows(server, f"{DATABASE}:informix.lines", given(3))
-        options = {"snapshotMarker": "heartbeat", "heartbeatTable": "informix.pulse"}
+        options = {"heartbeatTable": "informix.pulse"}
         with reader(
             listening.port,
             table="informix.lines",

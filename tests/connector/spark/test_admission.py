@@ -49,7 +49,7 @@ def batches(made: InformixStreamReader, start: Offset, upto: int) -> list[list[i
         ({}, ReadMaxRows((1 << 63) - 1)),
         ({"maxRowsPerTrigger": "7"}, ReadMaxRows(7)),
         ({"maxBytesPerTrigger": "1m"}, ReadMaxRows((1 << 63) - 1)),
-        ({"maxTransactionsPerTrigger": "2", "maxRowsPerTrigger": "9"}, ReadMaxRows(9)),
+        ({"maxBytesPerTrigger": "1m", "maxRowsPerTrigger": "9"}, ReadMaxRows(9)),
     ],
     ids=str,
 )
@@ -66,9 +66,8 @@ def test_spark_is_told_one_limit_and_never_to_take_everything(
         ({}, [[1, 2, 3, 4, 5, 6, 7]]),
         ({"maxRowsPerTrigger": "3"}, [[1, 2, 3], [4, 5, 6], [7]]),
         ({"maxRowsPerTrigger": "2"}, [[1, 2], [3], [4, 5, 6], [7]]),
-        ({"maxTransactionsPerTrigger": "3"}, [[1, 2, 3, 4, 5, 6], [7]]),
         ({"maxBytesPerTrigger": "1"}, [[1, 2], [3], [4, 5, 6], [7]]),
-        ({"maxRowsPerTrigger": "6", "maxTransactionsPerTrigger": "2"}, [[1, 2, 3], [4, 5, 6, 7]]),
+        ({"maxRowsPerTrigger": "6", "maxBytesPerTrigger": "1"}, [[1, 2], [3], [4, 5, 6], [7]]),
     ],
     ids=str,
 )
@@ -107,7 +106,7 @@ def test_trigger_once_waits_for_everything_that_was_committed_before_whatever_th
     anchor = begun_and_stopped(listening.port)
     for number in range(300):
         insert(server, number)
-    with reader(listening.port, maxRowsPerTrigger="1", maxRecordsPerRead="7") as made:
+    with reader(listening.port, maxRowsPerTrigger="1", stream__max_records_per_read=7) as made:
         end = made.latestOffset(anchor, ReadAllAvailable())
         assert numbers(rows_of(made, anchor, end)) == list(range(300))
 

@@ -14,7 +14,6 @@ from harness.capture.driving import LIMIT, NOT_STARTED, Served, anchor_of, inser
 from harness.capture.told import told
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption, InformixCdcError
-from informix_cdc.executors import SegmentPlaces
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import look_up_tables
 from informix_cdc.spark import InformixCdcDataSource
@@ -98,7 +97,8 @@ def test_a_partition_that_cannot_be_read_has_no_frames_of_the_spool(
         insert(served[0], 1)
         (share,) = made.partitions(anchor, next_offset(made, anchor))
         assert isinstance(share, SpoolPartition)
-        rows = made.read(replace(share, places=SegmentPlaces("flight")))
+        away = tuple(replace(each, path="/not/here") for each in share.ranges)
+        rows = made.read(replace(share, ranges=away))
         assert isinstance(rows, Iterator)
         error = raised_by(lambda: list(rows))
     assert frames_of(error)[1:] == ["entry"]

@@ -120,7 +120,7 @@ def test_no_value_of_a_cell_and_no_password_is_logged_whatever_goes_wrong(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     port = free_port()
-    watched = {"metricsPort": str(port), "spoolPath": str(tmp_path)}
+    watched = {"metricsAddress": str(port), "spoolPath": str(tmp_path)}
     with listening_stores(log_pages=8, log_count=4) as (server, listening):
         with reader(listening.port, maxSpoolBytes="1", maxLatencyMs="0", **watched) as made:
             anchor = anchor_of(made)
@@ -132,7 +132,7 @@ def test_no_value_of_a_cell_and_no_password_is_logged_whatever_goes_wrong(
             rows, end = drained(made, end, insert_marked(server))
             listening.disconnect_all()
             rows, end = drained(made, end, insert_marked(server))
-        with reader(listening.port, failOnDataLoss="false") as made:
+        with reader(listening.port, onDataLoss="continue") as made:
             for _ in range(9):  # the log it needs is overwritten
                 insert_marked(server)
                 server.switch_log()

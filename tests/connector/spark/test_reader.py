@@ -297,7 +297,9 @@ def test_a_workload_arrives_in_order_over_restarts_at_every_batch(wait_to_fill: 
         rows: list[dict[str, Any]] = []
         for _ in range(4):
             work.run(60)
-            with reader(listening.port, maxRecordsPerRead="7", readBufferBytes="150") as made:
+            with reader(
+                listening.port, stream__max_records_per_read=7, stream__read_buffer_bytes=150
+            ) as made:
                 more, offset = drained(made, offset, work.committed[-1].commit)
                 rows += more
     got = [

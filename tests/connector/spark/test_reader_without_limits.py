@@ -73,7 +73,7 @@ def test_a_query_goes_on_from_where_its_last_batch_ended(served: Served) -> None
 
 def test_no_batch_takes_more_than_the_options_allow(served: Served) -> None:
     server, listening = served
-    with old_reader(listening.port, maxTransactionsPerTrigger="2") as made:
+    with old_reader(listening.port, maxRowsPerTrigger="2") as made:
         start = made.latestOffset()
         made.partitions(NOT_STARTED, start)
         for number in range(5):
@@ -123,7 +123,7 @@ def test_a_query_that_stops_at_the_end_has_any_number_of_batches(served: Served)
     start, seen = begun(listening.port), []
     for number in range(5):
         insert(server, number)
-    with old_reader(listening.port, maxTransactionsPerTrigger="2", stopAtEnd="true") as made:
+    with old_reader(listening.port, maxRowsPerTrigger="2", stopAtEnd="true") as made:
         made.partitions(start, start)
         while True:
             end = made.latestOffset()
@@ -147,7 +147,7 @@ def test_the_only_question_of_a_run_over_a_limit_is_answered_with_a_full_batch(
     for number in range(5):
         insert(server, number)
     for _ in range(4):  # runs, the last with nothing new
-        with old_reader(listening.port, maxTransactionsPerTrigger="2") as made:
+        with old_reader(listening.port, maxRowsPerTrigger="2") as made:
             made.partitions(start, start)
             end = made.latestOffset()
             seen.append(numbers(rows_of(made, start, end)))

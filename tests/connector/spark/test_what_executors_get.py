@@ -65,8 +65,6 @@ def test_over_spark_connect_option_password_is_refused_and_the_ways_out_are_name
     with pytest.raises(BadOption, match="passwordFile, passwordCommand") as caught:
         InformixCdcDataSource(source_options(1, password=SECRET))
     assert SECRET not in str(caught.value)
-    assert "allowPasswordOption=true" in str(caught.value)
-    InformixCdcDataSource(source_options(1, password=SECRET, allowPasswordOption="true"))
 
 
 def test_the_emulator_for_tests_of_users_is_reached_over_spark_connect_too(
@@ -79,7 +77,7 @@ def test_the_emulator_for_tests_of_users_is_reached_over_spark_connect_too(
 
 def test_in_a_classic_session_option_password_is_taken(tmp_path: Path) -> None:
     parsed = InformixCdcDataSource(source_options(1, password=SECRET))._parsed
-    refuse_password_in_plan(parsed, {"SPARK_JOB_ARTIFACT_UUID": "default"})
-    refuse_password_in_plan(parsed, {})
+    refuse_password_in_plan(parsed.connection, {"SPARK_JOB_ARTIFACT_UUID": "default"})
+    refuse_password_in_plan(parsed.connection, {})
     with pytest.raises(BadOption):
-        refuse_password_in_plan(parsed, CONNECT)
+        refuse_password_in_plan(parsed.connection, CONNECT)

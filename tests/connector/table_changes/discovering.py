@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, cast
 
 from harness.capture.driving import Offset, next_offset, own_capture_of, reader, rows_of
+from harness.servers.options import changed
 from informix_cdc.spark.reader import InformixStreamReader
 
 SECONDS = 0.05  # between two look-ups
-ORDERS_AND_LATE = {"table": "informix.ord*", "shape": "json", "discoverySeconds": "1"}
+ORDERS_AND_LATE = {"table": "informix.ord*", "shape": "json", "stream__discovery_seconds": 1}
 Rows = list[tuple[str, int]]
 
 
@@ -22,7 +22,7 @@ def discovering(port: int, **changes: str) -> Iterator[InformixStreamReader]:
     with reader(port, **{**ORDERS_AND_LATE, **changes}) as made:
         seconds = cast("Any", SECONDS)  # the option has whole ones
         own = own_capture_of(made)
-        own._options = replace(own._options, discovery_seconds=seconds)
+        own._options = changed(own._options, stream__discovery_seconds=seconds)
         yield made
 
 

@@ -145,7 +145,7 @@ def test_a_table_without_a_usable_key_for_its_snapshot_is_left_out(
 @pytest.mark.only_in_all
 def test_an_excluded_table_does_not_join(served: Served) -> None:
     server, listening = served
-    with discovering(listening.port, tableExclude="informix.*papers") as made:
+    with discovering(listening.port, table="informix.ord*,!informix.*papers") as made:
         start = anchor_of(made)
         server.create_table("stores:informix.ord_a_papers", "id integer")
         server.create_table(LATE, "id integer")

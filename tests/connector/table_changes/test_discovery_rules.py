@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ import pytest
 from connector.table_changes.discovering import ORDERS_AND_LATE
 from harness.capture.told import told
 from harness.runs.moved_clock import ReadClock
+from harness.servers.options import parsed
 from harness.servers.stores import source_options
 from informix_capture_client.errors import (
     BadOption,
@@ -59,13 +59,13 @@ class Server:
             raise BadOption(f"{sorted(bad)[0]} has a column that cannot be captured.")
 
     def discovery(self, **changes: str) -> Discovery:
-        given = {**ORDERS_AND_LATE, "discoverySeconds": str(SECONDS), **changes}
-        made = Discovery(SourceOptions.parse(source_options(1, **given)), ReadClock(lambda: self.now))
+        given = {**ORDERS_AND_LATE, "stream__discovery_seconds": SECONDS, **changes}
+        made = Discovery(parsed(source_options(1, **given)), ReadClock(lambda: self.now))
         self.describe(made)
         return made
 
     def describe(self, made: Discovery, *, may_change: bool = True) -> tuple[str, ...]:
-        return made.named(cast("Any", None), may_change=may_change).tables
+        return made.named(cast("Any", None), may_change=may_change).tables.listed
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_tables_do_not_change_while_a_planned_batch_is_captured_again(server: Se
 
 
 def test_a_reconnect_keeps_the_tables_where_discovery_is_off(server: Server) -> None:
-    made = server.discovery(discoverySeconds="0")
+    made = server.discovery(shape="rows")
     server.tables[:] = [LATE]
     assert server.describe(made) == ("informix.orders",)
     assert not made.leaves_out(ServerRefused("no."))
@@ -236,7 +236,7 @@ def test_a_session_ends_for_other_tables_only_where_that_costs_nothing(
     state = CaptureState()
     state.spool = cast("Any", _Spool()) if has_spool else None
     state.counters.snapshots.tables_left = tables_left
-    options = SourceOptions.parse(source_options(1, **ORDERS_AND_LATE))
+    options = parsed(source_options(1, **ORDERS_AND_LATE))
     made = CaptureRun(options, NOT_STARTED, planned, lambda _: None, state, threading.Event())
     plan: Any = SimpleNamespace(to_lock=to_lock, joining=SimpleNamespace(names=joining))
     assert made._may_end_for_others(plan) == may_end
@@ -246,14 +246,12 @@ class _Spool:
     manifest = SimpleNamespace(high_watermark=Position(5, 5))
 
 
-@pytest.mark.parametrize("shape", ["rows", "envelope"])
-def test_a_shape_whose_columns_depend_on_the_tables_is_refused(shape: str) -> None:
-    with pytest.raises(BadOption, match=f"'discoverySeconds' cannot be used with shape={shape}"):
-        SourceOptions.parse(source_options(1, **{**ORDERS_AND_LATE, "shape": shape}))
-
-
-@pytest.mark.parametrize("shape", ["json", "arrow"])
-def test_a_shape_with_the_same_columns_for_all_tables_is_not(shape: str) -> None:
-    options = SourceOptions.parse(source_options(1, **{**ORDERS_AND_LATE, "shape": shape}))
-    assert options.discovery_seconds == 1
-    assert replace(options, discovery_seconds=0).row_form().has_fixed_schema
+@pytest.mark.parametrize(
+    ("shape", "discovers"),
+    [("rows", False), ("envelope", False), ("json", True), ("arrow", True)],
+)
+def test_tables_are_discovered_where_columns_do_not_depend_on_them(shape: str, discovers: bool) -> None:
+    options = parsed(source_options(1, **{**ORDERS_AND_LATE, "shape": shape}))
+    assert options.discovers_tables == discovers
+    named = parsed(source_options(1, table="informix.orders", shape=shape))
+    assert not named.discovers_tables

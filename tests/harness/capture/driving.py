@@ -12,12 +12,12 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from harness.runs.patience import patiently
+from harness.servers.options import parsed
 from harness.servers.stores import ORDERS, order_row, source_options
 from harness.spark.checkpoints import offset
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.capture import CaptureState
 from informix_cdc.clock import MONOTONIC, Clock
-from informix_cdc.options.source import SourceOptions
 from informix_cdc.reading.own_capture import OwnCapture, OwnReader
 from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
@@ -28,14 +28,14 @@ from informix_emulator import EmulatedServer, ListeningServer
 Offset = Mapping[str, Any]
 Served = tuple[EmulatedServer, ListeningServer]
 LIMIT = ReadMaxRows((1 << 63) - 1)  # what Spark hands back where nothing is limited
-GOES_ON = {"failOnDataLoss": "false"}
+GOES_ON = {"onDataLoss": "continue"}
 NOT_STARTED = offset(0, 0, stream="", source="")
 
 
 @contextmanager
-def reader(port: int, *, clock: Clock = MONOTONIC, **changes: str) -> Iterator[InformixStreamReader]:
+def reader(port: int, *, clock: Clock = MONOTONIC, **changes: Any) -> Iterator[InformixStreamReader]:
     """A reader as a new process of Spark's would have it."""
-    options = SourceOptions.parse(source_options(port, **changes))
+    options = parsed(source_options(port, **changes))
     try:
         schema = to_spark(look_up_tables(options).schema())
     except AccessRefused:  # a test that does not get as far as a connection

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.runs.patience import wait_until
+from harness.servers.options import parsed
 from harness.servers.stores import source_options
 from informix_cdc.daemon import CaptureProcess, CaptureSettings
 from informix_cdc.options import OF_ROWS
-from informix_cdc.options.source import SourceOptions
 from informix_cdc.reading import CaptureAccess, published_schema
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
@@ -100,7 +100,7 @@ def shared_reader(
     folder: Path, name: str = "one", served_port: int = 0, **changes: str
 ) -> Iterator[InformixStreamReader]:
     """Return a reader of a shared capture, as a new process of Spark's would have it."""
-    options = SourceOptions.parse({**options_of_reader(folder, name, served_port), **changes})
+    options = parsed({**options_of_reader(folder, name, served_port), **changes})
     made = InformixStreamReader(options, to_spark(published_schema(options)))
     try:
         yield made

@@ -72,7 +72,7 @@ class MirrorRun:
         With AvailableNow, the first batch has all changes from before the start.
         """
         options = SourceOptions.parse(stream_options(self.settings, self.source))
-        is_shared = bool(options.capture_at)
+        is_shared = bool(options.shared.capture_at)
         schema = published_schema(options) if is_shared else look_up_tables(options).schema()
         made = InformixStreamReader(options, to_spark(schema))
         source = ("", "") if is_shared else None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from informix_emulator import EmulatedServer, EmulatedTransaction, ListeningServer
 
@@ -51,7 +52,7 @@ def listening_stores(**arguments: object) -> Iterator[tuple[EmulatedServer, List
         yield server, listening
 
 
-def source_options(port: int, **changes: str) -> dict[str, str]:
+def source_options(port: int, **changes: Any) -> dict[str, Any]:
     """Return the options of a stream of orders over the emulator's own transport."""
     return {
         "host": "127.0.0.1",

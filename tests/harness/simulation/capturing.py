@@ -102,7 +102,7 @@ class Watch:
     @property
     def facts(self) -> LogFacts | None:
         if self.world.down_turns == 0 and self.world.decide.one_in(self.world.setup.watch_one_in):
-            with open_catalog(self.options) as catalog:
+            with open_catalog(self.options.connection) as catalog:
                 self.facts_then = log_facts(catalog, self.source, self.clock())
         self._sample()
         return self.facts_then
@@ -113,7 +113,7 @@ class Watch:
         if self.world.down_turns == 0 and self.bound.is_wanted and is_due:
             self.sampled_at = self.clock()
             if self.world.decide.one_in(self.world.setup.sample_one_in):
-                with open_catalog(self.options) as catalog:
+                with open_catalog(self.options.connection) as catalog:
                     offer_sample(catalog, self.bound)
 
     def close(self) -> None: ...

@@ -70,7 +70,7 @@ class Oracle:
             self.streams[end["stream"]] = Stream(
                 process.begins_at, process.surely_from, process.listed, end, process.oldest_log
             )
-            may_begin = start["stream"] == "" or not self.world.setup.fail_on_data_loss
+            may_begin = start["stream"] == "" or self.world.setup.on_data_loss != "fail"
             assert may_begin, "another stream"
             return
         assert end["commit"] >= start["commit"], f"commit moved back from {start} to {end}"

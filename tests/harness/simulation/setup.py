@@ -6,9 +6,10 @@ Rule: the plain `Setup()` has no chance in it; what varies is decided by the sch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from harness.servers.options import changed, parsed
 from harness.simulation.account import COLUMNS, DATABASE, PASSWORD, TABLE
 from harness.simulation.decisions import Decisions
 from informix_capture_client.catalog import Table
@@ -17,7 +18,7 @@ from informix_capture_client.values import Column
 from informix_cdc.options.source import SourceOptions
 
 LOG_FILES = 128  # more than a schedule fills, so that only a fault overwrites one
-_OPTIONS = SourceOptions.parse(
+_OPTIONS = parsed(
     {
         "host": "here",
         "port": "1",
@@ -27,9 +28,8 @@ _OPTIONS = SourceOptions.parse(
         "password": PASSWORD,
         "transport": "sqli",
         "delivery": "files",
-        "stalledSeconds": "10",
-    },
-    {},
+        "stream__stalled_seconds": 10,
+    }
 )
 
 
@@ -51,7 +51,7 @@ class Setup:
     log_pages: int = 8
     page_bytes: int = 512
     starting_position: str = "latest"
-    fail_on_data_loss: bool = True
+    on_data_loss: str = "fail"
     death_one_in: int = 0
     failpoint_one_in: int = 0
     fault_one_in: int = 0
@@ -77,7 +77,7 @@ class Setup:
             log_pages=decide.one_of([8, 2, 4]),
             page_bytes=decide.one_of([512, 256, 2048]),
             starting_position=decide.one_of(["latest", "latest", "earliest"]),
-            fail_on_data_loss=overwrite_one_in == 0 or decide.one_in(4),
+            on_data_loss="fail" if overwrite_one_in == 0 or decide.one_in(4) else "continue",
             death_one_in=decide.one_of([0, 60, 30, 15]),
             failpoint_one_in=decide.one_of([0, 80, 30, 15]),
             fault_one_in=decide.one_of([0, 30, 10]),
@@ -89,25 +89,24 @@ class Setup:
 
     def options(self, folder: Path, decide: Decisions) -> SourceOptions:
         """Return the options of the next process; a user may change them between two runs."""
-        options = replace(
+        options = changed(
             _OPTIONS,
-            fail_on_data_loss=self.fail_on_data_loss,
-            starting_position=self.starting_position,
-            spool_path=str(folder / "spool") if self.keeps_spool else "",
+            stream__on_data_loss=self.on_data_loss,
+            stream__starting_position=self.starting_position,
+            spool__path=str(folder / "spool") if self.keeps_spool else "",
         )
         return _varied(options, decide.one_of) if self.varies_options else options
 
 
 def _varied(options: SourceOptions, choose: Callable[[Sequence[int]], int]) -> SourceOptions:
-    return replace(
+    return changed(
         options,
-        max_records_per_read=choose([256, 1, 2, 3, 7]),
-        read_buffer_bytes=choose([4096, 128, 150, 200]),
-        max_transactions_per_trigger=choose([0, 0, 1, 2]),
-        max_rows_per_trigger=choose([0, 0, 1, 4]),
-        max_latency_ms=choose([20, 0, 2000]),
-        max_spool_bytes=choose([1 << 30, 1 << 30, 1]),
-        min_partitions=choose([1, 3]),
-        max_transaction_memory_bytes=choose([1 << 30, 1, 300]),
-        segment_bytes=choose([1 << 20, 1 << 20, 1]),
+        stream__max_records_per_read=choose([256, 1, 2, 3, 7]),
+        stream__read_buffer_bytes=choose([4096, 128, 150, 200]),
+        batches__max_rows_per_trigger=choose([0, 0, 1, 4]),
+        spool__max_latency_ms=choose([20, 0, 2000]),
+        spool__max_bytes=choose([1 << 30, 1 << 30, 1]),
+        batches__min_partitions=choose([1, 3]),
+        spool__max_transaction_memory_bytes=choose([1 << 30, 1, 300]),
+        spool__segment_bytes=choose([1 << 20, 1 << 20, 1]),
     )

@@ -124,7 +124,7 @@ class Query:
             return
         known = self.checkpoint.sink[batch]
         is_same = rows is None if known is None else rows is not None and known.equals(rows)
-        if rows is None and self.world.has_overwritten and not self.world.setup.fail_on_data_loss:
+        if rows is None and self.world.has_overwritten and self.world.setup.on_data_loss != "fail":
             return  # the rows of a planned batch are gone; this sink has them already
         assert is_same, f"batch {batch} is not the same rows when it is read again"
 

@@ -169,7 +169,7 @@ class World:
     def _begin_process(self) -> None:
         self.lives += 1
         options = self.setup.options(self.folder, self.decide)
-        rules, form = options.decode_rules("utf-8"), options.row_form()
+        rules, form = options.columns.decode_rules("utf-8"), options.row_form()
         schema = to_spark(row_schema(delivered_tables(self.setup.captured, rules), form))
         reader = InformixStreamReader(options, schema, clock=self.clock)
         is_available_now = not self.is_draining and self.setup.varies_options and self.decide.one_in(6)
@@ -276,7 +276,7 @@ class World:
 
     def _may_fail_for_it(self) -> bool:
         """Tell whether a log that is gone ends the query; before the first batch it always does."""
-        return self.setup.fail_on_data_loss or not self.checkpoint.offsets
+        return self.setup.on_data_loss == "fail" or not self.checkpoint.offsets
 
     def _drain(self) -> None:
         """Let nothing more go wrong, and see that everything arrives."""

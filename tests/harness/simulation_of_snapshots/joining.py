@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from harness.servers.options import changed
 from harness.simulation.account import OTHER_TABLE, TABLE, Noted, row
 from harness.simulation.decisions import Decisions
 from harness.simulation.oracle import Stream
@@ -43,8 +44,8 @@ class JoiningSetup(SnapshotSetup):
     def options(self, folder: Path, decide: Decisions) -> SourceOptions:
         options = super().options(folder, decide)
         if not self.names_both:
-            return replace(options, tables=(OTHER_NAME,), initial_snapshot=())
-        return replace(options, tables=(OTHER_NAME, NAME), initial_snapshot=(NAME,))
+            return changed(options, tables__listed=(OTHER_NAME,), snapshots__tables=())
+        return changed(options, tables__listed=(OTHER_NAME, NAME), snapshots__tables=(NAME,))
 
 
 @dataclass

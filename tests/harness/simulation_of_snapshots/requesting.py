@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from harness.capture.copies import Copies
 from harness.servers.in_process import LOGIN, InProcessConnection
+from harness.servers.options import changed
 from harness.simulation.account import COLUMNS, DATABASE, OTHER_TABLE, TABLE, Noted
 from harness.simulation.decisions import Decisions
 from harness.simulation.setup import captured_table
@@ -77,7 +78,8 @@ class RequestingSetup(JoiningSetup):
         return replace(found, turns=found.turns + 60, most_touched=1_000_000, **needed)
 
     def options(self, folder: Path, decide: Decisions) -> SourceOptions:
-        return replace(super().options(folder, decide), shape=self.shape, table_events=True)
+        options = super().options(folder, decide)
+        return changed(options, rows__shape=self.shape, rows__table_events=True)
 
 
 @dataclass

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from harness.servers.in_process import LOGIN, InProcessConnection
+from harness.servers.options import changed
 from harness.simulation.account import DATABASE, TABLE, row
 from harness.simulation.decisions import Decisions
 from harness.simulation.setup import Setup
@@ -62,7 +63,7 @@ class SnapshotSetup(Setup):
             turns=60 + decide.below(90),
             log_pages=decide.one_of([8, 4]),
             page_bytes=decide.one_of([512, 256, 2048]),
-            fail_on_data_loss=not fails,
+            on_data_loss="fail" if not fails else "continue",
             death_one_in=decide.one_of([0, 0, 60]),
             failpoint_one_in=decide.one_of([0, 0, 30]),
             fault_one_in=decide.one_of([0, 0, 40]),
@@ -84,15 +85,15 @@ class SnapshotSetup(Setup):
 
     def options(self, folder: Path, decide: Decisions) -> SourceOptions:
         options = super().options(folder, decide)
-        return replace(
+        return changed(
             options,
-            initial_snapshot=("all",),
-            snapshot_chunk_rows=self.chunk_rows,
-            snapshot_lock_seconds=86_400,
-            snapshot_barrier_seconds=86_400,
-            snapshot_max_touched_keys=self.most_touched,
-            truncate=self.truncate or "fail",
-            before_image=self.before_images,
+            snapshots__tables=("all",),
+            snapshots__chunk_rows=self.chunk_rows,
+            snapshots__lock_seconds=86_400,
+            snapshots__standstill_seconds=86_400,
+            snapshots__most_touched_keys=self.most_touched,
+            rows__truncate=self.truncate or "fail",
+            rows__before_image=self.before_images,
         )
 
 
@@ -226,7 +227,7 @@ class SnapshotWorld(World):
     def _query_failed(self, reason: InformixCdcError) -> None:
         setup = self.setup
         assert isinstance(setup, SnapshotSetup)
-        if "snapshotMaxTouchedKeys" in str(reason) and setup.most_touched < KEYS:
+        if "can be remembered" in str(reason) and setup.most_touched < KEYS:
             self.log(f"the query fails: {reason}")
             self.is_over = True  # as it must where a handful of keys is too many
             self.die("the query failed")

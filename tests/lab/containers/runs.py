@@ -99,7 +99,12 @@ def tail(place: Place) -> str:
 
 def stream(place: Place) -> str:
     """Stop a query with `docker stop`, and start it again on the same checkpoint."""
-    words = [*service("client"), "host=127.0.0.1", f"port={place.port}", f"metricsPort={free_port()}"]
+    words = [
+        *service("client"),
+        "host=127.0.0.1",
+        f"port={place.port}",
+        f"metricsAddress={free_port()}",
+    ]
     volume = {"informix-cdc-lab-state": "/var/lib/informix-cdc"}
     first = _batches(place, place.words(*words, **volume))
     second = _batches(place, place.words(*words, **volume))

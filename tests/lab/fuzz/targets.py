@@ -191,7 +191,7 @@ def _options(data: bytes) -> None:
     given = captures.json_of(data)
     if isinstance(given, dict):
         options = SourceOptions.parse({str(k): str(v) for k, v in given.items()}, {})
-        options.batch_limits(), options.column_choice(), options.row_form(), options.table_names()
+        options.batch_limits(), options.columns.choice(), options.row_form(), options.table_names()
         assert "hunter2" not in repr(options)
 
 

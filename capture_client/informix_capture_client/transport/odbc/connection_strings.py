@@ -44,7 +44,8 @@ def codec_of_client(client_locale: str) -> str:
     except BadOption:
         raise BadOption(
             f"The code set of client locale {client_locale!r} is unknown.",
-            "Set clientLocale=en_us.utf8: the driver converts from any database locale to it.",
+            "Set CLIENT_LOCALE=en_us.utf8 in connectionString: the driver converts from any database"
+            " locale to it.",
         ) from None
 
 
@@ -55,7 +56,7 @@ def encode(text: str, codec: str, errors: str = "strict") -> bytes:
     except UnicodeEncodeError as reason:
         raise BadOption(
             f"The client locale ({codec}) has no character U+{ord(text[reason.start]):04X}.",
-            "Set option clientLocale to en_us.utf8.",
+            "Set CLIENT_LOCALE=en_us.utf8 in option connectionString.",
         ) from None
 
 

@@ -58,9 +58,8 @@ def load_driver(settings: ConnectionSettings) -> tuple[str, ctypes.CDLL]:
 
 def _asking_for_driver(settings: ConnectionSettings) -> str:
     """Return an option that requires a driver; empty if none is set."""
-    if settings.extra:
-        return "connectionString"
-    return "clientLocale" if settings.client_locale.lower() != _CLIENT_LOCALE else ""
+    is_chosen = settings.client_locale.lower() != _CLIENT_LOCALE
+    return "connectionString" if settings.extra or is_chosen else ""
 
 
 def read_driver_info(connection: odbc.Handle, codec: str) -> DriverInfo:

@@ -274,7 +274,6 @@ def _context(settings: ConnectionSettings) -> ssl.SSLContext:
     for name, path in (
         ("tlsCaFile", settings.tls_ca_file),
         ("tlsCertificateFile", settings.tls_certificate_file),
-        ("tlsKeyFile", settings.tls_key_file),
     ):
         if path and not Path(path).is_file():
             raise _no_pem(name, "does not exist")
@@ -290,20 +289,18 @@ def _context(settings: ConnectionSettings) -> ssl.SSLContext:
 
 def _load_own(context: ssl.SSLContext, settings: ConnectionSettings) -> None:
     try:
-        context.load_cert_chain(
-            settings.tls_certificate_file, settings.tls_key_file or None, password=_refuse_passphrase
-        )
+        context.load_cert_chain(settings.tls_certificate_file, password=_refuse_passphrase)
     except (ssl.SSLError, OSError):
         raise _no_pem("tlsCertificateFile", "does not contain a certificate with its key") from None
 
 
 def _refuse_passphrase() -> NoReturn:
-    raise _no_pem("tlsKeyFile", "contains a key with a passphrase, which is not supported")
+    raise _no_pem("tlsCertificateFile", "contains a key with a passphrase, which is not supported")
 
 
 def _no_pem(option: str, what: str) -> BadOption:
     return BadOption(
         f"option {option!r}: the file {what}.",
-        "Set it to a PEM file: authorities, a certificate, or its key without a passphrase.",
+        "Set it to a PEM file: authorities, or a certificate and its key without a passphrase.",
         option=option,
     )
