@@ -14,7 +14,7 @@ java_options() {
     done
 }
 
-missing="Spark on Kubernetes sets it in its pods: docs/kubernetes.md"
+missing="Spark on Kubernetes sets it in its pods: docs/clusters.md"
 case "${1:-}" in
     driver)
         : "${SPARK_DRIVER_BIND_ADDRESS:?$missing}"
