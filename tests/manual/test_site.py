@@ -58,8 +58,8 @@ def test_users_come_first_with_eight_pages() -> None:
     assert firsts == [
         "first-table.md",
         "lake.md",
-        "options.md",
-        "types.md",
+        "concepts.md",
+        "guarantees.md",
         "operations/index.md",
         "dba.md",
         "security.md",
