@@ -19,6 +19,7 @@ PAGES = sorted(
 )
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
+_PAGE = re.compile(r"\b((?:docs|docker)/[\w/-]+\.md)(?:#([\w-]+))?")
 _COMMAND = re.compile(r"\binformix-cdc ([a-z][a-z0-9-]+)([^`\n]*)")
 _FLAG = re.compile(r"(?<=\s)--[a-z-]+")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -45,6 +46,16 @@ def test_every_link_leads_somewhere() -> None:
             with at(f"{target}#{anchor} of {name_of(path)}"):
                 assert place.exists()
                 assert not anchor or anchor in anchors(place)
+
+
+def test_every_page_that_the_product_or_its_files_name_exists() -> None:
+    folders = ("connector", "checkpoints", "capture_client", "docker", "examples")
+    for path in (each for name in folders for each in (ROOT / name).rglob("*") if each.is_file()):
+        if path.suffix in (".py", ".sh", ".yaml", ".yml", ".toml", ".java"):
+            for page, anchor in _PAGE.findall(path.read_text(encoding="utf-8")):
+                with at(f"{page}#{anchor} of {name_of(path)}"):
+                    assert not anchor or anchor in anchors(ROOT / page)
+                    assert (ROOT / page).exists()
 
 
 def test_every_command_exists_and_takes_its_flags() -> None:
