@@ -33,7 +33,7 @@ WHEN = {
     "ERROR_CODES": _START,
     "SESSIONS": "`status`, `doctor`, `release`",
     "SESSION_TABLES": "`status`, `doctor`, `release`",
-    "LO_READ": "without pause while a stream runs; each waits up to `readTimeoutSeconds` for data",
+    "LO_READ": "without pause while a stream runs; each waits up to a second for data",
     "SERVER_NAME": "at `load()` and each start; `status`, `doctor`",
     "SERVER_CLOCK": f"{_WATCHED}; {_CHUNK}, until the marker is written",
     "CURRENT_LOG": f"{_WATCHED}; at each start; {_CHUNK}",
@@ -50,8 +50,8 @@ WHEN = {
     "DATABASE_LOCALE": "at `load()` and each start",
     "TABLE": _TABLES,
     "DATABASES": "when the database is not there, to name those that are",
-    "CAPTURABLE_TABLES": "where option `table` has a pattern, at `load()` and each start, and every"
-    " `discoverySeconds`",
+    "CAPTURABLE_TABLES": "where option `table` has a pattern, at `load()` and each start; with"
+    " `shape=json` or `arrow` also once a minute",
     "TABLES": "when a table is not there, to name what may be meant",
     "COLUMNS": _TABLES,
     "PRIMARY_KEY": "`doctor`, for up to 100 tables at once",
@@ -70,10 +70,10 @@ WHEN = {
     "BEGIN_WORK": "`snapshotWithoutKey=lock` alone: before the table is locked",
     "COMMIT_WORK": "`snapshotWithoutKey=lock` alone: when the table has been read; in an ANSI database"
     " behind the marker too",
-    "MAKE_MARKER": "behind a chunk of a snapshot, but with `snapshotMarker=heartbeat` or `none`;"
-    " touches nothing of yours; `doctor`, where a snapshot is asked for",
+    "MAKE_MARKER": "behind a chunk of a snapshot, unless `heartbeatTable` is set; touches nothing of"
+    " yours; `doctor`, where a snapshot is asked for",
     "DROP_MARKER": "right after it was made",
-    "LOCK_HOLDERS": "when others have locked rows of a snapshot for `snapshotLockSeconds`",
+    "LOCK_HOLDERS": "when others have locked rows of a snapshot for an hour",
     "CDC_USER_TYPE": "`doctor`",
     "FRAGMENTS": "as often as `sysptnhdr` is asked, for up to 100 fragmented tables at once",
     "PARTITION_CREATED": "at a start in the past; `alter`; for up to 100 tables at once",
@@ -113,7 +113,7 @@ OF_A_TABLE = (
     (
         "UPDATE ",
         "UPDATE (heartbeatTable) SET (its first column) = (itself)",
-        "`snapshotMarker=heartbeat` alone: behind a chunk of a snapshot",
+        "where `heartbeatTable` is set: behind a chunk of a snapshot",
     ),
 )
 

@@ -24,13 +24,34 @@ ANSWERS = [
     ),
     (
         "what else does my DBA ask",
-        "docs/dba-reference.md",
+        "docs/dba.md",
         (
-            *("Load in detail", "An initial snapshot", "Growth of the log", "Size of the log"),
-            *("Refused while tables are captured", "Planned switch of an HDR pair", "Editions"),
-            *("Every statement that is sent", "Upgrade, downgrade"),
+            *("An initial snapshot", "Growth of the log", "Log retention and the capture process"),
+            *("Altering captured tables, and vendors' upgrades", "Replication and high availability"),
+            *("Planned switch of a pair", "Editions and upgrades"),
         ),
-        ("onmode -d make primary", "IN SHARE MODE", "DYNAMIC_LOGS"),
+        (
+            *("onmode -d make primary", "IN SHARE MODE", "DYNAMIC_LOGS", "Enterprise Replication"),
+            *("SD secondaries", "Connection Manager", "alter --begin", "informix-cdc capture"),
+        ),
+    ),
+    (
+        "what does it send to my server",
+        "docs/statements.md",
+        (),
+        ("cdc_opensess", "SQ_LODATA"),
+    ),
+    (
+        "how much log, disk, memory and time does it need",
+        "docs/sizing.md",
+        ("Log", "Spool", "Time", "Memory and cores", "A query that does not keep up"),
+        ("informix-cdc size", "maxTransactionMemoryBytes"),
+    ),
+    (
+        "what do I do after a data loss",
+        "docs/operations/data-loss.md",
+        ("Decide after IFXCDC-0006", "Read a table again", "Start a new stream", "A sink of your own"),
+        ("informix-cdc resync", "onDataLoss=resync", "deleted"),
     ),
     (
         "does it run on my platform",
@@ -52,7 +73,7 @@ ANSWERS = [
     ),
     (
         "how do I go back to an earlier version",
-        "docs/operations/upgrade.md",
+        "docs/operations/restart.md",
         ("Upgrade the connector", "Downgrade the connector", "Upgrade the server"),
         ("startingPosition", "syscdcv1.sql"),
     ),

@@ -1,4 +1,4 @@
-"""The sink of docs/operations/recover-a-table.md corrects a copy that differs from its table."""
+"""The sink of docs/operations/data-loss.md corrects a copy that differs from its table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from informix_checkpoints.requests import RESYNC, Request
 from informix_emulator import load_rows
 from manual.made_parts import ROOT
 
-PAGE = ROOT / "docs" / "operations" / "recover-a-table.md"
+PAGE = ROOT / "docs" / "operations" / "data-loss.md"
 
 
 @pytest.mark.slow

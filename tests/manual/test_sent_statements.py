@@ -179,7 +179,7 @@ def test_over_odbc_a_server_receives_nothing_else(received: set[str], drivers: D
 
 
 PAGE = ROOT / "docs" / "dba.md"
-REFERENCE = ROOT / "docs" / "dba-reference.md"
+REFERENCE = ROOT / "docs" / "statements.md"
 NAMED = re.compile(r"`(login|SQ_\w+)`")
 
 

@@ -347,7 +347,7 @@ def _require_possible(row_options: RowOptions, request: Request, planned: Planne
             "the stream delivers no events of tables, so its sink could not remove rows that the"
             " table no longer has.",
             "Set option tableEvents=true, and let the sink process the events (docs/operations/"
-            "recover-a-table.md).",
+            "data-loss.md#a-sink-of-your-own).",
             option="tableEvents",
         )
     if not planned.why_no_order:

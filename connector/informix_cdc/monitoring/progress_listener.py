@@ -45,7 +45,7 @@ class BatchProgress:
         rows: number of rows.
         seconds: duration.
         end: end offset, with `commit` and `restart`.
-        figures: by their keys, as listed in `docs/operations/monitoring.md`; None if unknown.
+        figures: by their keys, as listed in `docs/events-and-metrics.md`; None if unknown.
     """
 
     query: str

@@ -248,8 +248,8 @@ RULES: Mapping[str, tuple[Rule | Reading, ...]] = {
             ),
             "option 'onDataLoss' is resync, which requires spoolPath, tableEvents=true and"
             " truncate=emit.",
-            "Set them, and let the sink process the rows (docs/operations/recover-a-table.md); or set"
-            " onDataLoss to continue.",
+            "Set them, and let the sink process the rows"
+            " (docs/operations/data-loss.md#a-sink-of-your-own); or set onDataLoss to continue.",
             is_of_stream=True,
         ),
     ),

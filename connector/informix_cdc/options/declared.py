@@ -513,7 +513,7 @@ class RowOptions:
     )
     table_events: bool = option(
         "Deliver the rows with which a sink can follow resync: range_start, range_skip and range_end"
-        " (docs/operations/recover-a-table.md). Needs shape=rows, json or arrow.",
+        " (docs/operations/data-loss.md#a-sink-of-your-own). Needs shape=rows, json or arrow.",
         flag,
         default=False,
     )
