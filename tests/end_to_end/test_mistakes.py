@@ -80,7 +80,7 @@ MISTAKES = {
         {"databse": "stores"}, "BadOption", "Did you mean 'database'?", connects=False
     ),
     "option out of range": Mistake(
-        {"maxRecordsPerRead": "1000"}, "BadOption", "from 1 to 256", connects=False
+        {"snapshotParallelism": "1000"}, "BadOption", "from 1 to 8", connects=False
     ),
     "password in the connection string": Mistake(
         {"connectionString": "PWD=hunter2-77aa"}, "BadOption", "passwordFile"

@@ -70,7 +70,7 @@ WHEN = {
     "BEGIN_WORK": "`snapshotWithoutKey=lock` alone: before the table is locked",
     "COMMIT_WORK": "`snapshotWithoutKey=lock` alone: when the table has been read; in an ANSI database"
     " behind the marker too",
-    "MAKE_MARKER": "behind a chunk of a snapshot, unless `heartbeatTable` is set; touches nothing of"
+    "MAKE_MARKER": "behind a chunk of a snapshot, touches nothing of"
     " yours; `doctor`, where a snapshot is asked for",
     "DROP_MARKER": "right after it was made",
     "LOCK_HOLDERS": "when others have locked rows of a snapshot for an hour",

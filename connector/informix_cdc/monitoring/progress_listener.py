@@ -1,6 +1,6 @@
 """A streaming query listener for user programs: logs or exports the progress of this source.
 
-Rule: it uses only the progress events that Spark sends, so that it also works where `metricsPort`
+Rule: it uses only the progress events that Spark sends, so that it also works where `metricsAddress`
 cannot be reached; it reports nothing while a query is idle.
 """
 

@@ -44,7 +44,7 @@ from informix_checkpoints.shared_captures import PreviousStream, PublishedCaptur
 from informix_checkpoints.spool import Spool
 from informix_checkpoints.spool.manifest import Epoch
 
-LIMITS = {"rows": None, "size_bytes": None, "transactions": None}
+LIMITS = {"rows": None, "size_bytes": None}
 FAR = 1 << 62
 
 

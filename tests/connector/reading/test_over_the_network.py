@@ -123,7 +123,7 @@ def test_the_file_of_a_reader_may_be_a_link_as_in_a_secret_of_kubernetes(
 
 
 @pytest.mark.parametrize(
-    "limits", [BatchLimits(), BatchLimits(1, 2, 3), BatchLimits(rows=5, chunk_alone=True)]
+    "limits", [BatchLimits(), BatchLimits(1, 2), BatchLimits(rows=5, chunk_alone=True)]
 )
 def test_limits_of_a_batch_go_over_the_network(limits: BatchLimits) -> None:
     """Also those of a range in real-time mode."""
