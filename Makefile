@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test test-all test-times mutants thorough matrix witnesses rivals fuzz containers up down bench figures build jar release check-workflows constraints clean
+.PHONY: help install demo check fmt docs quick test test-all test-times mutants thorough matrix witnesses fuzz containers up down bench figures build jar release check-workflows constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -112,9 +112,6 @@ witnesses: $(VENV)/.installed ## let IBM's, Debezium's, Spark's and GBASE's clie
 matrix: $(VENV)/.installed ## one stream on the oldest and newest PySpark and Python, and a Delta MERGE
 	@echo "Six environments with a Spark each in .matrix/: some 5 GB, and minutes when they are made ..."
 	cd tests && $(abspath $(BIN))/python -m lab.matrix
-
-rivals: $(VENV)/.installed ## Debezium's connector and ours on one emulated server (Java 17, Maven): an hour
-	@cd tests && $(abspath $(BIN))/python -m lab.rivals
 
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
 	@echo "Installing atheris ..."

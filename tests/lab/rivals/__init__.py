@@ -1,1 +1,0 @@
-"""Debezium's Informix connector and ours: one emulated server, one log, one account of what is due."""
