@@ -19,12 +19,15 @@ class Assumption(NamedTuple):
     text: str
     source: str
     tests: tuple[str, ...]
+    is_proven: bool  # by a proof of `informix-cdc prove`
 
 
 def parse_page(page: str) -> list[Assumption]:
     """Return the rows of the page, in its order."""
     return [
-        Assumption(int(number), text, source, tuple(re.findall(r"`(test_\w+)`", tests)))
+        Assumption(
+            int(number), text, source, tuple(re.findall(r"`(test_\w+)`", tests)), "`prove`" in tests
+        )
         for number, text, source, tests in _ROW.findall(page)
     ]
 

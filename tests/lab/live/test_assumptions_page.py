@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from informix_cdc.proving.all_proofs import PROOFS
 from informix_cdc.proving.type_cases import TYPE_CASES
 from lab.live.assumptions_page import PAGE, assumptions, disproof, explained, parse_page
 from session_contract import test_types
@@ -41,16 +42,22 @@ def test_the_page_names_exactly_the_tests_that_rest_on_each_assumption() -> None
     assert named == marked_tests()
 
 
+def test_the_page_names_exactly_the_rows_that_a_proof_tries() -> None:
+    proven = {number for proof in PROOFS for number in proof.assumptions}
+    assert {row.number for row in assumptions() if row.is_proven} == proven
+
+
 def test_every_assumption_has_a_number_of_its_own_a_source_and_a_test() -> None:
     rows = assumptions()
     assert len(rows) == PAGE.read_text(encoding="utf-8").count("\n| ") - 1  # its head is no row
     assert [number for number, times in Counter(row.number for row in rows).items() if times > 1] == []
-    assert [row.number for row in rows if not (row.source and row.tests)] == []
+    assert [row.number for row in rows if not (row.source and (row.tests or row.is_proven))] == []
 
 
 def test_a_row_is_read_with_all_its_tests() -> None:
-    (row,) = parse_page("| 7 | It rains | a guide \\| x | `test_a`, and `test_b` |\n")
-    assert (row.number, row.text, row.tests) == (7, "It rains", ("test_a", "test_b"))
+    (row,) = parse_page("| 7 | It rains | a guide \\| x | `prove`, `test_a`, and `test_b` |\n")
+    assert row[:2] == (7, "It rains")
+    assert row[3:] == (("test_a", "test_b"), True)
 
 
 def test_a_failure_of_a_marked_test_names_its_row_and_a_skip_does_not() -> None:
