@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +15,7 @@ from harness.capture.shaped import delivery_of
 from informix_checkpoints.spool import stored_range
 from lab.benchmarks.one_transaction import PREPARED_ROWS, turns_of
 from lab.benchmarks.pipeline import START, open_spool
+from lab.benchmarks.processes import reported_by
 from lab.benchmarks.workload import catalog_tables, rows_without_end
 
 pytestmark = pytest.mark.slow
@@ -31,15 +28,7 @@ MOST_GROWTH_MEBIBYTES = 96
 
 
 def run(folder: Path, mebibytes: int, *more: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "lab.benchmarks.one_transaction", str(folder), str(mebibytes)]
-    output = subprocess.run(
-        [*command, str(LIMIT_MEBIBYTES), *more],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    ).stdout
-    told: dict[str, Any] = json.loads(output)
+    (told,) = reported_by("one_transaction", folder, mebibytes, LIMIT_MEBIBYTES, *more)
     return told
 
 

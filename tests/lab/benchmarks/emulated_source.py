@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows
+from lab.benchmarks.processes import report_json
 from lab.benchmarks.workload import TABLE, bench_server, rows_without_end, write
 
 ROWS_PER_TRANSACTION = 10
@@ -41,12 +42,6 @@ def write_steadily(server: EmulatedServer, plan: Plan) -> None:
                 transaction.insert(TABLE, {**row, "line_num": number, "written_at": now})
 
 
-def say(line: str) -> None:
-    """Print a line for whoever started this process."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
     plan = Plan(**json.loads(sys.argv[1]))
     latency_seconds = plan.latency_ms / 1000
@@ -54,11 +49,11 @@ def main() -> None:
     if plan.keeps_rows:
         keep_rows(server)
     with ListeningServer(server) as listening:
-        say(str(listening.port))
+        report_json(listening.port)
         if sys.stdin.readline():
             write(server, plan.backlog_rows, ROWS_PER_TRANSACTION)
             write_steadily(server, plan)
-            say("written")
+            report_json("written")
         sys.stdin.read()
 
 

@@ -7,7 +7,6 @@ Prints a line of JSON: seconds, and the most memory that the process had.
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from harness.lake.batches_by_hand import ORDERS, Mirrored
 from harness.lake.rows_of_batches import batch_row
 from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.large_batches import mapped
-from lab.benchmarks.emulated_source import say
+from lab.benchmarks.processes import report_json
 
 COLUMNS = {"id": pa.int32(), "a": pa.string(), "n": pa.int64()}
 THERE, STEP, FIRST, CHANGED, PIECE = 20_000_000, 1_000_000, 15_000_000, 6_575_000, 1 << 16
@@ -102,7 +101,7 @@ def main() -> None:
         "mib": sum(len(row["arrow"]) for row in rows) >> 20,
         "rows": pa.table(made.table().scan(columns=["id"])).num_rows,
     }
-    say(json.dumps(found))
+    report_json(found)
 
 
 if __name__ == "__main__":

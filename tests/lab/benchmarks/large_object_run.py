@@ -9,50 +9,13 @@ of this process in MiB.
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any
 
 from harness.capture.driving import LIMIT, Offset, anchor_of, figure, reader
 from informix_cdc.spark.reader import InformixStreamReader
-from lab.benchmarks.endless_stream import memory
-
-_TESTS = Path(__file__).parents[2]
-
-
-@contextmanager
-def serving(count: int, size: int) -> Iterator[tuple[int, Any]]:
-    """Start the server; yields its port, and what commits and returns the commit."""
-    command = [sys.executable, "-m", "lab.benchmarks.large_object_server", str(count), str(size)]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=_TESTS,
-        env={**os.environ, "PYTHONPATH": str(_TESTS)},
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        told, answers = process.stdin, process.stdout
-
-        def commit(what: str) -> int:
-            return _asked(told, answers, what)
-
-        yield int(answers.readline()), commit
-        told.close()
-
-
-def _asked(told: IO[str], answers: IO[str], what: str) -> int:
-    told.write(f"{what}\n")
-    told.flush()
-    return int(answers.readline())
+from lab.benchmarks.processes import answer_of, ask, memory, program, report_json
 
 
 def waited(made: InformixStreamReader, start: Offset, upto: int) -> Offset:
@@ -62,31 +25,37 @@ def waited(made: InformixStreamReader, start: Offset, upto: int) -> Offset:
     return start
 
 
+def measured(server: subprocess.Popen[str], made: InformixStreamReader) -> dict[str, float]:
+    """Let the server commit objects and other rows; return what that took."""
+
+    def commit(what: str) -> int:
+        ask(server, what)
+        return answer_of(server)
+
+    start = anchor_of(made)
+    begun = time.perf_counter()
+    start = waited(made, start, commit("other"))
+    alone = time.perf_counter() - begun
+    objects = commit("objects")
+    begun = time.perf_counter()
+    other = commit("other")
+    start = waited(made, start, objects)
+    seconds = time.perf_counter() - begun
+    waited(made, start, other)
+    behind = time.perf_counter() - begun
+    figures = {"read": figure(made, "lobRead"), "read_bytes": figure(made, "lobReadBytes")}
+    return {"seconds": seconds, "behind": behind, "alone": alone, "peak": memory()["peak"], **figures}
+
+
 def main(folder: str, count: int, size: int, transport: str, driver: str = "") -> None:
     """Run once."""
     options = {"table": "informix.files,informix.others", "lobs": "content", "spoolPath": folder}
     options |= {"transport": transport, "maxSpoolBytes": "16g"} | ({"driver": driver} if driver else {})
-    with serving(count, size) as (port, commit), reader(port, **options) as made:
-        start = anchor_of(made)
-        begun = time.perf_counter()
-        start = waited(made, start, commit("other"))
-        alone = time.perf_counter() - begun
-        objects = commit("objects")
-        begun = time.perf_counter()
-        other = commit("other")
-        start = waited(made, start, objects)
-        seconds = time.perf_counter() - begun
-        start = waited(made, start, other)
-        behind = time.perf_counter() - begun
-        told = {
-            "seconds": seconds,
-            "behind": behind,
-            "alone": alone,
-            "peak": memory()["peak"],
-            "read": figure(made, "lobRead"),
-            "read_bytes": figure(made, "lobReadBytes"),
-        }
-    sys.stdout.write(json.dumps(told) + "\n")
+    with (
+        program("large_object_server", count, size) as server,
+        reader(answer_of(server), **options) as made,
+    ):
+        report_json(measured(server, made))
 
 
 if __name__ == "__main__":

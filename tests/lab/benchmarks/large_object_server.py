@@ -12,14 +12,9 @@ import sys
 
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_emulator import EmulatedServer, ListeningServer
+from lab.benchmarks.processes import say
 
 FILES, OTHERS = f"{DATABASE}:informix.files", f"{DATABASE}:informix.others"
-
-
-def tell(number: int) -> None:
-    """Print a number at once."""
-    sys.stdout.write(f"{number}\n")
-    sys.stdout.flush()
 
 
 def main(count: int, size: int) -> None:
@@ -30,7 +25,7 @@ def main(count: int, size: int) -> None:
     server.create_table(OTHERS, "id INTEGER NOT NULL")
     data = bytes(range(256)) * (size // 256 + 1)
     with ListeningServer(server) as listening:
-        tell(listening.port)
+        say(listening.port)
         for line in sys.stdin:
             tx = server.begin()
             if line.strip() == "objects":
@@ -39,7 +34,7 @@ def main(count: int, size: int) -> None:
                     tx.insert(FILES, {"id": number, "content": handle})
             else:
                 tx.insert(OTHERS, {"id": 0})
-            tell(tx.commit())
+            say(tx.commit())
 
 
 if __name__ == "__main__":

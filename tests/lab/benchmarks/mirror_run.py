@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from informix_cdc import lake
 from informix_cdc.lake.intervals import Compared
 from informix_cdc.lake.mirrored_table import MirroredTable
-from lab.benchmarks.emulated_source import say
+from lab.benchmarks.processes import report_json
 
 
 class Ages:
@@ -68,7 +68,7 @@ def main() -> None:
             "ages": ages.taken(),
             "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
-        say(json.dumps(facts))
+        report_json(facts)
 
     with patch.object(MirroredTable, "apply", lambda *given: ages.apply(*given)):
         query = lake.mirror(spark, on_batch=told, **task)

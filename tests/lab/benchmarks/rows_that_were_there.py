@@ -18,7 +18,7 @@ from itertools import islice
 
 from informix_emulator import EmulatedServer, ListeningServer, load_rows, pack_rows
 from informix_emulator.sql.engine import engine_of
-from lab.benchmarks.emulated_source import say
+from lab.benchmarks.processes import report_json
 from lab.benchmarks.workload import COLUMNS, TABLE, Row, bench_server, rows_without_end
 
 KEYED_COLUMNS = COLUMNS.replace("line_num integer", "line_num integer not null")
@@ -87,14 +87,14 @@ def main() -> None:
     fill(server, plan.rows, several)
     stop = threading.Event()
     with ListeningServer(server) as listening:
-        say(str(listening.port))
+        report_json(listening.port)
         if sys.stdin.readline():
             writer = threading.Thread(target=write_beside, args=(server, plan, several, stop))
             writer.start()
             sys.stdin.readline()
             stop.set()
             writer.join()
-            say("written")
+            report_json("written")
         sys.stdin.read()
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from informix_cdc.testing import emulated_source
 from informix_emulator import EmulatedServer
-from lab.benchmarks.emulated_source import say
+from lab.benchmarks.processes import report_json
 
 COLUMNS = (
     "id integer primary key, name varchar(40), amount decimal(16,2),"
@@ -80,7 +80,7 @@ def main() -> None:
     shop = Shop(**json.loads(sys.argv[1]))
     tables = {f"informix.t{number:03}": COLUMNS for number in range(shop.tables)}
     with emulated_source(tables, keeps_rows=True) as (server, options):
-        say(json.dumps(options))
+        report_json(options)
         writer = Writer(server, shop)
         if sys.stdin.readline():
             writer.write()
@@ -88,7 +88,7 @@ def main() -> None:
                 [[row["id"], row["name"], str(row["amount"])] for row in rows.values()]
                 for rows in writer.held
             ]
-            say(json.dumps(held))
+            report_json(held)
             sys.stdin.readline()
 
 

@@ -33,9 +33,8 @@ from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
 from informix_checkpoints.spool.segments import Segment
 from informix_checkpoints.spool.spool import Spool
-from lab.benchmarks.emulated_source import say
-from lab.benchmarks.endless_stream import memory
 from lab.benchmarks.measuring import busy_seconds
+from lab.benchmarks.processes import memory, report_json
 
 _NO_LIMIT = ReadMaxRows((1 << 63) - 1)
 
@@ -163,14 +162,14 @@ def run(task: Mapping[str, Any], executors: Connection) -> dict[str, Any]:
     executors.send(reader)
     begun, cpu = time.time(), time.process_time()
     start = reader.latestOffset(reader.initialOffset(), _NO_LIMIT)
-    say(json.dumps({"begun": True}))
+    report_json({"begun": True})
     threading.Thread(target=lambda: (sys.stdin.readline(), over.set()), daemon=True).start()
     told: dict[str, Any] = {}
     for _ in batches(reader, start, executors):
         if appends.is_done and not told:
             seconds = appends.last_chunk / 1e9 - begun
             told = {"seconds": seconds, "cpu": time.process_time() - cpu}
-            say(json.dumps(told))
+            report_json(told)
         if over.is_set() and told:
             break
     figures = reader.reportLatestOffset() or {}
@@ -187,7 +186,7 @@ def main() -> None:
     arguments = (task["rows"], theirs)
     process = multiprocessing.get_context("spawn").Process(target=read_as_executors_do, args=arguments)
     process.start()
-    say(json.dumps(run(task, ours), default=str))
+    report_json(run(task, ours))
     process.join()
 
 

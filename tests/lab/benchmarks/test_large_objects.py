@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.benchmarks.measuring import Report
+from lab.benchmarks.processes import reported_by
 from odbc_driver.build import build_drivers
 
 MEBIBYTE = 1 << 20
@@ -19,23 +16,8 @@ MOST_MEBIBYTES = 512
 
 
 def told_of(folder: Path, count: int, size: int, transport: str) -> dict[str, Any]:
-    command = [
-        sys.executable,
-        "-m",
-        "lab.benchmarks.large_object_run",
-        str(folder),
-        str(count),
-        str(size),
-    ]
     driver = [str(build_drivers().narrow)] if transport == "odbc" else []
-    output = subprocess.run(
-        [*command, transport, *driver],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    ).stdout
-    told: dict[str, Any] = json.loads(output)
+    (told,) = reported_by("large_object_run", folder, count, size, transport, *driver)
     return told
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from connector.jvm.java_reader import has_javac
 from lab.benchmarks.emulated_source import Plan
 from lab.benchmarks.measuring import Report, percentiles
-from lab.benchmarks.processes import emulated_source
+from lab.benchmarks.processes import answer_of, ask, emulated_source, program
 from lab.benchmarks.watch_rows import WAYS
 
 pytestmark = pytest.mark.spark
@@ -60,23 +59,14 @@ def watched(settings: dict[str, str], folder: Path, way: str, *, wait_to_fill: b
             "folder": str(folder),
             "transactions": count,
         }
-        command = [sys.executable, "-m", "lab.benchmarks.watch_rows", json.dumps(task)]
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        ) as watching:
-            assert watching.stdin is not None
-            assert watching.stdout is not None
-            assert watching.stdout.readline() == "ready\n"
+        with program("watch_rows", json.dumps(task), errors=subprocess.DEVNULL) as watching:
+            assert answer_of(watching) == "ready"
             source.start_writing()
             time.sleep(WARM_UP_SECONDS)
-            print(file=watching.stdin, flush=True)
+            ask(watching)
             source.wait_until_written()
-            print(file=watching.stdin, flush=True)
-            found = json.loads(watching.stdout.readline())
+            ask(watching)
+            found = answer_of(watching)
     assert len(found["ages"]) == count
     return Watched(found["ages"][PER_SECOND * WARM_UP_SECONDS :], found["cpu"])
 

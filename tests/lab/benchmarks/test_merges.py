@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import mmap
-import os
 import random
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +30,7 @@ from informix_cdc.lake.table_changes import (
     TO_TIME,
 )
 from lab.benchmarks.measuring import Report
+from lab.benchmarks.processes import reported_by
 
 STEP, CHANGES, BATCHES = 1_000_000, 50, 20
 KEY = pa.field("id", pa.int64(), nullable=False)
@@ -47,7 +43,7 @@ TEXTS = pa.schema(
         ("n", pa.int64()),
     ]
 )
-FORMS = {"4 columns": NARROW, "32 columns with statistics": WIDE, "a text key of two columns": TEXTS}
+Changed = tuple[pa.Table, Merge]
 
 
 def rows(schema: pa.Schema, numbers: np.ndarray, mark: str) -> pa.Table:
@@ -66,103 +62,24 @@ def size(place: Path) -> int:
     return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
 
 
-def merged(
-    place: Path, schema: pa.Schema, count: int, report: Report, *, on_read: bool
-) -> tuple[float, float, int]:
-    """Return the median of seconds and of bytes written of a batch, and the number of rows."""
-    target = OnReadTarget(str(place), "informix-cdc/bench")
-    target.create(schema, "t", "", on_read=on_read)
-    for first in range(0, count, STEP):
-        target.append(rows(schema, np.arange(first, min(first + STEP, count)), "text"), first)
-    key = [each.name for each in schema if not each.nullable]
-    draw, seconds, written = random.Random(1), list[float](), list[int]()
-    for batch in range(count, count + BATCHES):
-        numbers = np.array(sorted(draw.sample(range(count), CHANGES)))
-        images = rows(schema, numbers, "new").append_column(GONE, pa.array(numbers % 10 == 0))
-        images = images.append_column(
-            AT, pa.array([datetime.now(UTC)] * CHANGES, pa.timestamp("us", "UTC"))
-        )
-        before, begun = size(place), time.perf_counter()
-        target.merge(images, of_images(images.column_names, key), batch)
-        seconds.append(time.perf_counter() - begun)
-        written.append(size(place) - before)
-    usual, bytes_written = (
-        float(np.median(each[1:])) for each in (seconds, written)
-    )  # the first one builds the index
-    there = pa.table(DeltaTable(str(place)).scan(columns=[key[0]])).num_rows
-    if on_read and count > STEP and os.geteuid() == 0:
-        cold(target)
-        images = images.set_column(0, KEY, pa.array(np.arange(count // 2, count // 2 + CHANGES)))
-        begun = time.perf_counter()
-        target.merge(images, of_images(images.column_names, key), batch + 1)
-        report.add(
-            "mirror",
-            f"{CHANGES} changes into {count:,} rows, nothing in the page cache",
-            f"{(time.perf_counter() - begun) * 1000:.0f} ms",
-        )
-    return usual, bytes_written, there
+def of_key(new: pa.Table, _: int, at: datetime) -> Changed:
+    """Return rows, a tenth of them deleted."""
+    key = [each.name for each in new.schema if not each.nullable]
+    found = new.append_column(GONE, pa.array(np.arange(CHANGES) % 10 == 0))
+    found = found.append_column(AT, pa.array([at] * CHANGES, pa.timestamp("us", "UTC")))
+    return found, of_images(found.column_names, key)
 
 
-def cold(target: OnReadTarget) -> None:
-    """Let the system drop the pages of the index and of all files."""
-    assert target._merging is not None
-    for level in target._merging[2]._index._levels:
-        if isinstance(level, np.memmap):
-            level._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
-    os.sync()
-    Path("/proc/sys/vm/drop_caches").write_text("3")
+def of_soft(new: pa.Table, commit: int, at: datetime) -> Changed:
+    """Return rows, a tenth of them deleted, which stay."""
+    found, _ = of_key(new, commit, at)
+    times = found.column(AT)
+    deleted = pc.if_else(found.column(GONE), times, pa.scalar(None, times.type))
+    found = found.append_column(DELETED_AT, deleted)
+    return found, of_images_kept(found.column_names, ["id"], None)
 
 
-@pytest.mark.parametrize(
-    ("form", "count"),
-    [("4 columns", 100_000), *((form, 1_000_000) for form in FORMS), ("4 columns", 20_000_000)],
-)
-def test_a_batch_of_changes_into_a_large_table(
-    form: str, count: int, report: Report, tmp_path: Path
-) -> None:
-    seconds, written, on_read = merged(tmp_path / "read", FORMS[form], count, report, on_read=True)
-    beside, rewritten, on_write = merged(tmp_path / "write", FORMS[form], count, report, on_read=False)
-    assert on_read == on_write
-    report.add(
-        "mirror",
-        f"{CHANGES} random changes into {count:,} rows, {form}: merged on read",
-        f"{seconds * 1000:.1f} ms, {written / 1024:.0f} KiB written",
-        f"{beside / seconds:.0f} times as fast as delta-rs's MERGE ({beside * 1000:.0f} ms,"
-        f" {rewritten / (1 << 20):.1f} MiB)",
-    )
-
-
-def changed(place: Path, form: str, count: int, *, on_read: bool) -> tuple[float, float, int]:
-    """Return the median of seconds and of bytes written of a batch, and the number of rows.
-
-    Args:
-        place: of the table.
-        form: history or soft.
-        count: of rows.
-        on_read: how it is merged.
-    """
-    target, at = OnReadTarget(str(place), "informix-cdc/bench"), datetime.now(UTC)
-    schema = pa.schema([*NARROW, *ADDED[form]])
-    target.create(schema, "t", "", on_read=on_read)
-    for first in range(0, count, STEP):
-        found = rows(NARROW, np.arange(first, min(first + STEP, count)), "text")
-        if form == "history":
-            found = found.append_column(FROM, pa.array(np.zeros(len(found), np.int64)))
-        target.append(found, first)
-    draw, seconds, written = random.Random(1), list[float](), list[int]()
-    for batch in range(count, count + BATCHES):
-        new = rows(NARROW, np.array(sorted(draw.sample(range(count), CHANGES))), "new")
-        new, merge = (states_of if form == "history" else images_of)(new, batch, at)
-        before, begun = size(place), time.perf_counter()
-        target.merge(new, merge, batch)
-        seconds.append(time.perf_counter() - begun)
-        written.append(size(place) - before)
-    usual, bytes_written = (float(np.median(each[1:])) for each in (seconds, written))
-    there = pa.table(DeltaTable(str(place)).scan(columns=["id"])).num_rows
-    return usual, bytes_written, there
-
-
-def states_of(new: pa.Table, commit: int, at: datetime) -> tuple[pa.Table, Merge]:
+def of_history(new: pa.Table, commit: int, at: datetime) -> Changed:
     """Return the ends of the states of some rows, and the new states."""
     none, now = pa.array([None] * CHANGES, pa.int64()), pa.array([commit] * CHANGES)
     ends = new.append_column(FROM, none).append_column(TO, now)
@@ -174,22 +91,53 @@ def states_of(new: pa.Table, commit: int, at: datetime) -> tuple[pa.Table, Merge
     return found, of_states(found.column_names, ["id"], None)
 
 
-def images_of(new: pa.Table, _: int, at: datetime) -> tuple[pa.Table, Merge]:
-    """Return rows, a tenth of them deleted."""
-    gone, times = np.arange(CHANGES) % 10 == 0, pa.array([at] * CHANGES, pa.timestamp("us", "UTC"))
-    found = new.append_column(GONE, pa.array(gone)).append_column(AT, times)
-    deleted = pc.if_else(pa.array(gone), times, pa.scalar(None, times.type))
-    found = found.append_column(DELETED_AT, deleted)
-    return found, of_images_kept(found.column_names, ["id"], None)
+FORMS = {
+    "4 columns": (NARROW, of_key),
+    "32 columns with statistics": (WIDE, of_key),
+    "a text key of two columns": (TEXTS, of_key),
+    "history": (NARROW, of_history),
+    "soft": (NARROW, of_soft),
+}
 
 
-@pytest.mark.parametrize("count", [100_000, 1_000_000, 5_000_000])
-@pytest.mark.parametrize("form", ["history", "soft"])
-def test_a_batch_of_changes_of_which_the_old_rows_stay(
+def merged(place: Path, form: str, count: int, *, on_read: bool) -> tuple[float, float, int]:
+    """Return the median of seconds and of bytes written of a batch, and the number of rows."""
+    (schema, changed), target = FORMS[form], OnReadTarget(str(place), "informix-cdc/bench")
+    stored = pa.schema([*schema, *ADDED.get(form, ())])
+    target.create(stored, "t", "", on_read=on_read)
+    for first in range(0, count, STEP):
+        found = rows(schema, np.arange(first, min(first + STEP, count)), "text")
+        if form == "history":
+            found = found.append_column(FROM, pa.array(np.zeros(len(found), np.int64)))
+        target.append(found, first)
+    draw, seconds, written = random.Random(1), list[float](), list[int]()
+    for batch in range(count, count + BATCHES):
+        new = rows(schema, np.array(sorted(draw.sample(range(count), CHANGES))), "new")
+        images, merge = changed(new, batch, datetime.now(UTC))
+        before, begun = size(place), time.perf_counter()
+        target.merge(images, merge, batch)
+        seconds.append(time.perf_counter() - begun)
+        written.append(size(place) - before)
+    usual, bytes_written = (
+        float(np.median(each[1:])) for each in (seconds, written)
+    )  # the first one builds the index
+    return usual, bytes_written, DeltaTable(str(place)).count()
+
+
+@pytest.mark.parametrize(
+    ("form", "count"),
+    [
+        *((form, 1_000_000) for form in FORMS),
+        *((form, 100_000) for form in ("4 columns", "history", "soft")),
+        *((form, 5_000_000) for form in ("history", "soft")),
+        ("4 columns", 20_000_000),
+    ],
+)
+def test_a_batch_of_changes_into_a_large_table(
     form: str, count: int, report: Report, tmp_path: Path
 ) -> None:
-    seconds, written, on_read = changed(tmp_path / "read", form, count, on_read=True)
-    beside, rewritten, on_write = changed(tmp_path / "write", form, count, on_read=False)
+    seconds, written, on_read = merged(tmp_path / "read", form, count, on_read=True)
+    beside, rewritten, on_write = merged(tmp_path / "write", form, count, on_read=False)
     assert on_read == on_write
     report.add(
         "mirror",
@@ -231,8 +179,7 @@ def test_a_batch_of_three_tables_into_an_object_store(
 
 
 def test_a_transaction_of_a_gibibyte_is_merged_in_parts(report: Report, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "lab.benchmarks.large_merge", str(tmp_path)]
-    found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    (found,) = reported_by("large_merge", tmp_path)
     assert found["rows"] == 21_575_000
     report.add(
         "memory",

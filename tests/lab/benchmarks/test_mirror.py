@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,6 +16,7 @@ import pytest
 from deltalake import DeltaTable
 
 from lab.benchmarks.measuring import Report, percentiles
+from lab.benchmarks.processes import answer_of, ask, program
 from lab.benchmarks.rows_that_were_there import Filled
 from lab.benchmarks.shop_of_tables import Shop
 from lab.benchmarks.test_latency import RECOMMENDED
@@ -38,42 +38,26 @@ def mirrored(folder: Path, source: dict[str, str], **settings: Any) -> Iterator[
         "spark": RECOMMENDED,
         **settings,
     }
-    command = [sys.executable, "-m", "lab.benchmarks.mirror_run", json.dumps(task)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
+    with program("mirror_run", json.dumps(task), errors=subprocess.DEVNULL) as running:
         yield map(json.loads, running.stdout)
-        running.stdin.close()
-        running.stdout.read()  # a full pipe would keep its last batch from ending
-        running.wait()
 
 
 @pytest.mark.parametrize("merge", ["on-write", "on-read"])
 def test_how_soon_a_commit_is_in_its_table(merge: str, report: Report, tmp_path: Path) -> None:
     shop = Shop()
-    command = [sys.executable, "-m", "lab.benchmarks.shop_of_tables", json.dumps(asdict(shop))]
     ages: list[float] = []
     batches: list[dict[str, Any]] = []
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        source = json.loads(server.stdout.readline()) | {"initialSnapshot": "none"}
+    with program("shop_of_tables", json.dumps(asdict(shop))) as server:
+        source = answer_of(server) | {"initialSnapshot": "none"}
         with mirrored(tmp_path, source, merge=merge) as running:
             next(running)  # the stream has begun
-            server.stdin.write("go\n")
-            server.stdin.flush()
+            ask(server, "go")
             wanted = shop.per_second * shop.seconds
-            written = 0
-            while written < wanted * 0.9:  # a delete has no age
+            while len(ages) < wanted * 0.9 * 0.9:  # a delete has no age
                 batch = next(running)
                 batches.append(batch)
                 ages += batch["ages"]
-                written = len(ages) / 0.9
-            held = json.loads(server.stdout.readline())
-            settled(running, held, tmp_path)
-        server.stdin.close()
+            settled(running, answer_of(server), tmp_path)
     warm = ages[len(ages) // 5 :]
     middle = batches[len(batches) // 2]
     report.add(
@@ -108,7 +92,7 @@ def rows_of(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def test_rows_a_second_of_a_table_that_is_loaded(report: Report, tmp_path: Path) -> None:
     plan = Filled(ROWS, per_second=0)
-    with filled_source(plan) as (source, _):
+    with filled_source(plan) as source:
         batches: list[dict[str, Any]] = []
         options = source.options(snapshotChunkRows="100000", snapshotKey="informix.lines(line_num)")
         with mirrored(tmp_path, options) as running:

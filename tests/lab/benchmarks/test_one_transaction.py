@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from lab.benchmarks.measuring import Report
+from lab.benchmarks.processes import reported_by
 
 MEBIBYTES = 1024
 LIMIT_MEBIBYTES = 128  # the default of maxTransactionMemoryBytes
@@ -16,11 +14,7 @@ MOST_MEBIBYTES = 512
 
 
 def told_of(folder: Path, *more: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "lab.benchmarks.one_transaction", str(folder), str(MEBIBYTES)]
-    output = subprocess.run(
-        [*command, str(LIMIT_MEBIBYTES), *more], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
-    told: dict[str, Any] = json.loads(output)
+    (told,) = reported_by("one_transaction", folder, MEBIBYTES, LIMIT_MEBIBYTES, *more)
     return told
 
 

@@ -6,7 +6,6 @@ beforehand; the ceiling is that of the round trips alone.
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
 from collections.abc import Iterable
@@ -16,18 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from informix_capture_client.choices import DecodeRules
 from informix_capture_client.positions import Position
-from informix_capture_client.shapes import ChangeEncoder, change_count
-from informix_capture_client.stream.event_stream import Begun, ChangeStream
-from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_cdc.capture.loop import capture
-from informix_cdc.capture.pending import Pending
+from informix_capture_client.shapes import change_count
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool.segments import Segment
 from lab.benchmarks.emulated_source import ROWS_PER_TRANSACTION, Plan
 from lab.benchmarks.measuring import Report, Timing
-from lab.benchmarks.pipeline import START
+from lab.benchmarks.pipeline import START, run_capture
 from lab.benchmarks.processes import EmulatedSource, emulated_source
 from lab.benchmarks.sessions import begin_session, connect, read_bytes_only
 from lab.benchmarks.workload import RECORDS_PER_READ, catalog_table
@@ -67,14 +61,10 @@ def decode_all(source: EmulatedSource, driver: str) -> float:
     """Return how long the capture loop takes from the first read to the last Arrow batch."""
     sink: Any = _Sink()
     with closing(connect(source, driver)) as transport:
-        begun = Begun(begin_session(transport), TransactionAssembler(START))
-        encoder = ChangeEncoder([catalog_table()], DecodeRules())
-        pending = Pending(sink, lambda _: sink)
+        session = begin_session(transport)
         begun_at = time.perf_counter()
-        stream = ChangeStream(lambda: begun, lambda: None)
-        capture(stream, encoder, pending, CaptureState(), sink.is_full)
+        run_capture(session, [catalog_table()], sink, sink.is_full, state=CaptureState())
         seconds = time.perf_counter() - begun_at
-        assert stream.stop(5)
     assert sink.rows == ROWS
     return seconds
 
@@ -85,7 +75,6 @@ def share(timing: Timing) -> str:
 
 
 def test_reading_and_decoding_overlap(report: Report) -> None:
-    gc.freeze()  # as the product does in the process that holds the capture
     drivers = {"ODBC": str(build_drivers().narrow), "the socket": ""}
     with emulated_source(Plan(backlog_rows=ROWS, latency_ms=LATENCY_MS)) as source:
         source.start_writing()

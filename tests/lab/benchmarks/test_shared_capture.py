@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
 from lab.benchmarks.emulated_source import Plan
 from lab.benchmarks.measuring import Report, Timing
-from lab.benchmarks.processes import EmulatedSource, emulated_source
+from lab.benchmarks.processes import EmulatedSource, answer_of, emulated_source, program
 
 ROUND_TRIP_MS = 30
 ROWS_OVER_THE_SERVER, ROWS_OVER_FLIGHT = 60_000, 1_000_000
@@ -28,12 +26,8 @@ ROWS_OVER_THE_SERVER, ROWS_OVER_FLIGHT = 60_000, 1_000_000
 @contextmanager
 def far_away(port: int) -> Iterator[int]:
     """Return a port that leads to another one, with a long round trip."""
-    command = [sys.executable, "-m", "lab.benchmarks.delay_line", str(port), str(ROUND_TRIP_MS)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        yield int(process.stdout.readline())
-        process.stdin.close()
+    with program("delay_line", port, ROUND_TRIP_MS) as process:
+        yield answer_of(process)
 
 
 @contextmanager

@@ -7,9 +7,6 @@ rows while any of them is read, encoded or stored. Both are medians, with their 
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from contextlib import closing
 from statistics import median
 
@@ -19,9 +16,7 @@ from lab.benchmarks.measuring import Report, Timing, median_and_spread, percenti
 from lab.benchmarks.rows_that_were_there import Filled
 from lab.benchmarks.sessions import connect
 from lab.benchmarks.whole_snapshot import Run, filled_source, snapshot_of
-from lab.benchmarks.workload import PASSWORD, catalog_table
-from lab.witnesses.jars import NotHere, classpath
-from lab.witnesses.jdbc import VERSIONS, url
+from lab.benchmarks.workload import catalog_table
 from odbc_driver.build import build_drivers
 
 ROWS = 400_000
@@ -36,13 +31,13 @@ ONE_BY_ONE = f"SELECT FIRST {ROWS_ONE_BY_ONE} {_COLUMNS} FROM informix.lines ORD
 def test_rows_a_second_of_a_snapshot_and_of_the_same_rows_one_by_one(report: Report) -> None:
     drivers = {"sqli": "", "odbc": str(build_drivers().narrow)}
     plan = Filled(ROWS, per_second=0)
-    with filled_source(plan) as (source, server):
+    with filled_source(plan) as source:
         for name, driver in drivers.items():
             chosen = {"transport": name} | ({"driver": driver} if driver else {})
             runs, seconds = list[Run](), list[float]()
             with closing(connect(source, driver)) as transport:
                 for _ in range(REPEATS):
-                    runs.append(snapshot_of(source, server, plan, **chosen))
+                    runs.append(snapshot_of(source, plan, **chosen))
                     seconds.append(timed(lambda transport=transport: _all(transport.rows(ONE_BY_ONE))))  # type: ignore[misc]
             _add_runs(report, name, runs, Timing(tuple(seconds)))
 
@@ -78,41 +73,14 @@ def _each(seconds: float) -> str:
     return f"{seconds / ROWS * 1e6:.1f}"
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("properties", [(), ("FET_BUF_SIZE=262144",)], ids=["default", "256 KiB"])
-def test_rows_a_second_of_spark_s_jdbc_reader(report: Report, properties: tuple[str, ...]) -> None:
-    """It reads the same table with IBM's driver: as that is, or with answers as large as ours."""
-    try:
-        jars = classpath(f"jdbc-{VERSIONS[-1]}")
-    except NotHere as reason:
-        pytest.skip(str(reason))
-    with filled_source(Filled(ROWS, per_second=0)) as (source, _):
-        # Spark quotes names of columns; without this they would be texts (SQL Reference, DELIMIDENT)
-        where = url(source.port, "bench", "DELIMIDENT=Y", *properties)
-        arguments = [jars, where, "informix", PASSWORD, "lines", str(REPEATS)]
-        told = subprocess.run(
-            [sys.executable, "-m", "lab.benchmarks.jdbc_rows", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            check=True,
-            text=True,
-        )
-    found = json.loads(told.stdout.splitlines()[-1])
-    assert found["rows"] == ROWS
-    rate = median_and_spread([ROWS / seconds for seconds in found["seconds"]])
-    how = "".join(f" {each}" for each in properties)
-    beside = f"CPU of the JVM, µs a row: {_each(median(found['cpu']))}"
-    report.add("snapshot", f"spark.read.jdbc{how}, one partition, noop sink", rate, beside)
-
-
 @pytest.mark.parametrize("transport", ["sqli", "odbc"])
 def test_memory_and_the_stream_beside_a_snapshot(report: Report, transport: str) -> None:
     chosen = {"transport": transport}
     if transport == "odbc":
         chosen["driver"] = str(build_drivers().narrow)
     plan = Filled(ROWS_IN_MEMORY)
-    with filled_source(plan) as (source, server):
-        run = snapshot_of(source, server, plan, **chosen)
+    with filled_source(plan) as source:
+        run = snapshot_of(source, plan, **chosen)
     assert run.peak_mib < MOST_MIB
     written = f"{plan.per_second} transactions/s"
     peak = f"peak {run.peak_mib:.0f} MiB"

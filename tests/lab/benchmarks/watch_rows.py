@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from connector.jvm.java_reader import jar
 from harness.spark.line_sink import LineSink, sink_jar
-from lab.benchmarks.whole_snapshot import cpu_seconds
+from lab.benchmarks.processes import cpu_seconds, report_json
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def main() -> None:
     frame = spark.readStream.format("informix-cdc").options(**task["options"]).load()
     query = ages.start(frame, way, folder / "checkpoint")
     wait_until(lambda: (folder / "checkpoint" / "commits" / "0").exists())
-    tell("ready")
+    report_json("ready")
     sys.stdin.readline()  # the warm-up is over
     jvm: Any = spark._jvm
     process = jvm.java.lang.ProcessHandle.current().pid()
@@ -104,12 +104,7 @@ def main() -> None:
     wait_until(lambda: len(ages.by_transaction()) >= task["transactions"])
     query.stop()
     found = ages.by_transaction()
-    tell(json.dumps({"ages": [found[number] for number in sorted(found)], "cpu": used}))
-
-
-def tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    report_json({"ages": [found[number] for number in sorted(found)], "cpu": used})
 
 
 def wait_until(is_true: Callable[[], bool], seconds: float = 120) -> None:

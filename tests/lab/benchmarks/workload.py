@@ -32,11 +32,14 @@ TIMEOUT_RECORD_BYTES = 24
 Row = dict[str, object]
 
 
-def bench_server(columns: str = COLUMNS, **arguments: object) -> EmulatedServer:
-    """Return a server with the one table, full row logging on."""
+def bench_server(
+    columns: str = COLUMNS, tables: Sequence[str] = (TABLE,), **arguments: object
+) -> EmulatedServer:
+    """Return a server with tables, one by default, full row logging on."""
     server = EmulatedServer(name="informix", users={"informix": PASSWORD}, **arguments)  # type: ignore[arg-type]
     server.create_database("bench", logged=True, locale="en_US.utf8")
-    server.create_table(TABLE, columns, full_row_logging=True)
+    for name in tables:
+        server.create_table(name, columns, full_row_logging=True)
     return server
 
 
@@ -74,14 +77,16 @@ def write(
     rows_per_transaction: int,
     at_once: int = 1,
     source: Iterator[Row] | None = None,
+    tables: Sequence[str] = (TABLE,),
 ) -> None:
-    """Insert rows in transactions of a size, so many of them side by side, row by row."""
+    """Insert rows in transactions of a size, so many of them side by side, into tables in turn."""
     source = source or rows_without_end()
     for first in range(0, rows, rows_per_transaction * at_once):
         left = min(rows_per_transaction * at_once, rows - first)
         transactions = [server.begin(user_id=1000) for _ in range(-(-left // rows_per_transaction))]
         for number in range(left):
-            transactions[number % len(transactions)].insert(TABLE, next(source))
+            table = tables[(first + number) % len(tables)]
+            transactions[number % len(transactions)].insert(table, next(source))
         for transaction in transactions:
             transaction.commit()
 
@@ -165,13 +170,14 @@ def captured_in_turn(rows: int, rows_per_transaction: int, at_once: int) -> Capt
     return CapturedBytes(_reads(server, start), rows, transactions)
 
 
-def _reads(server: EmulatedServer, start: int) -> tuple[bytes, ...]:
+def _reads(server: EmulatedServer, start: int, tables: Sequence[str] = (TABLE,)) -> tuple[bytes, ...]:
     session = server.open_session(timeout=0, max_recs=RECORDS_PER_READ)
-    table = server.table(TABLE)
-    session.capture(Capture(table, [column.name for column in table.columns], 0))
+    for number, name in enumerate(tables):
+        table = server.table(name)
+        session.capture(Capture(table, [column.name for column in table.columns], number))
     session.activate(start)
     reads = []
-    while len(read := session.read(BYTES_PER_READ, _go_on)) != TIMEOUT_RECORD_BYTES:
+    while len(read := session.read(BYTES_PER_READ, lambda: None)) != TIMEOUT_RECORD_BYTES:
         reads.append(read)
     return tuple(reads)
 
@@ -179,26 +185,11 @@ def _reads(server: EmulatedServer, start: int) -> tuple[bytes, ...]:
 @cache
 def captured_of_tables(tables: int, rows: int, rows_per_transaction: int = 10) -> CapturedBytes:
     """Write rows into several tables in turn and return what a session of that log reads."""
-    server, source = EmulatedServer(name="informix", users={"informix": PASSWORD}), rows_without_end()
-    server.create_database("bench", logged=True, locale="en_US.utf8")
     names = [str(table.name) for table in catalog_tables(tables)]
-    for name in names:
-        server.create_table(name, COLUMNS, full_row_logging=True)
+    server = bench_server(tables=names)
     start = server.position()
-    for first in range(0, rows, rows_per_transaction):
-        transaction = server.begin(user_id=1000)
-        for number in range(first, min(first + rows_per_transaction, rows)):
-            transaction.insert(names[number % tables], next(source))
-        transaction.commit()
-    session = server.open_session(timeout=0, max_recs=RECORDS_PER_READ)
-    for number, name in enumerate(names):
-        table = server.table(name)
-        session.capture(Capture(table, [column.name for column in table.columns], number))
-    session.activate(start)
-    reads = []
-    while len(read := session.read(BYTES_PER_READ, _go_on)) != TIMEOUT_RECORD_BYTES:
-        reads.append(read)
-    return CapturedBytes(tuple(reads), rows, -(-rows // rows_per_transaction))
+    write(server, rows, rows_per_transaction, tables=names)
+    return CapturedBytes(_reads(server, start, names), rows, -(-rows // rows_per_transaction))
 
 
 def catalog_tables(count: int) -> list[Table]:
@@ -208,7 +199,3 @@ def catalog_tables(count: int) -> list[Table]:
         Table(TableName("bench", "informix", f"t{number}"), 100 + number, 0, "", columns)
         for number in range(count)
     ]
-
-
-def _go_on() -> None:
-    return None

@@ -17,7 +17,6 @@ _LEFT, _WIDTH, _STEP = 330, 470, 30
 THROUGHPUT = (
     ("framing + assembly", "transactions of 10 rows", "bytes -> transactions"),
     ("decoding", "ten columns to Arrow", "records -> Arrow, ten columns"),
-    ("encoding", "shape=rows", "the rows of a micro-batch"),
     ("bytes -> spool", "transactions of 10 rows, synced to disk", "bytes -> spool, synced to disk"),
     ("spool -> executor", "by file, its bytes compared first", "spool -> executor, by file"),
     ("spool -> executor", "by Flight, both ends", "spool -> executor, by Flight"),
