@@ -22,10 +22,10 @@ from harness.capture.copied_tables import (
     marked,
 )
 from harness.capture.copies import Copies
-from harness.capture.driving import meanwhile
 from harness.capture.shared import of_capture, of_reader
 from harness.capture.shared_batches import reading_on
 from harness.capture.snapshots import serving_tables
+from harness.runs.background import meanwhile
 from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from harness.capture.driving import meanwhile
+from harness.runs.background import meanwhile
 from harness.runs.patience import patiently
 from harness.servers.kept_orders import KeptOrders, kept_orders
 from harness.servers.stores import PASSWORD

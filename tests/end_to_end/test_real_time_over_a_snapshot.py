@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from connector.jvm.java_reader import require_javac
 from end_to_end.conftest import IN_JVM
 from harness.oracles.delivered import planned_batches
 from harness.oracles.long_workload import LongWorkload
+from harness.runs.background import meanwhile
 from harness.runs.patience import PATIENCE
 from harness.servers.kept_orders import COLUMNS, KeptOrders, kept_orders
 from harness.servers.stores import listening_stores, source_options
@@ -136,19 +136,8 @@ class Tables:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Change both in the background for the length of a block."""
-        is_over = threading.Event()
-
-        def work() -> None:
-            while not is_over.wait(0.02):
-                self.change()
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        try:
+        with meanwhile(self.change, 0.02):
             yield
-        finally:
-            is_over.set()
-            thread.join()
 
     @property
     def present(self) -> list[dict[int, int]]:

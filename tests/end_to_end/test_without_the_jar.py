@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.capture.driving import insert, meanwhile
+from harness.capture.driving import insert
+from harness.runs.background import meanwhile
 from harness.runs.patience import patiently
 from harness.servers.stores import listening_stores
 from harness.spark.starting import python_path

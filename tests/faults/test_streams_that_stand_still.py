@@ -16,12 +16,12 @@ from harness.capture.driving import (
     failure_of,
     foreign_traffic,
     insert,
-    meanwhile,
     reader,
     rows_of,
 )
 from harness.capture.followed import Followed, Stores, account, followed, stores_behind_proxy
 from harness.capture.told import told
+from harness.runs.background import meanwhile
 from harness.runs.moved_clock import MovedClock
 from harness.runs.patience import PATIENCE, patiently, wait_until
 from harness.runs.tiers import rest_in_all

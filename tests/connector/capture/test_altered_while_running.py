@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,30 +11,17 @@ from typing import Any
 
 import pytest
 
-from harness.capture.copied_tables import (
-    KEYS,
-    LINES,
-    OTHER,
-    PAIRS,
-    change,
-    deliver,
-    filled,
-    in_copies,
-    in_tables,
-    marked,
-    of_stream,
-)
-from harness.capture.copies import Copies
-from harness.capture.driving import LIMIT, Offset, meanwhile, reader, rows_of, state_of
-from harness.capture.snapshots import serving_tables
+from harness.capture.copied_tables import CopiedTables, copied_tables
+from harness.capture.driving import LIMIT, state_of
 from harness.capture.told import told
+from harness.runs.background import meanwhile
 from harness.runs.moved_clock import MovedClock
 from harness.runs.patience import patiently
 from harness.runs.tiers import rest_in_all
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_cdc.spark.reader import InformixStreamReader
-from informix_checkpoints.requests import ALTER, Request, RequestFolder
+from informix_checkpoints.requests import RequestFolder
 from informix_emulator import EmulatedServer
 
 pytestmark = pytest.mark.slow
@@ -45,10 +31,9 @@ ADD = f"ALTER TABLE {TABLE} ADD (size INTEGER)"
 
 
 @pytest.fixture
-def served() -> Iterator[Any]:
-    with serving_tables(LINES, PAIRS, OTHER) as served:
-        filled(served[0])
-        yield served
+def world(tmp_path: Path) -> Iterator[CopiedTables]:
+    with copied_tables(tmp_path) as world:
+        yield world.begin()
 
 
 def altered(server: EmulatedServer, writer: InProcessConnection, statement: str) -> None:
@@ -58,28 +43,9 @@ def altered(server: EmulatedServer, writer: InProcessConnection, statement: str)
     server.finish_alter(f"{DATABASE}:{TABLE}")
 
 
-def step(made: InformixStreamReader, start: Offset, copies: Copies) -> Offset:
-    end = made.latestOffset(start, LIMIT)
-    if end != start:
-        copies.apply(rows_of(made, start, end))
-    return end
-
-
-def until(
-    made: InformixStreamReader, start: Offset, copies: Copies, is_true: Callable[[], bool]
-) -> Offset:
-    deadline = time.monotonic() + patiently(60)
-    while not is_true():
-        assert time.monotonic() < deadline
-        start = step(made, start, copies)
-    return start
-
-
-def submitted(spool: Path, start: Offset) -> tuple[RequestFolder, Request]:
-    request = Request(kind=ALTER, tables=(TABLE,), statements=(ADD,))
-    folder = RequestFolder(spool / start["stream"])
-    folder.submit(request)
-    return folder, request
+def _known(made: InformixStreamReader) -> dict[str, object]:
+    spool = state_of(made).spool
+    return dict(spool.manifest.present_tables) if spool else {}
 
 
 RESTARTS = {
@@ -92,24 +58,21 @@ RESTARTS = {
 
 @pytest.mark.parametrize("restarts", rest_in_all(RESTARTS))
 def test_an_altered_table_equals_informix_and_the_others_continue(
-    restarts: str, served: Any, tmp_path: Path
+    restarts: str, world: CopiedTables
 ) -> None:
     """Writers of all tables go on: also of the table, while its row logging is off."""
-    server, listening, writer = served
-    draw, copies, sharing = random.Random(0), Copies(KEYS), threading.Lock()
+    sharing = threading.Lock()
 
     def write() -> None:
         with sharing:
-            change(writer, draw)
+            world.change()
 
     def alter() -> None:
         assert TABLE not in _known(made)
         with sharing:
-            altered(server, writer, ADD)
+            altered(world.server, world.writer, ADD)
 
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        start = deliver(made, made.initialOffset(), copies)
-    folder, request = submitted(tmp_path, start)
+    folder, request = world.requests, world.submitted(ADD)
     steps: list[tuple[str, Callable[[], bool], Callable[[], None]]] = [
         ("ready", lambda: folder.is_ready(request.id), alter),
         ("altered", lambda: True, lambda: folder.mark_altered(request.id)),
@@ -117,64 +80,46 @@ def test_an_altered_table_equals_informix_and_the_others_continue(
         ("", lambda: folder.answer(request.id) is not None, lambda: None),
     ]
     with meanwhile(write, 0.01), contextlib.ExitStack() as readers:
-        made = readers.enter_context(reader(listening.port, **of_stream(tmp_path)))
+        made = readers.enter_context(world.reader())
         for name, is_there, then in steps:
-            start = until(made, start, copies, is_there)
+            world.until(made, is_there)
             if name in RESTARTS[restarts]:
                 readers.close()
-                made = readers.enter_context(reader(listening.port, **of_stream(tmp_path)))
+                made = readers.enter_context(world.reader())
                 for _ in range(3):
-                    start = step(made, start, copies)
+                    world.step(made)
             then()
-    upto = marked(server)
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        deliver(made, start, copies, upto)
+    world.finish()
     answer = folder.answer(request.id)
     assert answer is not None
     assert answer.problems == {}
-    assert {row.pop("size") for row in copies.rows[TABLE].values()} == {None}
-    assert in_copies(copies) == in_tables(writer)
+    assert world.sizes() == {None}
+    world.require_equal()
 
 
 @pytest.mark.only_in_all
 def test_a_table_that_has_left_stays_out_when_the_process_ends_before_it_says_so(
-    served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: CopiedTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server, listening, writer = served
-    copies = Copies(KEYS)
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        start = deliver(made, made.initialOffset(), copies)
-    folder, request = submitted(tmp_path, start)
-
-    with monkeypatch.context() as patch, reader(listening.port, **of_stream(tmp_path)) as made:
+    folder, request = world.requests, world.submitted(ADD)
+    with monkeypatch.context() as patch, world.reader() as made:
         patch.setattr(RequestFolder, "mark_ready", lambda *_: None)
-        while TABLE in start["tables"]:
-            start = step(made, start, copies)
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        start = until(made, start, copies, lambda: folder.is_ready(request.id))
-        altered(server, writer, ADD)
+        world.until(made, lambda: TABLE not in world.offset["tables"])
+    with world.reader() as made:
+        world.until(made, lambda: folder.is_ready(request.id))
+        altered(world.server, world.writer, ADD)
         folder.mark_altered(request.id)
-        start = until(made, start, copies, lambda: folder.answer(request.id) is not None)
-        deliver(made, start, copies, marked(server))
-    assert {row.pop("size") for row in copies.rows[TABLE].values()} == {None}
-    assert in_copies(copies) == in_tables(writer)
+        world.until(made, lambda: folder.answer(request.id) is not None)
+    world.finish()
+    assert world.sizes() == {None}
+    world.require_equal()
 
 
-def _known(made: InformixStreamReader) -> dict[str, object]:
-    spool = state_of(made).spool
-    return dict(spool.manifest.present_tables) if spool else {}
-
-
-def test_a_table_that_the_stream_does_not_have_is_refused(served: Any, tmp_path: Path) -> None:
-    _, listening, _ = served
-    copies = Copies(KEYS)
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        start = deliver(made, made.initialOffset(), copies)
-        request = Request(kind=ALTER, tables=("informix.nothing",))
-        folder = RequestFolder(tmp_path / start["stream"])
-        folder.submit(request)
-        until(made, start, copies, lambda: folder.answer(request.id) is not None)
-    answer = folder.answer(request.id)
+def test_a_table_that_the_stream_does_not_have_is_refused(world: CopiedTables) -> None:
+    request = world.submitted(table="informix.nothing")
+    with world.reader() as made:
+        world.until(made, lambda: world.requests.answer(request.id) is not None)
+    answer = world.requests.answer(request.id)
     assert answer is not None
     assert "does not capture informix.nothing" in answer.problems["informix.nothing"]
 
@@ -185,13 +130,10 @@ def test_a_table_that_the_stream_does_not_have_is_refused(served: Any, tmp_path:
     " same command continues",
 )
 def test_an_alter_that_does_not_end_is_reported_each_minute(
-    served: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    world: CopiedTables, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with reader(served[1].port, **of_stream(tmp_path)) as made:
-        start = deliver(made, made.initialOffset(), Copies(KEYS))
-    folder, request = submitted(tmp_path, start)
-    clock = MovedClock()
-    with reader(served[1].port, clock=clock, **of_stream(tmp_path)) as made:
+    request, start, clock = world.submitted(ADD), world.offset, MovedClock()
+    with world.reader(clock) as made:
 
         def look(is_true: Callable[[], bool]) -> None:
             deadline = time.monotonic() + patiently(30)
@@ -205,7 +147,7 @@ def test_an_alter_that_does_not_end_is_reported_each_minute(
 
         look(lambda: len(events()) > 1)
         assert (made.reportLatestOffset() or {})["alteringTables"] == 1
-        folder.mark_altered(request.id)
+        world.requests.mark_altered(request.id)
         look(lambda: (made.reportLatestOffset() or {})["alteringTables"] == 0)
     first, second = events()[:2]
     assert first["tables"] == TABLE

@@ -15,10 +15,10 @@ from harness.capture.driving import (
     drained,
     foreign_traffic,
     insert,
-    meanwhile,
     numbers,
     reader,
 )
+from harness.runs.background import meanwhile
 from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, listening_stores
 from informix_capture_client.catalog import Catalog

@@ -5,105 +5,69 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from harness.capture.copied_tables import (
-    KEYS,
-    LINES,
-    OTHER,
-    PAIRS,
-    SMALL_LOG,
-    change,
-    deliver,
-    filled,
-    in_copies,
-    in_tables,
-    marked,
-    of_stream,
-)
-from harness.capture.copies import Copies
-from harness.capture.driving import LIMIT, meanwhile, reader
-from harness.capture.snapshots import serving_tables
+from harness.capture.copied_tables import KEYS, SMALL_LOG, CopiedTables, copied_tables
+from harness.runs.background import meanwhile
 from harness.runs.tiers import rest_in_all
 from harness.servers.stores import DATABASE
+from informix_cdc.spark.reader import InformixStreamReader
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def small() -> Iterator[Any]:
-    with serving_tables(LINES, PAIRS, OTHER, **SMALL_LOG) as served:
-        filled(served[0])
-        yield served
+def small(tmp_path: Path) -> Iterator[CopiedTables]:
+    with copied_tables(tmp_path, **SMALL_LOG) as world:
+        yield world.begin()
+
+
+def until_another_stream(world: CopiedTables, made: InformixStreamReader) -> None:
+    lost = world.offset["stream"]
+    world.until(made, lambda: world.offset["stream"] != lost)
 
 
 @pytest.mark.parametrize("seed", rest_in_all(range(6)))
-def test_tables_equal_informix_after_the_log_has_wrapped(seed: int, small: Any, tmp_path: Path) -> None:
-    server, listening, writer = small
-    draw, copies = random.Random(seed), Copies(KEYS)
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        start = deliver(made, made.initialOffset(), copies)
-    assert in_copies(copies) == in_tables(writer)
-    for _ in range(40):
-        change(writer, draw)  # lost
-    for _ in range(6):
-        server.switch_log()
-    with (
-        meanwhile(lambda: change(writer, draw), 0.01),
-        reader(listening.port, **of_stream(tmp_path)) as made,
-    ):
-        end = deliver(made, start, copies, 0)
-        while end["stream"] == start["stream"]:
-            end = deliver(made, end, copies)
-        end = deliver(made, end, copies)
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        deliver(made, end, copies, marked(server))
-    assert in_copies(copies) == in_tables(writer)
+def test_tables_equal_informix_after_the_log_has_wrapped(seed: int, small: CopiedTables) -> None:
+    small.draw = random.Random(seed)
+    small.require_equal()
+    small.change(40)  # lost
+    small.lose_log()
+    with meanwhile(small.change, 0.01), small.reader() as made:
+        until_another_stream(small, made)
+        small.deliver(made)
+    small.finish()
+    small.require_equal()
 
 
 @pytest.mark.only_in_all
-def test_a_transaction_that_was_open_in_the_lost_log_is_in_the_rows(small: Any, tmp_path: Path) -> None:
-    server, listening, writer = small
-    copies = Copies(KEYS)
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        start = deliver(made, made.initialOffset(), copies)
-    half_lost = server.begin()
+def test_a_transaction_that_was_open_in_the_lost_log_is_in_the_rows(small: CopiedTables) -> None:
+    half_lost = small.server.begin()
     half_lost.insert(f"{DATABASE}:informix.lines", {"id": 100, "name": "lost"})
-    server.log.may_drop = lambda _file: True
-    for _ in range(6):
-        server.switch_log()
+    small.server.log.may_drop = lambda _file: True
+    small.lose_log()
     half_lost.insert(f"{DATABASE}:informix.lines", {"id": 101, "name": "lost"})
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        end = start
-        while end["stream"] == start["stream"]:
-            end = made.latestOffset(end, LIMIT)
+    with small.reader() as made:
+        until_another_stream(small, made)
         half_lost.commit()
-        deliver(made, end, copies, marked(server))
-    assert in_copies(copies) == in_tables(writer)
+    small.finish()
+    small.require_equal()
 
 
 @pytest.mark.parametrize("off", [("lines",), ("lines", "pairs")], ids=["one", "two"])
 def test_only_tables_whose_row_logging_was_off_are_read_again(
-    off: tuple[str, ...], small: Any, tmp_path: Path
+    off: tuple[str, ...], small: CopiedTables
 ) -> None:
-    server, listening, writer = small
-    copies, draw = Copies(KEYS), random.Random(0)
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        start = deliver(made, made.initialOffset(), copies)
     names = [f"informix.{name}" for name in off]
     for name in names:
-        server.set_full_row_logging(f"{DATABASE}:{name}", False)
-    for _ in range(30):
-        change(writer, draw)
-    with reader(listening.port, **of_stream(tmp_path)) as made:
-        end = start
-        while end["stream"] == start["stream"]:
-            end = made.latestOffset(end, LIMIT)
-        snapshots = {name: state["snapshot"] for name, state in end["tables"].items()}
+        small.server.set_full_row_logging(f"{DATABASE}:{name}", False)
+    small.change(30)
+    with small.reader() as made:
+        until_another_stream(small, made)
+        snapshots = {name: state["snapshot"] for name, state in small.offset["tables"].items()}
         assert [name for name, each in snapshots.items() if each.get("purpose")] == names
-        deliver(made, end, copies, marked(server))
-    assert in_copies(copies) == in_tables(writer)
+    small.finish()
+    small.require_equal()
     for name in KEYS:
-        assert (copies.repaired[name] > 0) == (name in names)
+        assert (small.copies.repaired[name] > 0) == (name in names)

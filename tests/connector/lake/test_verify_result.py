@@ -14,6 +14,7 @@ import pytest
 from deltalake import write_deltalake
 
 from connector.commands.commands import run_plain
+from harness.runs.background import meanwhile
 from harness.spark.checkpoints import run_batches
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
@@ -78,24 +79,16 @@ class Running:
 
     @contextmanager
     def answering(self, answer: Callable[[Request], None]) -> Iterator[None]:
-        lock, is_over = WriterLock(self.stream, 0), threading.Event()
-
         def serve() -> None:
-            while not is_over.wait(0.05):
-                for request in self.requests.pending():
-                    if request.id not in self.answered:
-                        self.answered.add(request.id)
-                        answer(request)
-                        return
+            for request in self.requests.pending():
+                if request.id not in self.answered:
+                    self.answered.add(request.id)
+                    answer(request)
 
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
+        lock = WriterLock(self.stream, 0)
+        with meanwhile(serve, 0.05):
             yield
-        finally:
-            is_over.set()
-            thread.join()
-            lock.release()
+        lock.release()
 
 
 @pytest.fixture

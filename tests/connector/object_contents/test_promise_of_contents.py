@@ -16,7 +16,8 @@ import pytest
 
 from connector.object_contents.test_locked_rows import connected
 from connector.object_contents.test_simple_objects import KEY, TABLE, Notes, options, serving
-from harness.capture.driving import LIMIT, anchor_of, meanwhile, reader, rows_of
+from harness.capture.driving import LIMIT, anchor_of, reader, rows_of
+from harness.runs.background import meanwhile
 from harness.runs.patience import patiently
 from harness.runs.tiers import rest_in_all
 from informix_capture_client.transport import Transport

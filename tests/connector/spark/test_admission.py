@@ -15,13 +15,13 @@ from harness.capture.driving import (
     begun_and_stopped,
     drained,
     insert,
-    meanwhile,
     next_offset,
     numbers,
     reader,
     rows_of,
 )
 from harness.capture.told import told
+from harness.runs.background import meanwhile
 from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, listening_stores, order_row
 from informix_cdc.spark.reader import InformixStreamReader

@@ -12,9 +12,9 @@ import pytest
 
 from connector.commands.commands import run
 from harness.capture.copied_tables import LINES, OTHER, filled
-from harness.capture.driving import meanwhile
 from harness.capture.snapshots import serving_tables
 from harness.capture.supervised import OF_SHAPES, Supervised
+from harness.runs.background import meanwhile
 from harness.runs.tiers import rest_in_all
 from harness.servers.in_process import InProcessConnection
 from informix_capture_client.errors import RestartRequired

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from harness.capture.copies import Copies
-from harness.capture.driving import LIMIT, Offset, rows_of
-from harness.capture.snapshots import are_done
-from harness.runs.patience import patiently
+from harness.capture.driving import LIMIT, Offset, reader, rows_of
+from harness.capture.snapshots import are_done, serving_tables
+from harness.runs.background import meanwhile
+from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
+from harness.spark.checkpoints import run_batches
+from informix_cdc.clock import MONOTONIC, Clock
 from informix_cdc.spark.reader import InformixStreamReader
-from informix_emulator import EmulatedServer, load_rows
+from informix_checkpoints.offsets import NOT_STARTED
+from informix_checkpoints.requests import ALTER, Request, RequestFolder
+from informix_emulator import EmulatedServer, ListeningServer, load_rows
 
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"
 PAIRS = "CREATE TABLE informix.pairs (a INTEGER, b CHAR(3), v INTEGER, PRIMARY KEY (a, b))"
 OTHER = LINES.replace("lines", "other")
 KEYS = {"informix.lines": ("id",), "informix.pairs": ("a", "b"), "informix.other": ("id",)}
+LINES_NAME = "informix.lines"
 SMALL_LOG = {"log_pages": 4, "log_count": 3}
 
 
@@ -78,20 +88,127 @@ def in_copies(copies: Copies) -> dict[str, set[tuple[str | None, ...]]]:
     }
 
 
-def deliver(made: InformixStreamReader, start: Offset, copies: Copies, upto: int = 0) -> Offset:
-    """Deliver until all rows that are to be read have been, and up to a commit."""
-    for _ in range(int(patiently(60)) * 5):
-        end = made.latestOffset(start, LIMIT)
-        if end != start:
-            copies.apply(rows_of(made, start, end))
-            start = end
-        elif are_done(start) and start["commit"] >= upto:
-            return start
-    raise AssertionError(f"not delivered up to {upto}: {start}")
-
-
 def marked(server: EmulatedServer) -> int:
     """Commit a change, and return its place: everything before it is delivered with it."""
     transaction = server.begin()
     transaction.insert(f"{DATABASE}:informix.other", {"id": 1000, "name": "end"})
     return int(transaction.commit())
+
+
+class CopiedTables:
+    """A server with three tables, a stream of them, and copies that its consumer has.
+
+    Attributes:
+        offset: where the last delivered batch ends.
+        pauses: seconds between two batches with changes of other tables than lines.
+    """
+
+    def __init__(
+        self,
+        served: tuple[EmulatedServer, ListeningServer, InProcessConnection],
+        folder: Path,
+        **options: str,
+    ) -> None:
+        self.server, self.listening, self.writer = served
+        self.spool, self.checkpoint = folder / "spool", folder / "checkpoint"
+        self.options = of_stream(self.spool, **options)
+        self.copies, self.draw = Copies(KEYS), random.Random(0)
+        self.offset: Offset = NOT_STARTED.to_json()
+        self.pauses: list[float] = []
+
+    @contextmanager
+    def reader(self, clock: Clock = MONOTONIC) -> Iterator[InformixStreamReader]:
+        """Start the query, as a new process of Spark's does."""
+        with reader(self.listening.port, clock=clock, **self.options) as made:
+            yield made
+
+    def begin(self) -> CopiedTables:
+        """Deliver the existing rows, and stop."""
+        start = self.offset
+        with self.reader() as made:
+            self.deliver(made)
+        run_batches(self.checkpoint, start, self.offset)
+        return self
+
+    def step(self, made: InformixStreamReader) -> list[dict[str, Any]]:
+        """Deliver a batch, if there is one; return its rows."""
+        end, rows = made.latestOffset(self.offset, LIMIT), []
+        if end != self.offset:
+            rows = rows_of(made, self.offset, end)
+            self.copies.apply(rows)
+            self.offset = end
+        return rows
+
+    def until(self, made: InformixStreamReader, is_true: Callable[[], bool]) -> None:
+        """Deliver until something is so."""
+        wait_until(lambda: is_true() or (self.step(made), is_true())[1], pause_seconds=0)
+
+    def deliver(self, made: InformixStreamReader, upto: int = 0) -> None:
+        """Deliver until all rows that are to be read have been, and up to a commit."""
+        self.until(
+            made,
+            lambda: (
+                are_done(self.offset)
+                and self.offset["commit"] >= upto
+                and made.latestOffset(self.offset, LIMIT) == self.offset
+            ),
+        )
+
+    def finish(self) -> None:
+        """Deliver all that is committed, in a query that is started again."""
+        upto = marked(self.server)
+        with self.reader() as made:
+            self.deliver(made, upto)
+
+    def require_equal(self) -> None:
+        """Compare the copies with the tables."""
+        assert in_copies(self.copies) == in_tables(self.writer)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the query in the background."""
+        latest = time.monotonic()
+
+        def step() -> None:
+            nonlocal latest
+            rows = self.step(made)
+            if any(not row["_snapshot"] and LINES_NAME not in row["_table"] for row in rows):
+                self.pauses.append(time.monotonic() - latest)
+                latest = time.monotonic()
+
+        with self.reader() as made, meanwhile(step, 0):
+            yield
+
+    def change(self, count: int = 1, *tables: str) -> None:
+        """Change rows at random."""
+        for _ in range(count):
+            change(self.writer, self.draw, *tables)
+
+    def lose_log(self) -> None:
+        """Overwrite a small log."""
+        for _ in range(6):
+            self.server.switch_log()
+
+    def sizes(self) -> set[object]:
+        """Take the column `size` out of the copy of lines; return its values."""
+        return {row.pop("size") for row in self.copies.rows[LINES_NAME].values()}
+
+    @property
+    def requests(self) -> RequestFolder:
+        return RequestFolder(self.spool / self.offset["stream"])
+
+    def submitted(self, *statements: str, table: str = LINES_NAME) -> Request:
+        """Ask that a table be altered."""
+        request = Request(kind=ALTER, tables=(table,), statements=statements)
+        self.requests.submit(request)
+        return request
+
+
+@contextmanager
+def copied_tables(
+    folder: Path, options: dict[str, str] | None = None, **arguments: object
+) -> Iterator[CopiedTables]:
+    """Serve the three tables, filled, and return their stream, not yet begun."""
+    with serving_tables(LINES, PAIRS, OTHER, **arguments) as served:
+        filled(served[0])
+        yield CopiedTables(served, folder, **(options or {}))

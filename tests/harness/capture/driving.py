@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from harness.runs.background import meanwhile
 from harness.runs.patience import patiently
 from harness.servers.options import parsed
 from harness.servers.stores import ORDERS, order_row, source_options
@@ -117,24 +117,6 @@ def failure_of(ask: Callable[[], object]) -> InformixCdcError:
     except InformixCdcError as reason:
         return reason
     raise AssertionError("it did not fail")
-
-
-@contextmanager
-def meanwhile(step: Callable[[], object], pause_seconds: float = 0.002) -> Iterator[None]:
-    """Do something again and again beside the test."""
-    stop = threading.Event()
-
-    def run() -> None:
-        while not stop.wait(pause_seconds):
-            step()
-
-    worker = threading.Thread(target=run)
-    worker.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        worker.join()
 
 
 def foreign_traffic(server: EmulatedServer) -> AbstractContextManager[None]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.capture.copies import Copies
 from harness.capture.driving import LIMIT, Offset, reader, rows_of
+from harness.runs.background import meanwhile
 from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.spark.checkpoints import run_batches
@@ -74,23 +75,9 @@ class Supervised:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Run in the background, started again whenever it ends."""
-        stop, failures = threading.Event(), list[Exception]()
-
-        def run() -> None:
-            try:
-                while not stop.is_set():
-                    self._run_once(stop)
-            except Exception as reason:  # noqa: BLE001 - reported where the block ends
-                failures.append(reason)
-
-        worker = threading.Thread(target=run)
-        worker.start()
-        try:
+        stop = threading.Event()
+        with meanwhile(lambda: self._run_once(stop), is_over=stop):
             yield
-        finally:
-            stop.set()
-            worker.join()
-            assert not failures, failures
 
     def until_equal(self, writer: InProcessConnection, *tables: str) -> None:
         """Run until nothing is requested and the copies have what the tables have."""

@@ -7,7 +7,7 @@ table holds at each commit, because it did the committing.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -275,6 +275,42 @@ class Ledger:
         """Return what the tables held after the last commit at or below a place."""
         before = [each for each in self.states if each <= commit]
         return self.states[max(before)] if before else {}
+
+
+def keyed(rows: Iterable[Row], table: LedgerTable) -> dict[Key, Row]:
+    """Return rows by their keys, each of which they have once."""
+    found = [(tuple(row[name] for name in table.key), row) for row in rows]
+    assert len(dict(found)) == len(found), f"{table.name} has a key twice"
+    return dict(found)
+
+
+def require_account(
+    keep: str, rows: list[Row], made: Ledger, table: LedgerTable, begun: int = 0
+) -> None:
+    """Compare the rows of a target with the account: current, soft, history or changes.
+
+    Args:
+        begun: the commit with which the mirror has begun, for what keeps more than the present.
+    """
+    now = made.state_at(made.last_change)[table.name]
+    if keep == "history":
+        for commit, state in made.states.items():
+            if commit >= begun:
+                assert made.state_in(rows, table, commit) == state[table.name]
+    elif keep == "changes":
+        rows.sort(key=lambda row: (row["_commit_version"], row["_change_ordinal"]))
+        found = [
+            (row["_change_type"], row["_commit_version"], without_added(row))
+            for row in rows
+            if row["_commit_version"] > begun
+        ]
+        changes = [each for each in made.changes if each.table == table.name and each.commit > begun]
+        assert [each[:2] for each in found] == [(each.kind, each.commit) for each in changes]
+        for (_, _, row), change in zip(found, changes, strict=True):
+            assert change.row in (None, row)
+    else:
+        assert keyed([without_added(row) for row in rows if not row.get("_deleted_at")], table) == now
+        keyed(rows, table)
 
 
 def without_added(row: Row) -> Row:

@@ -14,7 +14,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from harness.capture.driving import LIMIT, Offset, rows_of
-from harness.lake.ledger import Key, Ledger, LedgerTable, Row
+from harness.lake.ledger import Key, Ledger, LedgerTable, Row, keyed
 from harness.runs.patience import patiently
 from harness.servers.stores import source_options
 from harness.spark.checkpoints import commit, committed, plan, planned_ends
@@ -143,10 +143,7 @@ class MirrorRun:
 
     def keyed(self, table: LedgerTable) -> dict[Key, Row]:
         """Return the rows of a target by their keys, each of which it has once."""
-        rows = self.rows(table.name)
-        found = {tuple(row[name] for name in table.key): row for row in rows}
-        assert len(found) == len(rows), f"{table.name} has a key twice"
-        return found
+        return keyed(self.rows(table.name), table)
 
 
 def overwrite(place: Path, rows: pa.Table) -> None:

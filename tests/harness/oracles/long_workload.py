@@ -5,11 +5,10 @@ Its account of what it committed is the oracle; it shares no code with the produ
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from harness.runs.background import meanwhile
 from harness.servers.stores import CommittedTransaction, Workload, _OpenTransaction
 from informix_emulator import EmulatedServer
 
@@ -22,7 +21,6 @@ class LongWorkload(Workload):
 
     def __init__(self, server: EmulatedServer, seed: int) -> None:
         super().__init__(server, seed)
-        self._resting = threading.Event()
         self._large: _OpenTransaction | None = None
 
     def steps(self, count: int) -> None:
@@ -58,17 +56,6 @@ class LongWorkload(Workload):
     @contextmanager
     def going_on(self) -> Iterator[None]:
         """Work in the background for the length of a block."""
-        self._resting.clear()
-        thread = threading.Thread(target=self._work, name="workload")
-        thread.start()
-        try:
+        with meanwhile(lambda: self.steps(STEPS_AT_ONCE), PAUSE_SECONDS):
             yield
-        finally:
-            self._resting.set()
-            thread.join()
         self.leave_some_open()
-
-    def _work(self) -> None:
-        while not self._resting.is_set():
-            self.steps(STEPS_AT_ONCE)
-            time.sleep(PAUSE_SECONDS)

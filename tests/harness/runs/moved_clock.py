@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from harness.runs.background import meanwhile
 from informix_cdc.clock import Clock
 
 _STEP_SECONDS = 5.0  # shorter than any silence that is an error
@@ -57,19 +58,8 @@ class MovedClock(Clock):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Let time pass during a block, as fast as those who look at it keep up."""
-        is_over = threading.Event()
-
-        def run() -> None:
-            while not is_over.is_set():
-                self.move(_RUNNING_SECONDS)
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        try:
+        with meanwhile(lambda: self.move(_RUNNING_SECONDS), 0):
             yield
-        finally:
-            is_over.set()
-            thread.join()
 
     def move(self, seconds: float) -> None:
         """Let seconds pass."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.capture.driving import anchor_of, meanwhile, reader
+from harness.capture.driving import anchor_of, reader
+from harness.runs.background import meanwhile
 from harness.servers.stores import ORDERS, listening_stores, order_row
 from informix_cdc.capture import server_watch
 from informix_emulator.answers import CheckStatement, Prepared, SqlSession

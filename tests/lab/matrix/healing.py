@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -19,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from harness.lake.ledger import DATABASE, Key, Ledger, LedgerTable, Row
+from harness.runs.background import meanwhile
 from harness.runs.patience import patiently
 from harness.servers.in_process import LOGIN, InProcessConnection
 from harness.servers.stores import PASSWORD
@@ -93,20 +93,9 @@ class Healing:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        stop = threading.Event()
-
-        def write() -> None:
-            while not stop.wait(_WRITE_SECONDS):
-                self.made.change(1, [self.busy])
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        try:
+        with meanwhile(lambda: self.made.change(1, [self.busy]), _WRITE_SECONDS):
             yield
-        finally:
-            stop.set()
-            writer.join()
-            self.caught_up()
+        self.caught_up()
 
     def _rows(self, table: LedgerTable) -> pa.Table:
         self.spark.sql(f"REFRESH TABLE {self.name_of(table.name)}")

@@ -21,7 +21,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from harness.lake.ledger import Ledger, LedgerTable, Row, ledger, without_added
+from harness.lake.ledger import Ledger, Row, keyed, ledger, require_account
 from harness.lake.put_back import DeltaFolder, PutBack, play
 from harness.servers.stores import source_options
 from informix_cdc import lake
@@ -153,7 +153,7 @@ class Program:
                 assert self.versions(keep, table.name) == versions[table.name], "a batch came twice"
             assert self.batches[-1].changes or self.batches[-2].changes, "no batch was run again"
             for table in made.tables:
-                COMPARE[keep](self.rows(keep, table.name), made, table, begun)
+                require_account(keep, self.rows(keep, table.name), made, table, begun)
             if keep == "current":
                 self.compare_as_of(made, begun)
             self.heal(keep, made, listening.port)
@@ -178,55 +178,7 @@ class Program:
                 assert not tables.missing
                 for table in made.tables:
                     rows = [row.asDict(recursive=True) for row in tables[table.name].collect()]
-                    assert by_key(rows, table) == made.state_at(batch.commit)[table.name]
-
-
-def by_key(rows: list[Row], table: LedgerTable) -> dict[Any, Row]:
-    found = {tuple(row[name] for name in table.key): row for row in rows}
-    assert len(found) == len(rows), f"{table.name} has a key twice"
-    return found
-
-
-def compare_current(rows: list[Row], made: Ledger, table: LedgerTable, _begun: int) -> None:
-    assert by_key(rows, table) == made.state_at(1 << 62)[table.name]
-
-
-def compare_soft(rows: list[Row], made: Ledger, table: LedgerTable, _begun: int) -> None:
-    there = [without_added(row) for row in rows if row["_deleted_at"] is None]
-    assert by_key(there, table) == made.state_at(1 << 62)[table.name]
-    by_key(rows, table)
-
-
-def compare_history(rows: list[Row], made: Ledger, table: LedgerTable, begun: int) -> None:
-    for commit, state in made.states.items():
-        if commit >= begun:
-            assert made.state_in(rows, table, commit) == state[table.name]
-
-
-def compare_changes(rows: list[Row], made: Ledger, table: LedgerTable, begun: int) -> None:
-    rows.sort(key=lambda row: (row["_commit_version"], row["_change_ordinal"]))
-    found = [
-        (
-            row["_change_type"],
-            row["_commit_version"],
-            None if row["_change_type"] == "truncate" else without_added(row),
-        )
-        for row in rows
-        if row["_commit_version"] > begun
-    ]
-    assert found == [
-        (change.kind, change.commit, change.row)
-        for change in made.changes
-        if change.table == table.name and change.commit > begun
-    ]
-
-
-COMPARE = {
-    "current": compare_current,
-    "soft": compare_soft,
-    "history": compare_history,
-    "changes": compare_changes,
-}
+                    assert keyed(rows, table) == made.state_at(batch.commit)[table.name]
 
 
 class RestoredBySpark(DeltaFolder):
