@@ -10,7 +10,10 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
+from typing import Self, TypeVar
 
 from harness.simulation.decisions import Decisions
 from harness.simulation.setup import Setup
@@ -18,13 +21,23 @@ from harness.simulation.world import Violation, World
 
 _MEMORY = Path("/dev/shm")
 _SHRINKING_PLAYS = 300
+T = TypeVar("T", bound="Tally")
 
 
 @dataclass
-class Reached:
+class Tally:
     """What many schedules came through, all together; none of it may stay 0."""
 
     schedules: int = 0
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(**{name: count + vars(other)[name] for name, count in vars(self).items()})
+
+
+@dataclass
+class Reached(Tally):
+    """What schedules of a stream came through."""
+
     transactions: int = 0
     batches: int = 0
     deaths: int = 0
@@ -32,9 +45,6 @@ class Reached:
     overwritten_logs: int = 0
     jumps: int = 0
     losses: int = 0
-
-    def __add__(self, other: Reached) -> Reached:
-        return Reached(**{name: count + vars(other)[name] for name, count in vars(self).items()})
 
 
 Make = Callable[[Decisions, Path], World]
@@ -60,16 +70,18 @@ def play(source: int | Sequence[int], make: Make = plain) -> World:
     raise AssertionError("\n".join(told)) from reason.__cause__
 
 
-def play_many(seeds: Iterable[int]) -> Reached:
+def play_all(seeds: Iterable[int], make: Make, counted: Callable[[World], T]) -> T:
     """Play schedules, and count what they came through.
 
     Raises:
         AssertionError: one failed.
     """
-    reached = Reached()
-    for seed in seeds:
-        reached += _counted(play(seed))
-    return reached
+    return reduce(add, (counted(play(seed, make)) for seed in seeds))
+
+
+def play_many(seeds: Iterable[int]) -> Reached:
+    """Play schedules of a stream."""
+    return play_all(seeds, plain, _counted)
 
 
 def _counted(world: World) -> Reached:

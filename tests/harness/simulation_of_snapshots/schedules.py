@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.simulation.decisions import Decisions
-from harness.simulation.schedules import Make, play
+from harness.simulation.schedules import Make, Tally, play_all
 from harness.simulation.world import World
 from harness.simulation_of_snapshots.joining import JoiningSetup, JoiningWorld
 from harness.simulation_of_snapshots.oracle import SnapshotOracle
@@ -19,10 +19,9 @@ from harness.simulation_of_snapshots.world import SnapshotSetup, SnapshotWorld
 
 
 @dataclass
-class Reached:
-    """What many schedules came through, all together; none of it may stay 0."""
+class Reached(Tally):
+    """What schedules of snapshots came through."""
 
-    schedules: int = 0
     commits: int = 0
     truncates: int = 0
     batches: int = 0
@@ -34,9 +33,6 @@ class Reached:
     lost_spools: int = 0
     refused_for_it: int = 0
     taken_for_older: int = 0  # transactions that no oracle can judge
-
-    def __add__(self, other: Reached) -> Reached:
-        return Reached(**{name: count + vars(other)[name] for name, count in vars(self).items()})
 
 
 def with_a_snapshot(decide: Decisions, folder: Path) -> SnapshotWorld:
@@ -55,15 +51,8 @@ def with_a_table_that_joins(decide: Decisions, folder: Path) -> SnapshotWorld:
 
 
 def play_many(seeds: Iterable[int], make: Make = with_a_snapshot) -> Reached:
-    """Play schedules, and count what they came through.
-
-    Raises:
-        AssertionError: one failed.
-    """
-    reached = Reached()
-    for seed in seeds:
-        reached += _counted(play(seed, make))
-    return reached
+    """Play schedules of snapshots."""
+    return play_all(seeds, make, _counted)
 
 
 def _counted(world: World) -> Reached:

@@ -17,15 +17,13 @@ from typing import Any
 
 from lab.benchmarks.workload import PASSWORD
 
-_TESTS = Path(__file__).parents[2]
-
 
 def _command(name: str, arguments: tuple[object, ...]) -> list[str]:
     return [sys.executable, "-m", f"lab.benchmarks.{name}", *map(str, arguments)]
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(_TESTS)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # the sources that pytest has
 
 
 @contextmanager

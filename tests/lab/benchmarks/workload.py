@@ -91,30 +91,6 @@ def write(
             transaction.commit()
 
 
-def write_in_turn(
-    server: EmulatedServer, rows: int, rows_per_transaction: int, at_once: int, seed: int = 2
-) -> int:
-    """Insert rows, each in one of the open transactions by chance; return how many there were.
-
-    So many are open at any time, and one that has its rows commits and is followed by another.
-    """
-    draw, source = random.Random(seed), rows_without_end()
-    opened = [server.begin(user_id=1000) for _ in range(at_once)]
-    left = [draw.randint(1, rows_per_transaction) for _ in opened]
-    begun = at_once
-    for _ in range(rows):
-        place = draw.randrange(at_once)
-        opened[place].insert(TABLE, next(source))
-        left[place] -= 1
-        if not left[place]:
-            opened[place].commit()
-            opened[place], left[place] = server.begin(user_id=1000), rows_per_transaction
-            begun += 1
-    for transaction in opened:
-        transaction.commit()
-    return begun
-
-
 @dataclass(frozen=True)
 class CapturedBytes:
     """What the reads of one session returned, in order, and what is in them."""
@@ -159,15 +135,6 @@ def captured_from(
     start = server.position()
     write(server, rows, rows_per_transaction, at_once, source)
     return CapturedBytes(_reads(server, start), rows, -(-rows // rows_per_transaction), columns)
-
-
-@cache
-def captured_in_turn(rows: int, rows_per_transaction: int, at_once: int) -> CapturedBytes:
-    """Write rows with so many transactions open all the time, and return what a session reads."""
-    server = bench_server()
-    start = server.position()
-    transactions = write_in_turn(server, rows, rows_per_transaction, at_once)
-    return CapturedBytes(_reads(server, start), rows, transactions)
 
 
 def _reads(server: EmulatedServer, start: int, tables: Sequence[str] = (TABLE,)) -> tuple[bytes, ...]:

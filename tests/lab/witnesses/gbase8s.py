@@ -6,13 +6,11 @@ libraries, which nobody can fetch.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from lab.witnesses.jars import HOME, NotHere
 from lab.witnesses.programs import Program, started
@@ -21,28 +19,9 @@ VERSION = "1.1.1"
 _PROGRAM = Path(__file__).with_name("gbase8s_program.py")
 
 
-class Refused(Exception):
-    """What the driver raised."""
-
-
-class Conversation:
-    """One connection through the driver."""
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-
-    def ask(self, verb: str, *arguments: object) -> Any:
-        """Return the answer to a verb of gbase8s_program.py."""
-        self._program.say(json.dumps([verb, *arguments]))
-        line = self._program.next_line()
-        if "error" in line:
-            raise Refused(line["error"]["message"])
-        return line["answer"]
-
-    def rows(self, sql: str, *values: object) -> list[list[list[str] | None]]:
-        """Return the rows of a query, each value as its type's name and its text."""
-        rows: list[list[list[str] | None]] = self.ask("execute", sql, *values)["rows"]
-        return rows
+def rows_of(program: Program, sql: str, *values: object) -> list[list[list[str] | None]]:
+    """Return the rows of a query, each value as its type's name and its text."""
+    return program.ask("execute", sql, *values)["rows"]
 
 
 def dsn(port: int, database: str) -> str:
@@ -61,10 +40,10 @@ def dsn(port: int, database: str) -> str:
 
 
 @contextmanager
-def conversing(folder: Path) -> Iterator[Conversation]:
+def conversing(folder: Path) -> Iterator[Program]:
     """Start a conversation through the driver; it is not connected yet."""
     with started([_environment(), str(_PROGRAM)], folder) as program:
-        yield Conversation(program)
+        yield program
 
 
 def _environment() -> str:

@@ -7,13 +7,11 @@ calls the methods of its bridge in a process of its own. Its author runs it on l
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from lab.witnesses.jars import NotHere
 from lab.witnesses.programs import Program, started
@@ -23,27 +21,8 @@ _PROGRAM = Path(__file__).with_name("lakeflow_program.py")
 MOST_RECORDS = 256  # of a poll: what it asks a session for by default
 
 
-class Refused(Exception):
-    """What the connector raised."""
-
-
-class Bridge:
-    """One connection through the connector's own client."""
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-
-    def ask(self, verb: str, *arguments: object) -> Any:
-        """Return the answer to a verb of lakeflow_program.py."""
-        self._program.say(json.dumps([verb, *arguments]))
-        line = self._program.next_line()
-        if "error" in line:
-            raise Refused(line["error"])
-        return line["answer"]
-
-
 @contextmanager
-def bridged(folder: Path, port: int) -> Iterator[Bridge]:
+def bridged(folder: Path, port: int) -> Iterator[Program]:
     """Connect through it for the length of a block."""
     place = os.environ.get("LAKEFLOW", "")
     if not (Path(place) / "src/databricks/labs/community_connector/sources/informix").is_dir():
@@ -64,6 +43,5 @@ def bridged(folder: Path, port: int) -> Iterator[Bridge]:
     }
     environment = os.environ | {"PYTHONPATH": str(Path(place) / "src")}
     with started([sys.executable, str(_PROGRAM)], folder, environment) as program:
-        bridge = Bridge(program)
-        bridge.ask("connect", options)
-        yield bridge
+        program.ask("connect", options)
+        yield program

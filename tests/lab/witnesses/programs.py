@@ -23,8 +23,12 @@ _ANSWER_SECONDS = 180 * PATIENCE  # a Spark that starts beside other work was si
 Line = dict[str, Any]
 
 
+class Refused(Exception):
+    """What a library raised in its program."""
+
+
 class Program:
-    """A Java program that runs, and the lines that it says."""
+    """A program that runs, and the lines that it says."""
 
     def __init__(self, process: subprocess.Popen[str], complaints: Path) -> None:
         self._process, self._complaints = process, complaints
@@ -47,6 +51,14 @@ class Program:
         assert text is not None, f"it ended\n{self.complaints()}"
         line: Line = json.loads(text)
         return line
+
+    def ask(self, verb: str, *arguments: object) -> Any:
+        """Return the answer to a verb, of a program that has one for each."""
+        self.say(json.dumps([verb, *arguments]))
+        line = self.next_line()
+        if "error" in line:
+            raise Refused(line["error"])
+        return line["answer"]
 
     def lines_until_end(self) -> Iterator[Line]:
         """Let its standard input end; yield what it still says."""

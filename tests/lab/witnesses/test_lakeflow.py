@@ -10,7 +10,8 @@ import pytest
 
 from informix_emulator import EmulatedServer, keep_rows
 from informix_emulator.shop import COLUMNS, CommittedTransaction, Workload
-from lab.witnesses.lakeflow import MOST_RECORDS, Bridge, bridged
+from lab.witnesses.lakeflow import MOST_RECORDS, bridged
+from lab.witnesses.programs import Program
 from lab.witnesses.served import DATABASE, served
 from lab.witnesses.transactions import committed, first_difference
 
@@ -20,12 +21,12 @@ SHOP_TRANSACTIONS = 300  # more than a poll takes
 
 
 @pytest.fixture(params=["informix-14.10", "informix-15"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[EmulatedServer, Bridge]]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[EmulatedServer, Program]]:
     with served(poses_as=request.param) as (server, port), bridged(tmp_path, port) as bridge:
         yield server, bridge
 
 
-def test_rows_of_a_snapshot_are_read_page_by_page(place: tuple[EmulatedServer, Bridge]) -> None:
+def test_rows_of_a_snapshot_are_read_page_by_page(place: tuple[EmulatedServer, Program]) -> None:
     server, bridge = place
     server.create_table(
         PEOPLE,
@@ -61,7 +62,7 @@ def _key(found: list[dict[str, Any]]) -> list[object] | None:
 
 
 def shop(
-    server: EmulatedServer, bridge: Bridge
+    server: EmulatedServer, bridge: Program
 ) -> tuple[list[str], int, Workload, list[CommittedTransaction]]:
     """Let the bridge find a shop; its tables, where it begins, and what its workload has committed."""
     for name, text in COLUMNS.items():
@@ -78,7 +79,7 @@ def of_transactions(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [record for record in records if record["type"] not in ("METADATA", "TIMEOUT")]
 
 
-def test_a_poll_of_a_shop_is_equal_to_its_account(place: tuple[EmulatedServer, Bridge]) -> None:
+def test_a_poll_of_a_shop_is_equal_to_its_account(place: tuple[EmulatedServer, Program]) -> None:
     server, bridge = place
     names, position, work, account = shop(server, bridge)
     work.run_transactions(SHOP_TRANSACTIONS)
