@@ -27,7 +27,7 @@ from informix_checkpoints.spool import Spool
 pytestmark = pytest.mark.slow
 
 STRANGERS = 3000
-TICKET_BYTES = 300 << 20
+TICKET_BYTES = 128 << 20
 MOST_GROWTH_BYTES = 64 << 20
 OF_ANOTHER_QUERY, OF_ITS_OWN_MAKING = credentials_of_another_query(), certificate_of_reader("executor")
 
