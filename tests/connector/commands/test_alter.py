@@ -25,12 +25,8 @@ TABLE = "informix.lines"
 ADD = f"ALTER TABLE {TABLE} ADD (size INTEGER DEFAULT 7)"
 
 
-def arguments_of(query: CopiedTables) -> list[str]:
-    return [f"--checkpoint={query.checkpoint}", f"--spool={query.spool}", "--yes"]
-
-
 def altered(query: CopiedTables, statement: str, *more: str) -> Result:
-    return run(query.listening, "alter", statement, *arguments_of(query), *more)
+    return run(query.listening, "alter", statement, *query.arguments(), *more)
 
 
 @pytest.fixture
@@ -87,9 +83,9 @@ def run_alter(port: int, arguments: list[str]) -> None:
 )
 def test_a_command_that_died_is_repeated(place: str, query: CopiedTables) -> None:
     with query.running():
-        die_at(place, run_alter, query.listening.port, arguments_of(query))
+        die_at(place, run_alter, query.listening.port, query.arguments())
         other = run(
-            query.listening, "alter", f"ALTER TABLE {TABLE} ADD (x INTEGER)", *arguments_of(query)
+            query.listening, "alter", f"ALTER TABLE {TABLE} ADD (x INTEGER)", *query.arguments()
         )
         assert "another change of informix.lines is in progress" in refusal(other, 2)
         found = altered(query, ADD)

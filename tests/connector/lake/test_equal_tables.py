@@ -160,7 +160,7 @@ def test_a_batch_that_died_half_way_runs_again_without_a_second_version(
         with run.running() as step:
             until(step, is_caught_up(run, made))
         made.change(40)
-        with dying(place, passing), run.running(available_now=True) as step:
+        with dying(place, passing, threads_too=True), run.running(available_now=True) as step:
             step()  # has the 40 changes: another first batch might only move the restart position
         died = run.number
         before = {table.name: run.batches_in(table.name) for table in made.tables}

@@ -14,7 +14,7 @@ from harness.capture.supervised import OF_SHAPES, Supervised
 from harness.runs.deaths import die_at
 from harness.runs.patience import wait_until
 from harness.spark.checkpoints import plan
-from informix_capture_client.errors import RestartRequired
+from informix_capture_client.errors import InformixCdcError, RestartRequired
 from informix_cdc.commands import alter as command
 from informix_checkpoints.requests import RESYNC, Request
 
@@ -95,7 +95,7 @@ def test_a_start_whose_options_cannot_empty_the_copy_is_refused(query: Supervise
     query.options = {"shape": "json"}
     assert run(listening, "alter", ADD, *query.arguments()).exit_code == 0
     query.options = {"shape": "json", "truncate": "ignore"}
-    with pytest.raises(AssertionError, match="after a row of kind truncate"):
+    with pytest.raises(InformixCdcError, match="after a row of kind truncate"):
         query.until_equal(writer, LINE, OTHER_ONE)
     query.options = {"shape": "json"}
     query.until_equal(writer, LINE, OTHER_ONE)
@@ -201,7 +201,7 @@ def test_a_planned_batch_that_is_lost_comes_first(query: Supervised, served: Any
         wait_until(lambda: (77,) in query.copies.rows[OTHER_ONE], 30)
     end, query.offset, query.commits = query.offset, start, True
     arguments = query.arguments()
-    plan(query.folder / "checkpoint", 2, end)
+    plan(query.checkpoint, 2, end)
     sorted((query.spool / end["stream"]).glob("*.arrow"))[-1].unlink()
     line = refusal(run(listening, "alter", ADD, *arguments), 2)
     assert "its last batch is incomplete" in line

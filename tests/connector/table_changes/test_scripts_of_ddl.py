@@ -272,7 +272,7 @@ def test_a_planned_batch_from_before_is_repeated(shape: str, served: Any, tmp_pa
         wait_until(lambda: (77,) in query.copies.rows[LINE], 30)
     end, query.offset, query.commits = query.offset, start, True
     arguments = query.arguments()
-    plan(query.folder / "checkpoint", 2, end)
+    plan(query.checkpoint, 2, end)
     statement = f"ALTER TABLE {LINE} ADD (size INTEGER DEFAULT 7)"
     done = run(listening, "alter", statement, *arguments)
     assert done.exit_code == 0, done.output

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from harness.capture.copies import Copies
 from harness.capture.driving import LIMIT, Offset, reader, rows_of
@@ -95,48 +95,55 @@ def marked(server: EmulatedServer) -> int:
     return int(transaction.commit())
 
 
-class CopiedTables:
-    """A server with three tables, a stream of them, and copies that its consumer has.
+class Consumer:
+    """A query that a test drives, and copies of its tables.
 
     Attributes:
         offset: where the last delivered batch ends.
-        pauses: seconds between two batches with changes of other tables than lines.
+        commits: whether Spark commits each batch.
     """
 
     def __init__(
-        self,
-        served: tuple[EmulatedServer, ListeningServer, InProcessConnection],
-        folder: Path,
-        **options: str,
+        self, port: int, folder: Path, options: dict[str, str], keys: dict[str, tuple[str, ...]]
     ) -> None:
-        self.server, self.listening, self.writer = served
         self.spool, self.checkpoint = folder / "spool", folder / "checkpoint"
-        self.options = of_stream(self.spool, **options)
-        self.copies, self.draw = Copies(KEYS), random.Random(0)
+        self.copies, self.commits = Copies(keys), False
         self.offset: Offset = NOT_STARTED.to_json()
-        self.pauses: list[float] = []
+        self._port, self.options = port, options
 
     @contextmanager
     def reader(self, clock: Clock = MONOTONIC) -> Iterator[InformixStreamReader]:
         """Start the query, as a new process of Spark's does."""
-        with reader(self.listening.port, clock=clock, **self.options) as made:
+        options = {**self.stream_options(), "spoolPath": str(self.spool)}
+        with reader(self._port, clock=clock, **options) as made:
             yield made
 
-    def begin(self) -> CopiedTables:
+    def stream_options(self) -> dict[str, str]:
+        """Return the options of the stream, as they are now."""
+        return self.options
+
+    def begin(self) -> Self:
         """Deliver the existing rows, and stop."""
-        start = self.offset
         with self.reader() as made:
             self.deliver(made)
-        run_batches(self.checkpoint, start, self.offset)
         return self
 
     def step(self, made: InformixStreamReader) -> list[dict[str, Any]]:
         """Deliver a batch, if there is one; return its rows."""
-        end, rows = made.latestOffset(self.offset, LIMIT), []
-        if end != self.offset:
-            rows = rows_of(made, self.offset, end)
-            self.copies.apply(rows)
-            self.offset = end
+        end = made.latestOffset(self.offset, LIMIT)
+        return self.take(made, end) if end != self.offset else []
+
+    def take(self, made: InformixStreamReader, end: Offset) -> list[dict[str, Any]]:
+        """Deliver the batch up to an offset; return its rows."""
+        rows = rows_of(made, self.offset, end)
+        self.copies.apply(self.changes_of(rows))
+        if self.commits:
+            made.commit(end)
+        self.offset = end
+        return rows
+
+    def changes_of(self, rows: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+        """Return rows as those of shape=json, which copies apply."""
         return rows
 
     def until(self, made: InformixStreamReader, is_true: Callable[[], bool]) -> None:
@@ -153,6 +160,33 @@ class CopiedTables:
                 and made.latestOffset(self.offset, LIMIT) == self.offset
             ),
         )
+
+    @property
+    def requests(self) -> RequestFolder:
+        return RequestFolder(self.spool / self.offset["stream"])
+
+    def arguments(self) -> list[str]:
+        """Return the flags of a command about it."""
+        checkpoint = run_batches(self.checkpoint, NOT_STARTED.to_json(), self.offset)
+        return [f"--checkpoint={checkpoint}", f"--spool={self.spool}", "--yes"]
+
+
+class CopiedTables(Consumer):
+    """A server with three tables, a stream of them, and its consumer.
+
+    Attributes:
+        pauses: seconds between two batches with changes of other tables than lines.
+    """
+
+    def __init__(
+        self,
+        served: tuple[EmulatedServer, ListeningServer, InProcessConnection],
+        folder: Path,
+        **options: str,
+    ) -> None:
+        self.server, self.listening, self.writer = served
+        super().__init__(self.listening.port, folder, of_stream(folder, **options), KEYS)
+        self.draw, self.pauses = random.Random(0), list[float]()
 
     def finish(self) -> None:
         """Deliver all that is committed, in a query that is started again."""
@@ -192,10 +226,6 @@ class CopiedTables:
     def sizes(self) -> set[object]:
         """Take the column `size` out of the copy of lines; return its values."""
         return {row.pop("size") for row in self.copies.rows[LINES_NAME].values()}
-
-    @property
-    def requests(self) -> RequestFolder:
-        return RequestFolder(self.spool / self.offset["stream"])
 
     def submitted(self, *statements: str, table: str = LINES_NAME) -> Request:
         """Ask that a table be altered."""

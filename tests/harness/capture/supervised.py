@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.capture.copies import Copies
-from harness.capture.driving import LIMIT, Offset, reader, rows_of
+from harness.capture.copied_tables import Consumer
+from harness.capture.driving import Offset
 from harness.runs.background import meanwhile
 from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
-from harness.spark.checkpoints import run_batches
 from informix_capture_client.errors import InformixCdcError, RestartRequired
-from informix_checkpoints.offsets import NOT_STARTED
-from informix_checkpoints.requests import RequestFolder
 
 Row = dict[str, Any]
 _IMAGES = ("before", "after")
@@ -32,45 +28,30 @@ OF_SHAPES: dict[str, dict[str, str]] = {
 }
 
 
-@dataclass
-class Supervised:
+class Supervised(Consumer):
     """A query that is started again whenever it ends, with the tables that exist then.
 
     Attributes:
         ends: the errors with which it has ended.
-        commits: whether Spark commits each batch.
-        copies: as a consumer of the manual has them.
+        tables, options: a test may change them.
     """
 
-    port: int
-    folder: Path
-    options: dict[str, str]
-    tables: tuple[str, ...] = ("informix.lines", "informix.other")
-    copies: Copies = field(init=False)
-    ends: list[InformixCdcError] = field(default_factory=list)
-    commits: bool = True
-    offset: Offset = field(default_factory=NOT_STARTED.to_json)
+    def __init__(
+        self,
+        port: int,
+        folder: Path,
+        options: dict[str, str],
+        tables: tuple[str, ...] = ("informix.lines", "informix.other"),
+    ) -> None:
+        super().__init__(port, folder, options, dict.fromkeys(tables, ("id",)))
+        self.tables, self.commits, self.ends = tables, True, list[InformixCdcError]()
 
-    def __post_init__(self) -> None:
-        self.copies = Copies(dict.fromkeys(self.tables, ("id",)))
+    def stream_options(self) -> dict[str, str]:
+        common = {"truncate": "emit", "snapshotChunkRows": "5", "initialSnapshot": "all"}
+        return {"table": ",".join(self.tables), **common, **self.options}
 
-    @property
-    def spool(self) -> Path:
-        return self.folder / "spool"
-
-    @property
-    def requests(self) -> RequestFolder:
-        return RequestFolder(self.spool / self.offset["stream"])
-
-    def arguments(self) -> list[str]:
-        """Return the flags of a command about it."""
-        checkpoint = run_batches(self.folder / "checkpoint", NOT_STARTED.to_json(), self.offset)
-        return [f"--checkpoint={checkpoint}", f"--spool={self.spool}", "--yes"]
-
-    def begin(self) -> None:
-        """Deliver the existing rows, and stop."""
-        with self.reader() as made:
-            wait_until(lambda: self._step(made) and self._is_loaded(), 60)
+    def changes_of(self, rows: list[Row]) -> Iterable[Row]:
+        return (_change_of(number, row) for number, row in enumerate(rows))
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -93,23 +74,13 @@ class Supervised:
         """Deliver a batch as Spark does that was planned before the process died."""
         with self.reader() as made:
             self.offset = start
-            self._take(made, end)
-
-    def reader(self) -> Any:
-        """Return a reader of the tables, as they are now."""
-        common = {
-            "table": ",".join(self.tables),
-            "truncate": "emit",
-            "spoolPath": str(self.spool),
-            "snapshotChunkRows": "5",
-        }
-        return reader(self.port, **{**common, "initialSnapshot": "all", **self.options})
+            self.take(made, end)
 
     def _run_once(self, stop: threading.Event) -> None:
         try:
             with self.reader() as made:
                 while not stop.is_set():
-                    self._step(made)
+                    self.step(made)
         except RestartRequired as reason:
             self.ends.append(reason)
             stop.wait(0.2)
@@ -118,23 +89,6 @@ class Supervised:
                 raise
             self.ends.append(reason)
             stop.wait(0.2)
-
-    def _step(self, made: Any) -> bool:
-        end = made.latestOffset(self.offset, LIMIT)
-        if end != self.offset:
-            self._take(made, end)
-        return True
-
-    def _take(self, made: Any, end: Offset) -> None:
-        rows = rows_of(made, self.offset, end)
-        self.copies.apply(_change_of(number, row) for number, row in enumerate(rows))
-        if self.commits:
-            made.commit(end)
-        self.offset = end
-
-    def _is_loaded(self) -> bool:
-        tables = self.offset["tables"].values()
-        return bool(tables) and all(each["snapshot"].get("done") for each in tables)
 
 
 def _change_of(number: int, row: Row) -> Row:

@@ -42,14 +42,15 @@ class Died(BaseException):
 
 
 @contextmanager
-def dying(place: str, passing: int = 1) -> Iterator[None]:
-    """Let the process die at a failpoint, in its place."""
+def dying(place: str, passing: int = 1, *, threads_too: bool = False) -> Iterator[None]:
+    """Let the process die at a failpoint, in its place; other threads die at their next, or go on."""
     passed = 0
 
     def reached(name: str) -> None:
         nonlocal passed
         passed += name == place
-        if name.startswith("mirror.") and passed >= passing:  # what is dead does nothing more
+        is_later = threads_too and name.startswith("mirror.") and passed >= passing
+        if is_later or (name == place and passed == passing):
             raise Died
 
     before, failpoints.reached = failpoints.reached, reached

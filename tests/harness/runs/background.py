@@ -36,5 +36,5 @@ def meanwhile(
     finally:
         over.set()
         worker.join()
-    if failures:
-        raise failures[0]
+        if failures:
+            raise failures[0]

@@ -42,7 +42,7 @@ def events_of(reads: Sequence[bytes]) -> Iterator[StreamEvent]:
 
 def prepared(source: CapturedBytes) -> tuple[ChangeEncoder, TableSchema, list[CommittedTransactions]]:
     """Return an encoder that knows the table, what announced it, and all transactions."""
-    encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules())
+    encoder = ChangeEncoder([catalog_table()], DecodeRules())
     events = list(events_of(source.reads))
     [announced] = [event for event in events if isinstance(event, TableSchema)]
     encoder.announce(announced)
@@ -59,7 +59,7 @@ def fill_spool(source: CapturedBytes, folder: Path, *, durable: bool = False) ->
     spool = open_spool(folder, durable=durable)
     session = PreparedSession(source.reads)
     is_full = Once(lambda: spool.manifest.row_count >= source.rows)
-    run_capture(session, [catalog_table(source.columns)], spool, is_full)
+    run_capture(session, [catalog_table()], spool, is_full)
     spool.close()
 
 

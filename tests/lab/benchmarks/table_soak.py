@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import statistics
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -21,7 +22,6 @@ from deltalake import DeltaTable
 
 from harness.lake.batches_by_hand import Mirrored
 from harness.lake.rows_of_batches import batch_row
-from lab.benchmarks.large_merge import Peak
 from lab.benchmarks.processes import report_json
 
 COLUMNS = {"id": pa.int32(), "note": pa.string(), "n": pa.int64()}
@@ -29,6 +29,27 @@ LARGE, HOT, CHANGES = "informix.large", "informix.hot", "informix.events"
 ROWS = {LARGE: 1_000_000, HOT: 2_000}
 SETTINGS = {LARGE: {"merge": "on-read"}, HOT: {"merge": "on-read"}, CHANGES: {"keep": "changes"}}
 A_BATCH, EVERY_SECONDS, PAUSE_SECONDS = 50, 30.0, 0.05
+
+
+class Peak:
+    """The most memory that the process has had while a thread watches."""
+
+    def __init__(self) -> None:
+        self.own = self.mapped = 0
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._ends.wait(0.02):
+            lines = Path("/proc/self/status").read_text().splitlines()
+            found = {line.split(":")[0]: line.split()[1] for line in lines if line.startswith("Rss")}
+            self.own = max(self.own, int(found["RssAnon"]) >> 10)
+            self.mapped = max(self.mapped, int(found["RssFile"]) >> 10)
+
+    def end(self) -> None:
+        self._ends.set()
+        self._thread.join()
 
 
 class Soaked:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +14,7 @@ from informix_capture_client.values.table_decoder import Payloads, TableDecoder
 from lab.benchmarks.measuring import REPEATS, Report, Timing, one_core, repeated, timed
 from lab.benchmarks.pipeline import prepared
 from lab.benchmarks.row_by_row import decode_row, decode_rows
-from lab.benchmarks.shapes import encoded, null_rows, wide_columns, wide_rows
-from lab.benchmarks.workload import COLUMNS, captured, rows_without_end
+from lab.benchmarks.workload import captured
 
 ROWS = 200_000
 SIZES_BYTES = 8  # of two variable columns
@@ -68,22 +65,6 @@ def test_rows_are_decoded(report: Report) -> None:
     beside = f"row by row {values_only.rate(ROWS)}: {by_column.times_faster_than(values_only)}"
     report.add("decoding", "beside plain decoding to Python values", by_column.rate(ROWS), beside)
     report.add("decoding", "and the columns of the change", with_metadata.rate(ROWS))
-
-
-def test_other_shapes_are_decoded_as_quickly_per_byte(report: Report) -> None:
-    shapes = {
-        "ten columns": encoded(COLUMNS, islice(rows_without_end(), ROWS), BATCH_ROWS),
-        "a hundred columns": encoded(wide_columns(), wide_rows(3 * BATCH_ROWS), BATCH_ROWS),
-        "ten columns, all NULL": encoded(COLUMNS, null_rows(ROWS), BATCH_ROWS),
-    }
-    with one_core():
-        timings = in_turn(*(partial(decode_all, *shape) for shape in shapes.values()))
-    sizes = [sum(len(batch.data) for batch in batches) for _, batches in shapes.values()]
-    rates = [size / min(timing.seconds) for size, timing in zip(sizes, timings, strict=True)]
-    for name, rate in zip(shapes, rates, strict=True):
-        report.add(
-            "decoding", f"{name}, in bytes", f"{rate / 1e6:.0f} MB/s", f"{rate / rates[0]:.1f} x"
-        )
 
 
 def in_turn(*works: Callable[[], object]) -> list[Timing]:

@@ -30,7 +30,6 @@ from informix_cdc.lake.table_changes import (
     TO_TIME,
 )
 from lab.benchmarks.measuring import Report
-from lab.benchmarks.processes import reported_by
 
 STEP, CHANGES, BATCHES = 1_000_000, 50, 20
 KEY = pa.field("id", pa.int64(), nullable=False)
@@ -177,14 +176,3 @@ def test_a_batch_of_three_tables_into_an_object_store(
             f"{np.median(seconds) * 1000:.0f} ms a batch",
             f"{store.counts().total()} requests",
         )
-
-
-def test_a_transaction_of_a_gibibyte_is_merged_in_parts(report: Report, tmp_path: Path) -> None:
-    (found,) = reported_by("large_merge", tmp_path)
-    assert found["rows"] == 21_575_000
-    report.add(
-        "memory",
-        f"one transaction of {found['mib']} MiB merged on read into 20,000,000 rows",
-        f"peak {found['own_mib']} MiB of its own, {found['mapped_mib']} MiB mapped",
-        f"{found['seconds']:.0f} s",
-    )

@@ -76,11 +76,10 @@ def write(
     rows: int,
     rows_per_transaction: int,
     at_once: int = 1,
-    source: Iterator[Row] | None = None,
     tables: Sequence[str] = (TABLE,),
 ) -> None:
     """Insert rows in transactions of a size, so many of them side by side, into tables in turn."""
-    source = source or rows_without_end()
+    source = rows_without_end()
     for first in range(0, rows, rows_per_transaction * at_once):
         left = min(rows_per_transaction * at_once, rows - first)
         transactions = [server.begin(user_id=1000) for _ in range(-(-left // rows_per_transaction))]
@@ -98,7 +97,6 @@ class CapturedBytes:
     reads: tuple[bytes, ...]
     rows: int
     transactions: int
-    columns: str = COLUMNS
 
     @property
     def size_bytes(self) -> int:
@@ -124,17 +122,10 @@ def joined(reads: Sequence[bytes], size_bytes: int) -> list[bytes]:
 @cache
 def captured(rows: int, rows_per_transaction: int, at_once: int = 1) -> CapturedBytes:
     """Write rows into a log and return what a session of that log reads, 256 records at a time."""
-    return captured_from(rows_without_end(), COLUMNS, rows, rows_per_transaction, at_once)
-
-
-def captured_from(
-    source: Iterator[Row], columns: str, rows: int, rows_per_transaction: int, at_once: int = 1
-) -> CapturedBytes:
-    """Do the same with rows of another table."""
-    server = bench_server(columns)
+    server = bench_server()
     start = server.position()
-    write(server, rows, rows_per_transaction, at_once, source)
-    return CapturedBytes(_reads(server, start), rows, -(-rows // rows_per_transaction), columns)
+    write(server, rows, rows_per_transaction, at_once)
+    return CapturedBytes(_reads(server, start), rows, -(-rows // rows_per_transaction))
 
 
 def _reads(server: EmulatedServer, start: int, tables: Sequence[str] = (TABLE,)) -> tuple[bytes, ...]:
