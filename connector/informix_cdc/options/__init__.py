@@ -24,7 +24,7 @@ from informix_cdc.options.declared import (
     SnapshotOptions,
     SpoolOptions,
     StreamOptions,
-    TableOptions,
+    TableSelection,
 )
 from informix_cdc.options.declaring import (
     ALL,
@@ -77,7 +77,7 @@ __all__ = [
     "SourceOptions",
     "SpoolOptions",
     "StreamOptions",
-    "TableOptions",
+    "TableSelection",
     "WordChoice",
     "connection_arguments",
     "fetch_password",

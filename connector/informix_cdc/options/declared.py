@@ -192,7 +192,7 @@ class ConnectionOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableOptions:
+class TableSelection:
     """Which tables are captured."""
 
     listed: tuple[str, ...] = option(
@@ -629,7 +629,7 @@ class DeclaredOptions:
     """All options of the source."""
 
     connection: ConnectionOptions
-    tables: TableOptions
+    tables: TableSelection
     columns: ColumnOptions
     objects: ObjectOptions = field(default_factory=ObjectOptions)
     snapshots: SnapshotOptions = field(default_factory=SnapshotOptions)
@@ -643,7 +643,7 @@ class DeclaredOptions:
 
 GROUPS: Mapping[str, type] = {
     "connection": ConnectionOptions,
-    "tables": TableOptions,
+    "tables": TableSelection,
     "columns": ColumnOptions,
     "objects": ObjectOptions,
     "snapshots": SnapshotOptions,
