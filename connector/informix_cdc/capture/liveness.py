@@ -247,7 +247,8 @@ class Liveness:
         raise ConnectionLost(
             f"the server has sent nothing for {silence:.0f} s, not even a TIMEOUT record: a read"
             " does not return.",
-            "The connection is considered dead.",
+            "The connection is considered dead. If this repeats, run informix-cdc record and send us"
+            " the file.",
             is_silence=True,
         )
 

@@ -68,7 +68,10 @@ def main() -> None:
 @main.command(epilog=PASSWORD_HINT, short_help="Print committed changes as they happen, without Spark.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING),
-    also=["snapshotKey", "snapshotWhere", "snapshotWithoutKey", "snapshotChunkRows"],
+    also=[
+        *("snapshotKey", "snapshotWhere", "snapshotWithoutKey", "snapshotChunkRows"),
+        "maxReconnectSeconds",
+    ],
 )
 @click.option(
     "--format",

@@ -1,7 +1,8 @@
 """`informix-cdc tail`: print committed changes until Ctrl-C or a number of rows.
 
-Rule: changes go to stdout and everything else to stderr, so that `| jq` and `| head` work. Progress of
-snapshots is drawn on the last lines of a terminal and removed while rows are printed.
+Rule: the stream is that of a query, with a temporary spool. Changes go to stdout and everything else to
+stderr, so that `| jq` and `| head` work. Progress of snapshots is drawn on the last lines of a terminal
+and removed while rows are printed.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import contextlib
 import itertools
 import logging
 import signal
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -23,8 +25,9 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.log_events import CAPTURE_FAILED
 from informix_capture_client.shapes import ChangeRow
-from informix_cdc.commands.following import OnRowLoggingOff, TailFigures, follow, follow_with_rows
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import ConnectionOptions, SourceOptions
+from informix_cdc.reading import FollowedStream
+from informix_cdc.server import open_catalog, server_version_text
 from informix_cdc.terminal import (
     answers,
     as_lines,
@@ -43,6 +46,10 @@ from informix_cdc.terminal import (
     to_json,
 )
 
+# Called with the tables, and whether the server is the emulator.
+OnRowLoggingOff = Callable[[Sequence[Table], bool], None]
+
+_EMULATOR = " emulator Version "  # part of the emulator's version, in every emulated version
 _TIME_WIDTH, _KIND_WIDTH, _TABLE_WIDTH = 9, 9, 13
 _INDENT = _TIME_WIDTH + _KIND_WIDTH + _TABLE_WIDTH
 _WITH_ROWS = "starting with a snapshot of the existing rows"
@@ -54,16 +61,42 @@ _WILL_SWITCH = (
 _BEGINNINGS = {"latest": "from now on", "earliest": "from the oldest log file on"}
 
 
+@dataclass(slots=True)
+class TailFigures:
+    """Counts of printed rows; rows of a transaction that are not printed do not count.
+
+    `existing_rows` are those of a snapshot, which belong to no transaction.
+    """
+
+    transactions: int = 0
+    rows: int = 0
+    existing_rows: int = 0
+    latest_commit: int = -1
+    begun_at: float = field(default_factory=time.monotonic)
+
+    def count(self, commit: int, *, is_existing: bool = False) -> None:
+        """Count a printed row; rows of one commit are consecutive."""
+        if is_existing:
+            self.existing_rows += 1
+            return
+        self.rows += 1
+        self.transactions += commit != self.latest_commit
+        self.latest_commit = commit
+
+    def __str__(self) -> str:
+        rows, transactions = counted(self.rows, "row"), counted(self.transactions, "transaction")
+        existing = f"{counted(self.existing_rows, 'existing row')}, " if self.existing_rows else ""
+        return f"{existing}{rows} of {transactions} in {time.monotonic() - self.begun_at:.1f} s."
+
+
 @contextlib.contextmanager
 def with_spool(
     given: Mapping[str, str | None], *, snapshot: bool = False
 ) -> Iterator[dict[str, str | None]]:
-    """Add a temporary folder for the spool, and a snapshot if requested.
-
-    Snapshot rows and contents of large objects pass through a spool, as in a stream.
-    """
+    """Add a temporary folder for the spool, and a snapshot if requested."""
     with TemporaryDirectory(prefix="informix-cdc-tail-") as folder:
         existing_rows = {"initialSnapshot": "all"} if snapshot else {}
+        # By default a TRUNCATE fails a query; here it is printed.
         yield {**given, **existing_rows, "spoolPath": folder, "truncate": "emit"}
 
 
@@ -110,25 +143,14 @@ def print_changes(
     """
     figures = TailFigures()
     switched_on: list[Table] = []
-    choice = options.table_choice()
-    tables = ", ".join(map(str, (*choice.names, *choice.patterns)))
-    place = options.stream.starting_position
-    beginning = _WITH_ROWS if options.snapshots.tables else _BEGINNINGS.get(place, f"from {place} on")
-
-    def say_that_it_begins() -> None:
-        zone = datetime.now().astimezone().tzname()
-        say(f"Following {tables} {beginning}. Times are in {zone}. Press Ctrl-C to stop.")
 
     def on_switched_on(table: Table) -> None:
         switched_on.append(table)
         say_switched_on(table)
 
-    if options.snapshots.tables or options.columns.reads_contents:
-        batches = _with_progress(options, say_that_it_begins, on_switched_on, on_row_logging_off)
-    else:
-        batches = follow(options, figures, say_that_it_begins, on_switched_on, on_row_logging_off)
+    batches = _batches(options, on_switched_on, on_row_logging_off)
     try:
-        with ended_by_interrupt():
+        with _failure_not_logged(), ended_by_interrupt():
             for line in itertools.islice(_PRINTERS[output_format](batches), limit):
                 line.show()
                 figures.count(line.commit, is_existing=line.is_existing)
@@ -136,23 +158,62 @@ def print_changes(
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # closing the session takes only a moment
         batches.close()
         say_stays_on(switched_on, options)
-    rows, transactions = counted(figures.rows, "row"), counted(figures.transactions, "transaction")
-    existing = f"{counted(figures.existing_rows, 'existing row')}, " if figures.existing_rows else ""
-    say(f"{existing}{rows} of {transactions} in {figures.seconds:.1f} s.")
+    say(str(figures))
 
 
-def _with_progress(
+def _beginning(options: SourceOptions) -> str:
+    choice, place = options.table_choice(), options.stream.starting_position
+    tables = ", ".join(map(str, (*choice.names, *choice.patterns)))
+    beginning = _WITH_ROWS if options.snapshots.tables else _BEGINNINGS.get(place, f"from {place} on")
+    zone = datetime.now().astimezone().tzname()
+    return f"Following {tables} {beginning}. Times are in {zone}. Press Ctrl-C to stop."
+
+
+def _report_row_logging_off(
+    connection: ConnectionOptions, tables: Sequence[Table], on_off: OnRowLoggingOff
+) -> None:
+    """Call `on_off` if a capture would have to switch full row logging of a table on; it may refuse."""
+    with open_catalog(connection) as catalog:
+        off = catalog.without_row_logging(tables)
+        is_emulator = bool(off) and is_of_emulator(server_version_text(catalog))
+    if off:
+        on_off(off, is_emulator)
+
+
+def is_of_emulator(version: str) -> bool:
+    """Return whether a server's version is that of the emulator, where switching needs no confirmation.
+
+    >>> is_of_emulator("IBM Informix Dynamic Server Version 14.10.FC10")
+    False
+    """
+    return _EMULATOR in version
+
+
+def _batches(
     options: SourceOptions,
-    on_ready: Callable[[], None],
     on_switched_on: Callable[[Table], None],
     on_row_logging_off: OnRowLoggingOff | None,
 ) -> Generator[list[ChangeRow], None, None]:
-    progress = table_progress()
-    batches = follow_with_rows(options, on_ready, progress.show, on_switched_on, on_row_logging_off)
-    with progress, _failure_not_logged(), contextlib.closing(batches):
-        for changes in batches:
-            progress.hide()
-            yield changes
+    """Yield rows, and say when every later commit will be among them; draw progress meanwhile."""
+    stream = FollowedStream(options, on_switched_on=on_switched_on)
+    if on_row_logging_off is not None:
+        _report_row_logging_off(options.connection, stream.tables, on_row_logging_off)
+    with table_progress() as progress, contextlib.closing(stream):
+        while True:
+            is_new = not stream.offset.is_started
+            for changes in stream.next_batch():
+                progress.show(stream.snapshots)  # before the rows: --limit may end it within them
+                progress.hide()
+                yield [change for change in changes if not _begins_snapshot(change)]
+            if stream.offset.is_started:
+                if is_new:
+                    say(_beginning(options))
+                progress.show(stream.snapshots)
+
+
+def _begins_snapshot(change: ChangeRow) -> bool:
+    """Return whether a row is the truncate that starts a snapshot in a sink; it is not printed."""
+    return change.change_type == "truncate" and bool(change.metadata.get("_snapshot"))
 
 
 @contextlib.contextmanager

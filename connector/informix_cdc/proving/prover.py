@@ -20,7 +20,7 @@ from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport import Transport
 from informix_capture_client.transport.sqli import WireTrace
 from informix_cdc.options import SnapshotOptions, SourceOptions
-from informix_cdc.proving.followed_stream import FollowedStream
+from informix_cdc.proving.awaited_stream import AwaitedStream
 from informix_cdc.proving.outcomes import Deviation, NotTried, expect, needed
 from informix_cdc.proving.reading import PATIENCE_TIMEOUTS, IsEnough, Item, Reader
 from informix_cdc.proving.scratch_database import ScratchDatabase, Writer
@@ -173,7 +173,7 @@ class Prover(ScratchDatabase):
         spool: Path,
         snapshots: SnapshotOptions = _NO_SNAPSHOT,
         offset: StreamOffset = NOT_STARTED,
-    ) -> Iterator[FollowedStream]:
+    ) -> Iterator[AwaitedStream]:
         """Follow tables as a query does, from an offset, with the product's own stream."""
         names = [TableName(each.database, each.owner, each.name) for each in tables]
         options = self.options.of_tables(names)
@@ -185,7 +185,7 @@ class Prover(ScratchDatabase):
             columns=values,
             snapshots=snapshots,
         )
-        with contextlib.closing(FollowedStream(options, offset, self.pace.seconds)) as followed:
+        with contextlib.closing(AwaitedStream(options, offset, self.pace.seconds)) as followed:
             yield followed
 
     @contextlib.contextmanager

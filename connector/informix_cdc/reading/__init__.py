@@ -14,12 +14,14 @@ from informix_cdc.reading.captured_stream import (
     published_schema,
     read_schema,
 )
+from informix_cdc.reading.followed_stream import FollowedStream
 from informix_cdc.reading.trigger import Trigger
 
 __all__ = [
     "CaptureAccess",
     "CaptureFolder",
     "CapturedStream",
+    "FollowedStream",
     "Trigger",
     "published_capture",
     "published_schema",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.log_events import BATCH_LOST, LOSS_NOT_NOTED
 from informix_capture_client.positions import Position, RecordPlace, show
@@ -49,6 +50,7 @@ class OwnCapture:
         options: with the password.
         check_schema: refuses the schema of the tables if it differs from that of the query.
         clock: of the captures.
+        on_switched_on: as in `CaptureThread`.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class OwnCapture:
         options: SourceOptions,
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
         clock: Clock = MONOTONIC,
+        on_switched_on: Callable[[Table], None] | None = None,
     ) -> None:
         self.path = Path(options.spool.path)
         self._options = options
         self._check_schema = check_schema
         self._clock = clock
+        self._on_switched_on = on_switched_on
         self._known: tuple[object, ...] = ()  # what `_published` was made of
         self._published = PublishedCapture(tables=(), options={})
         self.thread: CaptureThread | None = None
@@ -81,6 +85,7 @@ class OwnCapture:
                 planned,
                 lambda source: self._check_schema(source.schema()),
                 self.state,
+                self._on_switched_on,
             )
             self.thread.start()
         return self.state

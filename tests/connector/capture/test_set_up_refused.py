@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from harness.capture.driving import anchor_of, reader
+from harness.capture.rows_without_spark import rows_without_spark
 from harness.servers.stores import listening_stores, source_options
 from informix_capture_client.errors import (
     AccessRefused,
@@ -15,7 +16,6 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
-from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.doctor.diagnosis import diagnose
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog
@@ -115,7 +115,7 @@ def test_no_command_and_no_stream_captures_on_a_secondary_of_14_10() -> None:
         given = source_options(listening.port)
         with reader(listening.port) as made, pytest.raises(ServerRefused, match="secondary of main"):
             anchor_of(made)
-        changes = follow(SourceOptions.parse(given), TailFigures(), lambda: None)
+        changes = rows_without_spark(SourceOptions.parse(given))
         with pytest.raises(ServerRefused, match="secondary of main"):
             next(changes)
 

@@ -14,6 +14,7 @@ import pytest
 from connector.commands import recorded
 from connector.commands.conftest import start
 from connector.commands.recorded import Recorded
+from harness.capture.rows_without_spark import rows_without_spark
 from harness.runs.patience import patiently
 from harness.runs.tiers import rest_in_all
 from informix_capture_client.errors import (
@@ -24,7 +25,6 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.statements import DATABASE_LOCALE
 from informix_cdc.commands.emulator import command_to_watch_replay, serve_replay
-from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.commands.record import RecordLimits, record
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog
@@ -82,7 +82,7 @@ def test_the_rows_of_a_replay_are_those_of_the_session(
     session: Recorded, replay: ServerSocket, transport: dict[str, str]
 ) -> None:
     lines: list[str] = []
-    batches = follow(options(replay, **transport), TailFigures(), lambda: None)
+    batches = rows_without_spark(options(replay, **transport))
     with pytest.raises(ServerRefused, match="the recording ends here"):  # noqa: PT012
         for changes in batches:
             lines += map(to_json, changes)

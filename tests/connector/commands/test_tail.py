@@ -152,7 +152,7 @@ def test_ctrl_c_ends_it_with_a_summary_and_closes_the_session(prices: ListeningS
 
 @pytest.mark.only_in_all
 def test_a_lost_connection_is_one_line_and_exit_code_1(prices: ListeningServer) -> None:
-    with tailing(prices, "--table=informix.prices") as tail:
+    with tailing(prices, "--table=informix.prices", "--max-reconnect-seconds=0") as tail:
         prices.stop()
         _, errors = tail.communicate(timeout=patiently(10))
     assert tail.returncode == 1

@@ -11,7 +11,7 @@ from connector.commands.commands import refusal, run
 from connector.commands.conftest import connection_arguments
 from harness.runs.terminal import on_a_terminal
 from harness.servers.stores import DATABASE, ORDERS, PASSWORD, SHORT_SECOND
-from informix_cdc.commands.following import is_of_emulator
+from informix_cdc.commands.tail import is_of_emulator
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_emulator import EmulatedServer, ListeningServer, load_rows
 from informix_emulator.poses import POSES

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import pytest
 
+from harness.capture.rows_without_spark import rows_without_spark
 from informix_capture_client.shapes.as_rows import ChangeRow
-from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.terminal.options import parse_options
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows
@@ -157,7 +157,7 @@ def test_the_account_is_what_a_capture_of_the_server_delivers(shop: ListeningSer
             "table": ",".join(TABLE_NAMES), "password": PASSWORD, "transport": "sqli",
         }
     )  # fmt: skip
-    batches = follow(options, TailFigures(), lambda: workload.run_transactions(400))
+    batches = rows_without_spark(options, lambda: workload.run_transactions(400))
     for changes in batches:
         check.arrive(changes, NOW)
         if check.is_complete():

@@ -8,11 +8,11 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from harness.capture.rows_without_spark import rows_without_spark
 from harness.servers.stores import PASSWORD, source_options
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server import connections
 from informix_cdc.server.connections import every_connection, open_catalog, open_connection
@@ -72,7 +72,7 @@ def test_changes_are_captured_in_whatever_code_sets_the_databases_are(
             with server.transaction() as transaction:
                 transaction.insert(TABLE, ROW)
 
-        batches = follow(SourceOptions.parse({**options, **way}), TailFigures(), change)
+        batches = rows_without_spark(SourceOptions.parse({**options, **way}), change)
         with closing(batches):
             changes = next(found for batch in batches if (found := list(batch)))
     assert [change.row for change in changes] == [ROW]

@@ -1,25 +1,18 @@
-"""Follow the stream of a query without Spark, offset by offset, as a restart needs it.
-
-Rule: the offsets and rows are those that Spark would get; only the sink is missing.
-"""
+"""The rows of a stream so far, which a proof awaits."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
-from informix_capture_client.shapes import ChangeRow, RowDelivery, changes_in, structs_of
+from informix_capture_client.shapes import ChangeRow
 from informix_cdc.options import SourceOptions
 from informix_cdc.proving.outcomes import Deviation
-from informix_cdc.reading import CapturedStream, Trigger
-from informix_cdc.server import look_up_tables
-from informix_checkpoints.limits import BatchLimits
+from informix_cdc.reading import FollowedStream
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.spool import stored_range
 
 
-class FollowedStream:
+class AwaitedStream(FollowedStream):
     """A stream from an offset on, and the rows that it has delivered.
 
     Args:
@@ -29,12 +22,8 @@ class FollowedStream:
     """
 
     def __init__(self, options: SourceOptions, offset: StreamOffset, patience_seconds: float) -> None:
-        source = look_up_tables(options)
-        self._delivery = RowDelivery(source.row_form, source.schema())
-        self._structs = structs_of(source.tables)
-        self._stream = CapturedStream(options)
+        super().__init__(options, offset)
         self._patience_seconds = patience_seconds
-        self.offset = offset
         self.rows: list[ChangeRow] = []
 
     @property
@@ -64,19 +53,5 @@ class FollowedStream:
                     "the stream delivers what was committed",
                     f"{len(self.rows)} rows after {self._patience_seconds:g} s",
                 )
-            self._take_batch()
-
-    def _take_batch(self) -> None:
-        end = self._stream.next_offset(self.offset, BatchLimits(), Trigger.CONTINUOUS)
-        if end is None:
-            return
-        end = replace(end, row_form=self._stream.form.of_keys) if end.lost is None else end
-        for wanted in self._stream.ranges(self.offset, end):
-            for batch in self._delivery.rows(stored_range(wanted)):
-                self.rows += changes_in(batch, self._structs)
-        self._stream.commit(end)
-        self.offset = end
-
-    def close(self) -> None:
-        """Close the capture session and the spool."""
-        self._stream.close()
+            for rows in self.next_batch():
+                self.rows += rows
