@@ -1,4 +1,4 @@
-"""A checkpoint that Spark itself has written, read by `informix-cdc offsets`."""
+"""A checkpoint that Spark itself has written, read by `informix-cdc status --offsets`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from informix_cdc.commands.cli import main
 pytestmark = pytest.mark.spark
 
 
-def test_the_offsets_command_reads_a_checkpoint_as_spark_writes_it(
+def test_status_reads_a_checkpoint_as_spark_writes_it(
     collect: Callable[..., Collected], tmp_path: Path
 ) -> None:
     with listening_stores() as (server, listening):
@@ -34,6 +34,7 @@ def test_the_offsets_command_reads_a_checkpoint_as_spark_writes_it(
         commit = streamed.rows[-1]["_commit_version"]
         streamed.wait_until(lambda: (tmp_path / "checkpoint" / "commits" / "1").exists())
         streamed.stop()
-    result = CliRunner().invoke(main, ["offsets", str(tmp_path / "checkpoint"), "--json"])
-    (source,) = json.loads(result.output)["sources"]
-    assert source["committed"]["commit"] == show(commit)
+    arguments = ["status", "--offsets", f"--checkpoint={tmp_path / 'checkpoint'}", "--json"]
+    result = CliRunner().invoke(main, arguments)
+    (source,) = json.loads(result.output)["checkpoints"]
+    assert source["offsets"]["committed"]["commit"] == show(commit)

@@ -335,7 +335,7 @@ class _Work:
         if known is not None and known.failed and known.statement >= len(self.request.statements):
             raise BadOption(
                 f"{shown} has not returned yet, after a stream has refused: {known.failed}",
-                "Run this command again when the streams have it; informix-cdc offsets shows that.",
+                "Run this command again when the streams have it, which informix-cdc status shows.",
             )
         try:
             for stream in self.streams:

@@ -90,7 +90,7 @@ def main() -> None:
     default="latest",
     show_default=True,
     help="Where to start, as in option startingPosition: latest (now), earliest (the oldest log"
-    " file), or a position such as 40:0x18, as printed by status, offsets and acquire.",
+    " file), or a position such as 40:0x18, as printed by status and acquire.",
 )
 @click.option(
     "--no-switch",
@@ -295,7 +295,7 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     "checkpoints",
     multiple=True,
     metavar="PLACE",
-    help="checkpointLocation of a query whose lag and headroom to show; can be repeated.",
+    help="checkpointLocation of a query, a path or a URL such as s3://bucket/path; can be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option(
@@ -309,11 +309,25 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     is_flag=True,
     help="List instead all tables of the server with full row logging on, and how to switch it off.",
 )
+@click.option(
+    "--offsets",
+    is_flag=True,
+    help="Show the offsets of each --checkpoint and what a restart needs. Asks a server only if flags"
+    " or FILE.toml name one.",
+)
+@click.option(
+    "--spool-path",
+    default="",
+    metavar="FOLDER",
+    help="With --offsets: option spoolPath of the query, to show the content of its spool.",
+)
 def status(
     checkpoints: tuple[str, ...],
     as_json: bool,
     watch: float | None,
     row_logging: bool,
+    offsets: bool,
+    spool_path: str,
     **given: str | None,
 ) -> None:
     """Show a mirror's tables, a server's capture sessions and log, and the lag of checkpoints.
@@ -323,22 +337,41 @@ def status(
 
     Lag is the amount of log between a checkpoint and the end of the log. Headroom is the amount that
     the server can still write before it overwrites the checkpoint's restart position. Both count the
-    log of all tables, in bytes and in percent of all log files.
+    log of all tables, in bytes and in percent of all log files. Positions are shown as the server
+    does: number of the logical log and position in it.
     """
     from informix_cdc.commands.row_logged_tables import print_row_logged
     from informix_cdc.commands.status import print_status
     from informix_cdc.terminal import options_without_tables
 
     with one_line_errors():
-        of_file = click.get_current_context().default_map or {}
+        context = click.get_current_context()
+        of_file = context.default_map or {}
         mirror = of_file.get("mirror")
-        options = None if mirror and of_file.get("captureAt") else options_without_tables(given)
+        if offsets and not checkpoints:
+            raise click.UsageError("--offsets requires --checkpoint.")
+        asks_nobody = bool(mirror and of_file.get("captureAt"))
+        asks_nobody |= offsets and not _is_server_named(context, given)
+        options = None if asks_nobody else options_without_tables(given)
         if row_logging and options is not None:
             print_row_logged(options, as_json=as_json)
             return
         raise SystemExit(
-            print_status(options, checkpoints, mirror, as_json=as_json, watch_seconds=watch)
+            print_status(
+                options,
+                checkpoints,
+                mirror,
+                spool_path if offsets else None,
+                as_json=as_json,
+                watch_seconds=watch,
+            )
         )
+
+
+def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
+    """Return whether a flag names a server: environment variables alone must not connect."""
+    sources = {context.get_parameter_source(name) for name in given}
+    return not sources.isdisjoint((ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP))
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Estimate log growth, spool and waiting times.")
@@ -583,40 +616,6 @@ def verify(
     with one_line_errors():
         code = run_verify(file, patterns, sample=sample, repair=repair, timeout=timeout, page=page)
     raise SystemExit(code)
-
-
-@main.command(epilog=PASSWORD_HINT, short_help="Show the log position of a query's checkpoint.")
-@source_options(CONNECTION, _LARGE_OBJECTS)
-@click.argument("checkpoint", cls=AfterFile)
-@click.option(
-    "--spool-path",
-    default="",
-    metavar="FOLDER",
-    help="Option spoolPath of the query, to show the content of its spool.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-@click.pass_context
-def offsets(
-    context: click.Context, /, checkpoint: str, spool_path: str, as_json: bool, **given: str | None
-) -> None:
-    """Show the offsets in a query's CHECKPOINT, and what a restart needs.
-
-    CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
-    Positions are shown in the server's notation: number of the logical log and position in it. The
-    command connects to a server, and shows the headroom, only if flags or FILE.toml name one.
-    """
-    from informix_cdc.commands.offsets import print_offsets
-    from informix_cdc.terminal import options_without_tables
-
-    with one_line_errors():
-        options = options_without_tables(given) if _is_server_named(context, given) else None
-        print_offsets(checkpoint, spool_path, options, as_json=as_json)
-
-
-def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
-    """Return whether a flag names a server: environment variables alone must not connect."""
-    sources = {context.get_parameter_source(name) for name in given}
-    return not sources.isdisjoint((ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP))
 
 
 @main.command(short_help="Read tables of a running query again.")

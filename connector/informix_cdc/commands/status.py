@@ -20,27 +20,23 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
-from informix_capture_client.catalog import PlaceInLog, place_in_log
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.findings import Unanswered
-from informix_capture_client.positions import log_page, page_after, show
+from informix_capture_client.positions import log_page, show
 from informix_capture_client.printable import shown_bytes
 from informix_capture_client.session import OpenSession
 from informix_capture_client.transport import Transport
+from informix_cdc.commands.checkpoint_status import (
+    SourceStatus,
+    source_as_json,
+    source_as_text,
+    source_status,
+)
 from informix_cdc.commands.configuration import MirrorFile
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal import (
-    TABLES_STOPPED,
-    answers,
-    counted,
-    distance_text,
-    headroom_text,
-    place_as_json,
-    snapshot_text,
-    snapshots_of,
-)
-from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
+from informix_cdc.terminal import TABLES_STOPPED, answers, counted
+from informix_checkpoints.offsets import Checkpoint, read_checkpoint
 from informix_checkpoints.running_streams import RunningStream
 
 if TYPE_CHECKING:  # of a mirror only
@@ -48,33 +44,23 @@ if TYPE_CHECKING:  # of a mirror only
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointStatus:
-    """One source of a checkpoint: its restart position, and where that is in the log.
-
-    `is_ahead`: changes were delivered that are behind the end of the log.
-    """
-
-    place: str
-    progress: SourceProgress
-    restart: int
-    in_log: PlaceInLog
-    is_ahead: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
     """The report about a server, and about a mirror of it.
 
     Attributes:
-        log: of the server; None if it was not asked, because the mirror reads a shared capture.
+        log: of the server; None if it was not asked.
         checkpoints: given ones.
+        sources: their sources of this package.
+        with_offsets: whether their offsets are wanted.
         mirror: state of a mirror.
         is_running: whether it runs.
         problem: why the server cannot be asked; only with a mirror.
     """
 
     log: ServerLog | None
-    checkpoints: tuple[CheckpointStatus, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    sources: tuple[SourceStatus, ...] = ()
+    with_offsets: bool = False
     mirror: StateOfMirror | None = None
     is_running: bool = False
     problem: str = ""
@@ -91,6 +77,7 @@ def print_status(
     options: SourceOptions | None,
     places: Sequence[str],
     mirror: MirrorFile | None,
+    spool_path: str | None = None,
     *,
     as_json: bool,
     watch_seconds: float | None,
@@ -98,9 +85,10 @@ def print_status(
     """Print the report once, or every `watch_seconds` until interrupted; return the exit code.
 
     Args:
-        options: of the server; None for a mirror that reads a shared capture.
+        options: of the server; None: it is not asked.
         places: checkpoints.
         mirror: whose tables are shown.
+        spool_path: folder of the checkpoints' spools, or empty, if offsets are wanted; otherwise None.
         as_json: print JSON.
         watch_seconds: for how long to wait between reports.
 
@@ -112,7 +100,7 @@ def print_status(
     with _Server(options) as server, contextlib.suppress(KeyboardInterrupt):
 
         def ask() -> Status:
-            last[:] = [_asked(server, places, mirror)]
+            last[:] = [_asked(server, places, mirror, spool_path)]
             return last[0]
 
         (_print_json if as_json else _print_text)(ask, watch_seconds)
@@ -147,7 +135,9 @@ class _Server:
             raise
 
 
-def _asked(server: _Server, places: Sequence[str], mirror: MirrorFile | None) -> Status:
+def _asked(
+    server: _Server, places: Sequence[str], mirror: MirrorFile | None, spool_path: str | None
+) -> Status:
     state, is_running = None, False
     if mirror is not None:
         from informix_cdc.lake import state_of_mirror  # needs the extra `delta`
@@ -156,22 +146,26 @@ def _asked(server: _Server, places: Sequence[str], mirror: MirrorFile | None) ->
         with contextlib.suppress(BadOption):
             is_running = RunningStream.of(mirror.settings.checkpoint, mirror.spool).is_running()
     # Before the log is asked for its end: what is delivered meanwhile lies behind it.
-    sources = [(place, each) for place in places for each in read_checkpoint(place).sources]
+    checkpoints = [read_checkpoint(place) for place in places]
+    log, problem = None, ""
     try:
         log = server.log()
     except InformixCdcError as reason:
         if state is None:
             raise
-        return Status(None, (), state, is_running, str(reason))
-    found = [_checkpoint_status(*each, log) for each in sources] if log is not None else []
-    return Status(log, tuple(found), state, is_running)
-
-
-def _checkpoint_status(place: str, progress: SourceProgress, log: ServerLog) -> CheckpointStatus:
-    restart = restart_needs_of(progress, None).restart
-    is_ahead = progress.delivered.position.commit >= page_after(log.current)
-    in_log = place_in_log(restart, log.space, log.clock)
-    return CheckpointStatus(place, progress, restart, in_log, is_ahead=is_ahead)
+        problem = str(reason)
+    with_offsets = spool_path is not None
+    sources = [(each.place, source) for each in checkpoints for source in each.sources]
+    is_known = log is not None or with_offsets
+    return Status(
+        log,
+        tuple(checkpoints),
+        tuple(source_status(*each, spool_path or "", log) for each in sources) if is_known else (),
+        with_offsets,
+        state,
+        is_running,
+        problem,
+    )
 
 
 def _print_json(ask: Callable[[], Status], watch_seconds: float | None) -> None:
@@ -198,13 +192,8 @@ def _print_text(ask: Callable[[], Status], watch_seconds: float | None) -> None:
         sleep(watch_seconds)
 
 
-_MOST_NAMED = 8  # snapshots; more are shown by their total
 _STYLES = {"stopped": "bold red", "loading": "yellow", "mirrored": "green"}  # in the order of rows
 _ORDER = [*_STYLES]
-_AHEAD = (
-    "BEYOND THE END OF THE LOG: from another server, or this one was restored; a restart will"
-    " fail. (A server that has not flushed its log buffer yet shows this for a moment.)"
-)
 
 # JSON
 
@@ -214,13 +203,28 @@ def status_as_json(status: Status) -> dict[str, object]:
     shown: dict[str, object] = {}
     if status.mirror is not None:
         shown["mirror"] = _mirror_json(status.mirror, is_running=status.is_running)
-    if (log := status.log) is None:
-        return {**shown, "problem": status.problem or None}
+    if status.log is not None:
+        shown |= _log_json(status.log)
+    elif status.mirror is not None:
+        shown["problem"] = status.problem or None
+    if status.log is not None or status.with_offsets:
+        shown["checkpoints"] = [
+            source_as_json(each, with_offsets=status.with_offsets) for each in status.sources
+        ]
+    if status.with_offsets:
+        shown["otherSources"] = [
+            {"checkpoint": each.place, "source": line.name, "offset": line.text}
+            for each in status.checkpoints
+            for line in each.foreign
+        ]
+    return shown
+
+
+def _log_json(log: ServerLog) -> dict[str, object]:
     sessions: list[object] | None = None  # null: the user may not list sessions; []: there are none
     if not isinstance(log.sessions, Unanswered):
         sessions = [_session_json(each) for each in log.sessions]
     return {
-        **shown,
         "server": log.server,
         "clock": _moment(log.clock).isoformat(),
         "log": {
@@ -231,7 +235,6 @@ def status_as_json(status: Status) -> dict[str, object]:
             "neverUsedBytes": log.space.free_bytes,
         },
         "sessions": sessions,
-        "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in status.checkpoints],
     }
 
 
@@ -271,28 +274,6 @@ def _session_json(session: OpenSession) -> dict[str, object]:
     }
 
 
-def _checkpoint_json(checkpoint: CheckpointStatus) -> dict[str, object]:
-    return {
-        "checkpoint": checkpoint.place,
-        "source": checkpoint.progress.name,
-        "commit": show(checkpoint.progress.delivered.position.commit),
-        "restart": show(checkpoint.restart),
-        "isAheadOfLog": checkpoint.is_ahead,
-        "lost": _loss(checkpoint),
-        "snapshots": {
-            name: {"rows": state.rows, "done": state.is_done}
-            for name, state in snapshots_of(checkpoint.progress.planned[1]).items()
-        },
-        **place_as_json(checkpoint.in_log),
-    }
-
-
-def _loss(checkpoint: CheckpointStatus) -> str | None:
-    """Return the reported data loss at which the query has stopped, or None."""
-    lost = checkpoint.progress.planned[1].lost
-    return lost and lost.message
-
-
 # text
 
 
@@ -300,9 +281,19 @@ def status_as_text(status: Status) -> Iterator[RenderableType]:
     """Yield the report as text."""
     if status.mirror is not None:
         yield from _mirror_lines(status.mirror, is_running=status.is_running)
-    if (log := status.log) is None:
+    if status.log is not None:
+        yield from _log_lines(status.log)
+    elif status.mirror is not None:
         yield Text(status.problem or "It reads a capture, which `informix-cdc readers` shows.")
-        return
+    for source in status.sources:
+        yield from source_as_text(source, with_offsets=status.with_offsets)
+    if status.with_offsets:
+        for line in (line for each in status.checkpoints for line in each.foreign):
+            skipped = f"source {line.name} does not belong to informix-cdc, skipped: {line.text}"
+            yield Text(skipped, "dim")
+
+
+def _log_lines(log: ServerLog) -> Iterator[RenderableType]:
     space = log.space
     yield Text(f"{log.server}, {_time(log.clock)}", "bold")
     yield Text(
@@ -310,8 +301,6 @@ def status_as_text(status: Status) -> Iterator[RenderableType]:
         f" {shown_bytes(space.total_bytes)} in total, {shown_bytes(space.free_bytes)} never used."
     )
     yield _sessions(log.sessions)
-    for checkpoint in status.checkpoints:
-        yield from _checkpoint_lines(checkpoint)
 
 
 def _mirror_lines(mirror: StateOfMirror, *, is_running: bool) -> Iterator[RenderableType]:
@@ -363,33 +352,6 @@ def _sessions(sessions: Sequence[OpenSession] | Unanswered) -> Table | Text:
         timeout, error = f"{session.timeout_seconds} s", str(session.error_code or "-")
         table.add_row(str(session.session_id), _time(session.created_at), timeout, error, tables)
     return table
-
-
-def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
-    commit = checkpoint.progress.delivered.position.commit
-    yield Text(f"{checkpoint.place}, source {checkpoint.progress.name}", "bold")
-    yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
-    if loss := _loss(checkpoint):
-        yield Text(f"  Stopped at a reported data loss: {loss}", "bold red")
-    snapshots = snapshots_of(checkpoint.progress.planned[1])
-    if len(snapshots) > _MOST_NAMED:
-        done = sum(state.is_done for state in snapshots.values())
-        rows = counted(sum(state.rows for state in snapshots.values()), "row")
-        yield Text(f"  snapshots: {done:,} of {len(snapshots):,} done, {rows}")
-    elif snapshots:
-        in_sink = checkpoint.progress.committed  # later rows are only read and planned
-        committed = snapshots_of(in_sink[1]) if in_sink else {}
-        shown = [
-            snapshot_text(name, state)
-            + ("" if committed.get(name) == state else " (not committed yet)")
-            for name, state in snapshots.items()
-        ]
-        yield Text(f"  snapshots: {'; '.join(shown)}")
-    if checkpoint.is_ahead:
-        yield Text(f"  {_AHEAD}", "bold red")
-        return
-    yield Text(f"  lag, to the end of the log: {distance_text(checkpoint.in_log.behind)}")
-    yield Text("  headroom, until it is overwritten: ").append_text(headroom_text(checkpoint.in_log))
 
 
 def _moment(seconds: int) -> datetime:

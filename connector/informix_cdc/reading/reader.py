@@ -388,7 +388,7 @@ class CaptureReader:
             f"the capture {self.folder.path} has removed rows that reader {self.name} has not read: it"
             f" needs commits above {show(start.position.commit)}, and only those above {show(kept[0])}"
             " are stored (settings retention and retentionBytes of the capture).",
-            "If the server's log still has them, which informix-cdc offsets shows, run the query once"
+            "If the server's log still has them, which informix-cdc status shows, run the query once"
             " with a capture of its own: replace captureAt and reader by the options of the capture's"
             " source. Otherwise set onDataLoss to continue, or to resync for a mirror, which a capture"
             " allows to readers on other hosts with readersMayResync.",

@@ -83,7 +83,7 @@ _INSTEAD = {
     **{(word, "table"): _ARGUMENTS.format(word) for word in ("release", "acquire")},
     **{
         (word, name): _WHOLE_SERVER.format(word)
-        for word in ("status", "offsets")
+        for word in ("status",)
         for name in ("database", "table")
     },
 }

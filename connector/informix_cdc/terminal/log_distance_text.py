@@ -1,4 +1,4 @@
-"""Format a position in the log for `status` and `offsets`, as text and as JSON.
+"""Format a position in the log for `status`, as text and as JSON.
 
 Rule: formatting only; distances are computed in `catalog/log_distance.py`.
 """

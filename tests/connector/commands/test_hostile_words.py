@@ -23,7 +23,7 @@ from rich.text import Text
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.findings import Finding, State
 from informix_capture_client.printable import printable
-from informix_cdc.commands import doctor, offsets, status, tail
+from informix_cdc.commands import doctor, status, tail
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import say, say_unbroken, screen
 from informix_cdc.terminal.change_text import as_lines, to_json
@@ -124,7 +124,7 @@ def test_every_command_prints_through_the_one_console() -> None:
         path.name for path in COMMANDS.glob("*.py") if re.search(r"\bConsole\(", path.read_text())
     ]
     assert makers == []
-    assert all(hasattr(module, "answers") for module in (offsets, status, tail))
+    assert all(hasattr(module, "answers") for module in (status, tail))
     assert hasattr(doctor, "plain_console")
 
 

@@ -1,4 +1,4 @@
-"""`informix-cdc offsets`: what people and machines are told of a checkpoint, without a server."""
+"""`informix-cdc status --offsets`: what is told of a checkpoint, without a server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ STREAM = "a1b2c3d4e5f60718"
 
 
 def offsets(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["offsets", *arguments])
+    checkpoint, *others = arguments
+    return CliRunner().invoke(main, ["status", "--offsets", f"--checkpoint={checkpoint}", *others])
 
 
 def told(*arguments: str) -> str:
@@ -70,7 +71,8 @@ def test_people_see_both_batches_in_the_servers_notation_and_what_a_restart_need
 
 def test_machines_get_the_same_as_one_object(tmp_path: Path) -> None:
     found = as_json(str(half_run(tmp_path)))
-    (source,) = found["sources"]
+    (entry,) = found["checkpoints"]
+    source = entry["offsets"]
     assert source["committed"] == {
         "batch": 1,
         "stream": STREAM,
@@ -94,7 +96,9 @@ def test_machines_get_the_same_as_one_object(tmp_path: Path) -> None:
             "batch": 2, "above": "7:0x20", "upto": "7:0x5e018", "isEmpty": False, "isInSpool": False,
         },
     }  # fmt: skip
-    assert found["otherSources"] == [{"source": "1", "offset": '{"logOffset":3}'}]
+    assert found["otherSources"] == [
+        {"checkpoint": str(tmp_path), "source": "1", "offset": '{"logOffset":3}'}
+    ]
 
 
 def test_a_spool_that_was_kept_is_counted_in(tmp_path: Path) -> None:
@@ -104,7 +108,8 @@ def test_a_spool_that_was_kept_is_counted_in(tmp_path: Path) -> None:
     assert "reads the log from 7:0x5e000" in text
     assert "they are in the spool" in text
     assert "has 1,200 rows in 1 segment: commits after 7:0x20 up to 7:0x5e018" in text
-    (source,) = as_json(str(checkpoint), f"--spool-path={kept}")["sources"]
+    (entry,) = as_json(str(checkpoint), f"--spool-path={kept}")["checkpoints"]
+    source = entry["offsets"]
     assert source["spool"]["rows"] == 1200
     assert source["spool"]["bytes"] == 4096
     assert source["restart"]["usesSpool"]
@@ -130,7 +135,7 @@ def test_a_loss_that_was_reported_is_shown_and_unseen_ids_in_runs(tmp_path: Path
     run_batches(tmp_path, offset(LOG_7, LOG_7), {**last, "lost": ["ROW_LOGGING_OFF", "it was off."]})
     assert "Stopped at a reported data loss: it was off." in told(str(tmp_path))
     assert "7, 20-22" in told(str(tmp_path))
-    planned = as_json(str(tmp_path))["sources"][0]["planned"]
+    planned = as_json(str(tmp_path))["checkpoints"][0]["offsets"]["planned"]
     assert (planned["lost"], planned["unseen"]) == ("it was off.", [7, 20, 21, 22])
 
 

@@ -122,10 +122,16 @@ def test_what_is_no_option_of_the_source_is_never_taken_from_the_environment() -
             assert bool(option.envvar) == is_free, option.name
 
 
-def test_a_server_in_the_environment_is_not_asked_by_offsets_unless_one_is_typed(
+def test_a_server_in_the_environment_is_not_asked_for_offsets_unless_one_is_typed(
     tmp_path: Path,
 ) -> None:
-    result = run("offsets", str(tmp_path), INFORMIX_CDC_HOST="127.0.0.1", INFORMIX_CDC_PORT="1")
+    result = run(
+        "status",
+        "--offsets",
+        f"--checkpoint={tmp_path}",
+        INFORMIX_CDC_HOST="127.0.0.1",
+        INFORMIX_CDC_PORT="1",
+    )
     assert "IFXCDC-0003" in result.stderr  # no checkpoint; not: nothing answers
     assert "missing" not in result.stderr
 
@@ -178,7 +184,7 @@ def test_each_command_takes_a_mirrors_file(shop: ListeningServer, file: Path) ->
         result = run(command[0], str(file), *command[1:])
         assert result.exit_code == 0, (command, result.output)
     of = "informix.orders"
-    for command in (["release", of], ["resync", of], ["offsets"], ["status"]):
+    for command in (["release", of], ["resync", of], ["status", "--offsets"], ["status"]):
         result = run(command[0], str(file), *command[1:])
         assert f"{file.parent}/checkpoint" in result.stderr, result.output
 

@@ -1,4 +1,4 @@
-"""`informix-cdc status`, and `offsets` with a server: what is told, to people and to machines."""
+"""`informix-cdc status`: what is told, to people and to machines."""
 
 from __future__ import annotations
 
@@ -226,18 +226,24 @@ def test_offsets_with_a_server_tells_how_far_it_is_from_overwriting_them(
     served: Served, tmp_path: Path
 ) -> None:
     run_batches(tmp_path, offset(log_page(40, 0), log_page(40, 0)))
-    result = run_plain("offsets", str(tmp_path), *server_options(served[1]), "--json")
-    (source,) = json.loads(result.output)["sources"]
-    assert source["server"]["untilOverwritten"] == {
+    (source,) = status(served, "--offsets", f"--checkpoint={tmp_path}")["checkpoints"]
+    assert source["untilOverwritten"] == {
         "logs": 0, "bytes": 4 * LOG_BYTES, "percent": 100.0,
     }  # fmt: skip
-    text = run_plain("offsets", str(tmp_path), *server_options(served[1])).output
-    assert "Headroom until the server overwrites the restart position: 0 logs, 64 KiB, 100.0 %" in text
+    text = told(served, "--offsets", f"--checkpoint={tmp_path}")
+    assert "headroom, until it is overwritten: 0 logs, 64 KiB, 100.0 %" in text
+    assert "A restart reads the log from 40:0x0" in text
+
+
+def test_offsets_without_a_checkpoint_are_refused() -> None:
+    assert "--offsets requires --checkpoint." in run_plain("status", "--offsets").stderr
 
 
 def test_offsets_with_half_a_server_says_which_half_is_missing(tmp_path: Path) -> None:
     run_batches(tmp_path, offset(1, 1))
-    line = refusal(run_plain("offsets", str(tmp_path), "--server=informix"), exit_code=2)
+    line = refusal(
+        run_plain("status", "--offsets", f"--checkpoint={tmp_path}", "--server=informix"), exit_code=2
+    )
     assert "--host is missing" in line
 
 
@@ -260,7 +266,7 @@ def test_snapshots_show_how_far_they_are_by_table(served: Served, tmp_path: Path
     }
     shown = told(served, f"--checkpoint={tmp_path}")
     assert "snapshots: informix.items done, 20 rows; informix.orders 5,000 rows so far" in shown
-    of_offsets = run_plain("offsets", str(tmp_path)).output
+    of_offsets = run_plain("status", "--offsets", f"--checkpoint={tmp_path}").output
     words = " ".join(of_offsets.split())
     assert "informix.orders (snapshot running, 5,000 rows)" in words
     assert "informix.items (snapshot done, 20 rows), informix.lines," in words
@@ -279,7 +285,7 @@ def test_rows_of_a_snapshot_that_no_batch_has_committed_are_read_and_no_more(
     plan(run_batches(tmp_path, begins), 1, ends)
     line = "snapshots: informix.items done, 20 rows (not committed yet)"
     assert line in told(served, f"--checkpoint={tmp_path}")
-    words = " ".join(run_plain("offsets", str(tmp_path)).output.split())
+    words = " ".join(run_plain("status", "--offsets", f"--checkpoint={tmp_path}").output.split())
     assert "informix.items (snapshot done, read but not committed, 20 rows)" in words
     assert "A restart runs batch 1 again, which is not committed" in words
 

@@ -23,7 +23,7 @@ for name in ("pyspark", "pandas", "py4j", "deltalake", "obstore", "pyroaring"):
 from informix_cdc.commands.cli import main
 main(sys.argv[1:])
 """
-WORDS = ["acquire", "doctor", "emulator", "offsets", "record", "release", "status", "tail"]
+WORDS = ["acquire", "doctor", "emulator", "record", "release", "status", "tail"]
 
 
 def typed(*arguments: str) -> subprocess.CompletedProcess[str]:

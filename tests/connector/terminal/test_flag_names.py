@@ -45,7 +45,7 @@ HINTS = [
     ("tail", "--spoolPath", "It is option spoolPath of the Spark source."),
     ("tail", "--initialSnapshot", "Use --snapshot."),
     ("status", "--database", "Omit it: status covers the whole server."),
-    ("offsets", "--table", "Omit it: offsets covers the whole server."),
+    ("status", "--table", "Omit it: status covers the whole server."),
     ("release", "--table", "Give the tables as arguments: release informix.orders."),
 ]
 

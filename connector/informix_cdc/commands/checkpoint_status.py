@@ -1,118 +1,121 @@
-"""`informix-cdc offsets`: print the log position of a checkpoint, and what a restart needs.
+"""One source of a checkpoint: its offsets, what a restart needs, and where that is in the server's log.
 
-Rule: it changes nothing. The report is one value, printed as text or as JSON.
+Rule: `status` prints it, with --offsets in full. The report is one value, printed as text or as JSON.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 from rich.table import Table
 from rich.text import Text
 
 from informix_capture_client.catalog import PlaceInLog, place_in_log
-from informix_capture_client.positions import show
-from informix_cdc.options import ConnectionOptions, SourceOptions
-from informix_cdc.server import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal import answers, counted, headroom_text, place_as_json
+from informix_capture_client.positions import page_after, show
+from informix_cdc.server import ServerLog
+from informix_cdc.terminal import (
+    counted,
+    distance_text,
+    headroom_text,
+    place_as_json,
+    snapshot_text,
+    snapshots_of,
+)
 from informix_checkpoints.offsets import (
     BatchAgain,
-    Checkpoint,
     RestartNeeds,
     SourceProgress,
     StreamOffset,
     in_runs,
-    read_checkpoint,
     restart_needs_of,
 )
 from informix_checkpoints.spool import Manifest, load_manifest
 from informix_checkpoints.table_states import TableState, tables_to_json
 
+_MOST_NAMED = 8  # snapshots; more are shown by their total
+_AHEAD = (
+    "BEYOND THE END OF THE LOG: from another server, or this one was restored; a restart will"
+    " fail. (A server that has not flushed its log buffer yet shows this for a moment.)"
+)
+
 
 @dataclass(frozen=True, slots=True)
-class SourceReport:
-    """One source of the query: its progress, its spool if given and found, and what a restart needs.
+class SourceStatus:
+    """One source of a checkpoint.
 
-    `in_log` is where the restart position is in the server's log, if a server was named.
+    Attributes:
+        place: the checkpoint.
+        progress: its last batches.
+        needs: what a restart needs.
+        spool: the stored rows of its stream, if a folder was given and has them.
+        spool_path: that folder; empty if none was given.
+        in_log: where the restart position is in the server's log; None if no server was asked.
+        is_ahead: changes were delivered that are behind the end of the log.
     """
 
+    place: str
     progress: SourceProgress
-    spool: Manifest | None
     needs: RestartNeeds
-    in_log: PlaceInLog | None
+    spool: Manifest | None = None
+    spool_path: str = ""
+    in_log: PlaceInLog | None = None
+    is_ahead: bool = False
+
+    @property
+    def lost(self) -> str | None:
+        """The reported data loss at which the query has stopped."""
+        lost = self.progress.planned[1].lost
+        return lost and lost.message
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsReport:
-    """The report on a checkpoint; `spool_path` is empty if none was given."""
-
-    checkpoint: Checkpoint
-    sources: tuple[SourceReport, ...]
-    spool_path: str
-
-
-def print_offsets(place: str, spool_path: str, options: SourceOptions | None, *, as_json: bool) -> None:
-    """Read a checkpoint and print its content; with options, read the server's log too.
+def source_status(
+    place: str, progress: SourceProgress, spool_path: str, log: ServerLog | None
+) -> SourceStatus:
+    """Return the status of a source.
 
     Raises:
-        BadOption: it is not a checkpoint of this source, or it is damaged.
-        AccessRefused: it cannot be read.
         DataLoss: the manifest of the spool is damaged.
     """
-    report = report_of(place, spool_path, options)
-    if as_json:
-        click.echo(json.dumps(report_as_json(report)))
-        return
-    console = answers()
-    for piece in report_as_text(report):
-        console.print(piece)
-
-
-def report_of(place: str, spool_path: str, options: SourceOptions | None) -> OffsetsReport:
-    """Read a checkpoint, and the spools of its streams under `spool_path`."""
-    checkpoint = read_checkpoint(place)
-    log = _server_log(options.connection) if options else None
-    sources = tuple(_source_report(progress, spool_path, log) for progress in checkpoint.sources)
-    return OffsetsReport(checkpoint, sources, spool_path)
-
-
-def _server_log(connection_options: ConnectionOptions) -> ServerLog:
-    with open_server_log(connection_options) as connection:
-        return read_server_log(connection, connection_options.dialect)
-
-
-def _source_report(progress: SourceProgress, spool_path: str, log: ServerLog | None) -> SourceReport:
-    stream = progress.planned[1].stream
-    spool = load_manifest(Path(spool_path) / stream) if spool_path else None
+    spool = load_manifest(Path(spool_path) / progress.planned[1].stream) if spool_path else None
     needs = restart_needs_of(progress, spool)
-    in_log = place_in_log(needs.restart, log.space, log.clock) if log else None
-    return SourceReport(progress, spool, needs, in_log)
+    if log is None:
+        return SourceStatus(place, progress, needs, spool, spool_path)
+    in_log = place_in_log(needs.restart, log.space, log.clock)
+    is_ahead = progress.delivered.position.commit >= page_after(log.current)
+    return SourceStatus(place, progress, needs, spool, spool_path, in_log, is_ahead)
 
 
-def report_as_json(report: OffsetsReport) -> dict[str, object]:
-    """Return the report as JSON; positions in the server's notation and as integers."""
+# JSON
+
+
+def source_as_json(source: SourceStatus, *, with_offsets: bool) -> dict[str, object]:
+    """Return a source as JSON; positions in the server's notation, in offsets as integers too."""
+    progress = source.progress
     return {
-        "checkpoint": report.checkpoint.place,
-        "sources": [_source_json(source) for source in report.sources],
-        "otherSources": [
-            {"source": line.name, "offset": line.text} for line in report.checkpoint.foreign
-        ],
+        "checkpoint": source.place,
+        "source": progress.name,
+        "commit": show(progress.delivered.position.commit),
+        "restart": show(source.needs.restart),
+        "isAheadOfLog": source.is_ahead,
+        "lost": source.lost,
+        "snapshots": {
+            name: {"rows": state.rows, "done": state.is_done}
+            for name, state in snapshots_of(progress.planned[1]).items()
+        },
+        **(place_as_json(source.in_log) if source.in_log else {}),
+        **({"offsets": _offsets_json(source)} if with_offsets else {}),
     }
 
 
-def _source_json(source: SourceReport) -> dict[str, object]:
+def _offsets_json(source: SourceStatus) -> dict[str, object]:
     progress = source.progress
     return {
-        "source": progress.name,
         "committed": _batch_json(*progress.committed) if progress.committed else None,
         "planned": _batch_json(*progress.planned),
         "restart": _needs_json(source.needs),
         "spool": _spool_json(source.spool) if source.spool else None,
-        "server": place_as_json(source.in_log) if source.in_log else None,
     }
 
 
@@ -163,22 +166,49 @@ def _spool_json(spool: Manifest) -> dict[str, object]:
     }
 
 
-def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
-    """Yield the report as text."""
-    for source in report.sources:
-        progress = source.progress
-        yield Text(f"{report.checkpoint.place}, source {progress.name}", "bold")
-        yield Text(_stream_text(progress))
-        yield _positions_table(progress)
-        yield Text(_needs_text(source.needs))
-        if report.spool_path:
-            yield Text(_spool_text(source, report.spool_path))
-        if source.in_log:
-            yield Text("Headroom until the server overwrites the restart position: ").append_text(
-                headroom_text(source.in_log)
-            )
-    for line in report.checkpoint.foreign:
-        yield Text(f"source {line.name} does not belong to informix-cdc, skipped: {line.text}", "dim")
+# text
+
+
+def source_as_text(source: SourceStatus, *, with_offsets: bool) -> Iterator[Text | Table]:
+    """Yield a source as text."""
+    yield Text(f"{source.place}, source {source.progress.name}", "bold")
+    yield from _offset_lines(source) if with_offsets else _short_lines(source)
+    if source.in_log is None:
+        return
+    if source.is_ahead:
+        yield Text(f"  {_AHEAD}", "bold red")
+        return
+    yield Text(f"  lag, to the end of the log: {distance_text(source.in_log.behind)}")
+    yield Text("  headroom, until it is overwritten: ").append_text(headroom_text(source.in_log))
+
+
+def _short_lines(source: SourceStatus) -> Iterator[Text]:
+    commit = source.progress.delivered.position.commit
+    yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(source.needs.restart)}")
+    if source.lost:
+        yield Text(f"  Stopped at a reported data loss: {source.lost}", "bold red")
+    snapshots = snapshots_of(source.progress.planned[1])
+    if len(snapshots) > _MOST_NAMED:
+        done = sum(state.is_done for state in snapshots.values())
+        rows = counted(sum(state.rows for state in snapshots.values()), "row")
+        yield Text(f"  snapshots: {done:,} of {len(snapshots):,} done, {rows}")
+    elif snapshots:
+        in_sink = source.progress.committed  # later rows are only read and planned
+        committed = snapshots_of(in_sink[1]) if in_sink else {}
+        shown = [
+            snapshot_text(name, state)
+            + ("" if committed.get(name) == state else " (not committed yet)")
+            for name, state in snapshots.items()
+        ]
+        yield Text(f"  snapshots: {'; '.join(shown)}")
+
+
+def _offset_lines(source: SourceStatus) -> Iterator[Text | Table]:
+    yield Text(_stream_text(source.progress))
+    yield _positions_table(source.progress)
+    yield Text(_needs_text(source.needs))
+    if source.spool_path:
+        yield Text(_spool_text(source))
 
 
 def _stream_text(progress: SourceProgress) -> str:
@@ -248,10 +278,10 @@ def _again_text(batch: BatchAgain | None) -> str:
     )
 
 
-def _spool_text(source: SourceReport, spool_path: str) -> str:
+def _spool_text(source: SourceStatus) -> str:
     spool, stream = source.spool, source.progress.planned[1].stream
     if spool is None:
-        return f"The spool {spool_path} has no data of stream {stream}."
+        return f"The spool {source.spool_path} has no data of stream {stream}."
     rows = sum(segment.rows for segment in spool.segments)
     use = "A restart uses it." if source.needs.is_spool_used else "A restart cannot use it."
     return (
