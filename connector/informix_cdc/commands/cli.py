@@ -37,9 +37,6 @@ def _of_file(path: Path) -> dict[str, Any]:
     return of_commands(path)
 
 
-source_options = partial(options_of_the_source, load=_of_file)
-connection_options = partial(options_of_the_source, load=None)  # of a command that writes such a file
-
 _TABLES = ("database", "table")
 _COLUMNS = ("columns", "mask", "maskKeyFile", "unsupportedColumns", "lobs", "simpleLobs")
 _LARGE_OBJECTS = ("lobMaxBytes", "lobReadSeconds")
@@ -50,6 +47,17 @@ _SNAPSHOTS = (
     "heartbeatTable",
 )
 _DRIVER_HOST = ("spoolPath", "maxSpoolBytes", "delivery", "metricsAddress")
+_HEADINGS = {
+    "Connection": CONNECTION,
+    "Tables and columns": (*_TABLES, *_COLUMNS, *_VALUES),
+    "Large objects": _LARGE_OBJECTS,
+    "Snapshots": (*_SNAPSHOTS, "snapshotChunkRows"),
+    "Reading the log": (*_LOG_READING, "maxReconnectSeconds"),
+    "On the driver's host": _DRIVER_HOST,
+}
+source_options = partial(options_of_the_source, load=_of_file, headings=_HEADINGS)
+# Of a command that writes such a file.
+connection_options = partial(options_of_the_source, load=None, headings=_HEADINGS)
 # Options of the commands that switch row logging; they take the tables as arguments.
 _ALTERED_TABLES = ("database",)
 
@@ -79,8 +87,8 @@ def main() -> None:
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="table: readable text. json: one object per line, lossless; decimals, and integers"
-    " beyond 2^53, are strings.",
+    help="table (readable text), or json (one object per line). json is lossless; decimals, and"
+    " integers beyond 2^53, are strings.",
 )
 @click.option("--limit", type=click.IntRange(1), help="Stop after this number of rows.")
 @click.option(
@@ -89,17 +97,15 @@ def main() -> None:
     metavar="PLACE",
     default="latest",
     show_default=True,
-    help="Where to start, as in option startingPosition: latest (now), earliest (the oldest log"
-    " file), or a position such as 40:0x18, as printed by status and acquire.",
+    help="Where to start: latest, earliest, or a position. latest is now, earliest the oldest log file;"
+    " positions such as 40:0x18 are printed by status and acquire.",
 )
 @click.option(
     "--no-switch",
     is_flag=True,
-    help="Fail if full row logging of a table is off; change nothing on the server.",
+    help="Fail if full row logging of a table is off.",
 )
-@click.option(
-    "--yes", "is_sure", is_flag=True, help="Switch full row logging on without asking for confirmation."
-)
+@click.option("--yes", "is_sure", is_flag=True, help="Switch full row logging on without asking.")
 @click.option("--snapshot", is_flag=True, help="Print the existing rows too, while changes stream.")
 def tail(
     output_format: str,
@@ -295,7 +301,7 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     "checkpoints",
     multiple=True,
     metavar="PLACE",
-    help="checkpointLocation of a query, a path or a URL such as s3://bucket/path; can be repeated.",
+    help="checkpointLocation of a query. A path, or a URL such as s3://bucket/path; can be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option(
@@ -307,19 +313,19 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
 @click.option(
     "--row-logging",
     is_flag=True,
-    help="List instead all tables of the server with full row logging on, and how to switch it off.",
+    help="List instead all tables with full row logging on, and how to switch it off.",
 )
 @click.option(
     "--offsets",
     is_flag=True,
-    help="Show the offsets of each --checkpoint and what a restart needs. Asks a server only if flags"
+    help="Show the offsets and what a restart needs. Asks a server only if flags"
     " or FILE.toml name one.",
 )
 @click.option(
     "--spool-path",
     default="",
     metavar="FOLDER",
-    help="With --offsets: option spoolPath of the query, to show the content of its spool.",
+    help="With --offsets: spoolPath of the query. Its content is shown too.",
 )
 def status(
     checkpoints: tuple[str, ...],
@@ -335,10 +341,8 @@ def status(
     With the FILE.toml of a mirror, running or not: each table with its state, rows, last change and
     last verification. Exit code 3: a table has stopped; 1: the server cannot be asked.
 
-    Lag is the amount of log between a checkpoint and the end of the log. Headroom is the amount that
-    the server can still write before it overwrites the checkpoint's restart position. Both count the
-    log of all tables, in bytes and in percent of all log files. Positions are shown as the server
-    does: number of the logical log and position in it.
+    Lag is the log between a checkpoint and the end of the log. Headroom is what the server can still
+    write before it overwrites the checkpoint's restart position.
     """
     from informix_cdc.commands.row_logged_tables import print_row_logged
     from informix_cdc.commands.status import print_status

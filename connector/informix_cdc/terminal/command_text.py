@@ -14,9 +14,9 @@ from click.core import ParameterSource
 
 from informix_capture_client.shell_commands import table_argument, with_tables
 from informix_cdc.options import SourceOptions, connection_arguments
-from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.options import SOURCE_FILE
 from informix_cdc.terminal.screen import say, say_command
+from informix_cdc.terminal.shared_options import SharedOption
 
 if TYPE_CHECKING:  # the commands that need these modules load them
     from informix_capture_client.catalog import Table

@@ -1,13 +1,13 @@
 """Pages of `--help` and usage errors: lines are broken between words, never at the hyphen of a flag.
 
-Rule: click formats the pages; this module only controls line breaks, and lists a command's own flags
-before those that all commands share.
+Rule: click formats the pages; this module only controls line breaks, and what is on which: `--help` is
+one screen with a command's own flags, and `--help-all` explains all.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -15,6 +15,7 @@ import click
 from informix_cdc.terminal.encodings import show_every_text
 from informix_cdc.terminal.flag_names import no_such_flag
 from informix_cdc.terminal.screen import broken_between_words
+from informix_cdc.terminal.shared_options import NEEDED, SharedOption
 
 # Raised since click 8.2 if a command is given no arguments; earlier versions print the page directly.
 _HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
@@ -48,26 +49,74 @@ class _Context(click.Context):
     formatter_class = _Pages
 
 
-class SharedOption(click.Option):
-    """An option that most commands share, for the connection or the format of rows."""
-
-
 class Command(click.Command):
     """A command of the command line."""
 
     context_class = _Context
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, and `--help-all` before `--help`."""
+        *params, usual = super().get_params(ctx)
+        return [*params, _HELP_ALL, usual]
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own flags first, then the shared ones."""
+        """Write the command's own flags, then the shared ones: all, or the names of the most needed."""
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
-        for heading, is_shared in _SECTIONS.items():
-            chosen = [each for each in options if isinstance(each, SharedOption) == is_shared]
-            if records := [record for each in chosen if (record := each.get_help_record(ctx))]:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+        shared = [each for each in options if isinstance(each, SharedOption)]
+        in_full = _IN_FULL in ctx.meta
+        self._write(ctx, formatter, "Options", [each for each in options if each not in shared])
+        if in_full:
+            for heading in dict.fromkeys(each.heading for each in shared):
+                self._write(ctx, formatter, heading, [x for x in shared if x.heading == heading])
+        elif shared:
+            needed = [each.opts[0] for each in shared if each.name in NEEDED]
+            with formatter.section(_OF_THE_SOURCE):
+                formatter.write_text(
+                    f"{', '.join(needed)}; {len(shared) - len(needed)} more: --help-all"
+                )
+
+    def _write(
+        self,
+        ctx: click.Context,
+        formatter: click.HelpFormatter,
+        heading: str,
+        options: Sequence[click.Option],
+    ) -> None:
+        records = [record for each in options if (record := each.get_help_record(ctx))]
+        if _IN_FULL not in ctx.meta:
+            records = [(name, _first_sentence(meaning)) for name, meaning in records]
+        if records:
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the text below the flags, with `--help-all` only."""
+        if _IN_FULL in ctx.meta:
+            super().format_epilog(ctx, formatter)
 
 
-_SECTIONS = {"Options": False, "Options of the source, as in Spark": True}
+def _first_sentence(text: str) -> str:
+    first, ends, _ = text.partition(". ")
+    return f"{first}." if ends else text
+
+
+def _show_all(ctx: click.Context, _option: click.Parameter, is_given: bool) -> None:
+    if is_given and not ctx.resilient_parsing:
+        ctx.meta[_IN_FULL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+_IN_FULL = f"{__name__}.in_full"  # key of `Context.meta`
+_OF_THE_SOURCE = "Options of the source, as in Spark"
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+    help="Explain all options, and exit.",
+)
 
 
 class Commands(click.Group):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -29,9 +29,8 @@ from informix_cdc.options import (
     option_rows,
 )
 from informix_cdc.terminal.flag_names import in_flags
-from informix_cdc.terminal.help_pages import SharedOption
-from informix_cdc.terminal.option_types import type_of
 from informix_cdc.terminal.screen import say_unbroken
+from informix_cdc.terminal.shared_options import SharedOption, SourceOption
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -96,7 +95,10 @@ def one_line_errors(*, in_words: Callable[[str], str] = in_flags) -> Iterator[No
 
 
 def source_options(
-    *groups: Iterable[str], also: Iterable[str] = (), load: Callable[[Path], dict[str, Any]] | None
+    *groups: Iterable[str],
+    also: Iterable[str] = (),
+    load: Callable[[Path], dict[str, Any]] | None,
+    headings: Mapping[str, Collection[str]],
 ) -> Callable[[_Command], _Command]:
     """Return a decorator that adds options of the source; commands receive them by option name.
 
@@ -106,28 +108,39 @@ def source_options(
         groups: names of options, such as `CONNECTION`.
         also: names of more options.
         load: returns what a configuration file sets, by the parameters of commands; None: no file.
+        headings: of the sections in `--help-all`, with their options.
     """
     wanted = {*itertools.chain(*groups), *also}
     readers = option_readers()
+    heading_of = {name: heading for heading, names in headings.items() for name in names}
 
     def decorate(command: _Command) -> _Command:
+        command = trace_option(command)
         for name, default, meaning in reversed(list(option_rows())):
             if name in wanted:
-                command = _click_option(name, default, meaning, readers[name])(command)
-        command = trace_option(command)
+                command = _click_option(name, default, meaning, readers[name], heading_of[name])(
+                    command
+                )
         return command if load is None else source_file_argument(load)(command)
 
     return decorate
 
 
 def _click_option(
-    name: str, default: str, meaning: str, read: Callable[[str], Any]
+    name: str, default: str, meaning: str, read: Callable[[str], Any], heading: str
 ) -> Callable[[_Command], _Command]:
     # The default is only displayed; the declaration applies it.
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
-    flag = flag_of(name)
-    kind = type_of(name, read, lambda mistake: OptionMistake(in_flags(str(mistake))))
-    return click.option(flag, name, cls=SharedOption, type=kind, envvar=_variable_of(name), help=shown)
+    return click.option(
+        flag_of(name),
+        name,
+        cls=SourceOption,
+        heading=heading,
+        read=read,
+        refuse=lambda mistake: OptionMistake(in_flags(str(mistake))),
+        envvar=_variable_of(name),
+        help=shown,
+    )
 
 
 def source_file_argument(

@@ -41,7 +41,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 def test_tail_takes_its_options_and_their_meaning_from_the_declaration_of_the_source() -> None:
-    output = " ".join(run("tail", "--help").output.split())
+    output = " ".join(run("tail", "--help-all").output.split())
     for name, _, meaning in option_rows():
         if name not in _NOT_FOR_TAIL:
             assert flag_of(name) in output

@@ -61,7 +61,7 @@ def written(path: Path, options: dict[str, str], *settings: str) -> None:
 
 
 def test_help_shows_words_bounds_and_paths() -> None:
-    text = run("tail", "--help").output
+    text = run("tail", "--help-all").output
     assert "--transport [auto|odbc|sqli]" in text
     assert re.search(r"--port [^-]*\[1<=x<=65535\]", text)
     assert "--password-file FILE" in text
@@ -138,7 +138,7 @@ def test_a_server_in_the_environment_is_not_asked_for_offsets_unless_one_is_type
 
 def test_help_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     for command in main.commands:
-        assert PASSWORD not in run(command, "--help").output
+        assert PASSWORD not in run(command, "--help-all").output
 
 
 # connection string
