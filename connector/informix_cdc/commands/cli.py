@@ -5,11 +5,11 @@ Rule: it starts quickly. Each command imports what it needs when it runs; only t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -18,17 +18,17 @@ from informix_cdc.commands.db2 import db2
 from informix_cdc.commands.playground import demo, emulator
 from informix_cdc.options import CONNECTION, SourceOptions
 from informix_cdc.terminal import (
-    PASSWORD_HINT,
     TABLES_STOPPED,
     AfterFile,
     Commands,
     OneLineError,
-    one_line_errors,
     parse_options,
     source_file_argument,
 )
 from informix_cdc.terminal import source_options as options_of_the_source
 from informix_cdc.version import __version__
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _of_file(path: Path) -> dict[str, Any]:
@@ -62,6 +62,23 @@ connection_options = partial(options_of_the_source, load=None, headings=_HEADING
 _ALTERED_TABLES = ("database",)
 
 
+_AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
+)
+
+
+def _checkpoints(which: str, *, required: bool = False) -> Callable[[_Function], _Function]:
+    meaning = f"checkpointLocation of a query {which}; can be repeated."
+    return click.option(
+        "--checkpoint",
+        "checkpoints",
+        multiple=True,
+        required=required,
+        metavar="PLACE",
+        help=meaning,
+    )
+
+
 @click.group(
     cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
@@ -73,13 +90,10 @@ def main() -> None:
     """
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Print committed changes as they happen, without Spark.")
+@main.command(short_help="Print committed changes as they happen, without Spark.")
 @source_options(
     *(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING),
-    also=[
-        *("snapshotKey", "snapshotWhere", "snapshotWithoutKey", "snapshotChunkRows"),
-        "maxReconnectSeconds",
-    ],
+    also=(*_SNAPSHOTS[1:4], "snapshotChunkRows", "maxReconnectSeconds"),
 )
 @click.option(
     "--format",
@@ -126,13 +140,13 @@ def tail(
     if no_switch and is_sure:
         raise click.UsageError("--yes and --no-switch are mutually exclusive.")
     may_switch = permission(may_switch=not no_switch, is_sure=is_sure)
-    with one_line_errors(), with_spool(given, snapshot=snapshot) as texts:
+    with with_spool(given, snapshot=snapshot) as texts:
         print_changes(parse_options(texts), output_format, limit, may_switch)
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Check everything that a stream needs.")
+@main.command(short_help="Check everything that a stream needs.")
 @source_options(*(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _SNAPSHOTS, _DRIVER_HOST))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@_AS_JSON
 def doctor(as_json: bool, **given: str | None) -> None:
     """Check driver, server, tables and this host, and print how to fix what is wrong.
 
@@ -143,20 +157,13 @@ def doctor(as_json: bool, **given: str | None) -> None:
     """
     from informix_cdc.commands.doctor import print_findings
 
-    with one_line_errors():
-        raise SystemExit(print_findings(parse_options(given), as_json=as_json))
+    raise SystemExit(print_findings(parse_options(given), as_json=as_json))
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging of tables off.")
+@main.command(short_help="Switch full row logging of tables off.")
 @source_options(CONNECTION, _ALTERED_TABLES)
 @click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")
-@click.option(
-    "--checkpoint",
-    "checkpoints",
-    multiple=True,
-    metavar="PLACE",
-    help="checkpointLocation of a query that has captured a TABLE; can be repeated.",
-)
+@_checkpoints("that has captured a TABLE")
 @click.option(
     "--no-checkpoint", is_flag=True, help="Confirm that no query needs the changes of these tables."
 )
@@ -178,23 +185,15 @@ def release(
     of_checkpoints = click.get_current_context().get_parameter_source("checkpoints")
     if no_checkpoint and of_checkpoints is ParameterSource.DEFAULT_MAP:
         checkpoints = ()  # a flag takes precedence over the file
-    with one_line_errors():
-        release_command.release(
-            _options_of(tables, given), checkpoints, needs_no_checkpoint=no_checkpoint, is_sure=yes
-        )
+    release_command.release(
+        _options_of(tables, given), checkpoints, needs_no_checkpoint=no_checkpoint, is_sure=yes
+    )
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Run DDL on captured tables.")
+@main.command(short_help="Run DDL on captured tables.")
 @source_options(CONNECTION, ["database", "snapshotKey", "snapshotWithoutKey"])
 @click.argument("statement", cls=AfterFile, default="", metavar="[STATEMENT]")
-@click.option(
-    "--checkpoint",
-    "checkpoints",
-    required=True,
-    multiple=True,
-    metavar="PLACE",
-    help="checkpointLocation of a query that captures one of the tables; repeat it for each.",
-)
+@_checkpoints("that captures one of the tables", required=True)
 @click.option(
     "--spool",
     "spools",
@@ -254,26 +253,25 @@ def alter(
     from informix_cdc.commands import alter as alter_command
     from informix_checkpoints.running_streams import RunningStream
 
-    with one_line_errors():
-        text = script.read() if script else None
-        change = alter_command.change_of(
-            statement, text, first or 0, tables, is_end=end, accepts_gap=accept_gap
-        )
-        if spools and len(spools) != len(checkpoints):
-            raise click.UsageError("Give one --spool for each --checkpoint, in their order, or none.")
-        pairs = zip_longest(checkpoints, spools, fillvalue="")
-        streams = [RunningStream.of(checkpoint, spool) for checkpoint, spool in pairs]
-        alter_command.alter(
-            _options_of(("informix.x",), given),
-            change,
-            streams,
-            is_dry=dry_run,
-            is_sure=yes,
-            waits=not no_wait,
-        )
+    text = script.read() if script else None
+    change = alter_command.change_of(
+        statement, text, first or 0, tables, is_end=end, accepts_gap=accept_gap
+    )
+    if spools and len(spools) != len(checkpoints):
+        raise click.UsageError("Give one --spool for each --checkpoint, in their order, or none.")
+    pairs = zip_longest(checkpoints, spools, fillvalue="")
+    streams = [RunningStream.of(checkpoint, spool) for checkpoint, spool in pairs]
+    alter_command.alter(
+        _options_of(("informix.x",), given),
+        change,
+        streams,
+        is_dry=dry_run,
+        is_sure=yes,
+        waits=not no_wait,
+    )
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging of tables on.")
+@main.command(short_help="Switch full row logging of tables on.")
 @source_options(CONNECTION, _ALTERED_TABLES)
 @click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")
 def acquire(tables: tuple[str, ...], **given: str | None) -> None:
@@ -284,8 +282,7 @@ def acquire(tables: tuple[str, ...], **given: str | None) -> None:
     """
     from informix_cdc.commands import acquire as acquire_command
 
-    with one_line_errors():
-        acquire_command.acquire(_options_of(tables, given))
+    acquire_command.acquire(_options_of(tables, given))
 
 
 def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:
@@ -294,16 +291,10 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     return parse_options({**given, **of_switches}, is_stream=False)
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Show a mirror's tables, sessions, the log, and lag.")
+@main.command(short_help="Show a mirror's tables, sessions, the log, and lag.")
 @source_options(CONNECTION, _LARGE_OBJECTS)
-@click.option(
-    "--checkpoint",
-    "checkpoints",
-    multiple=True,
-    metavar="PLACE",
-    help="checkpointLocation of a query. A path, or a URL such as s3://bucket/path; can be repeated.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@_checkpoints("whose lag and headroom to show")
+@_AS_JSON
 @click.option(
     "--watch",
     type=click.FloatRange(0.1),
@@ -348,28 +339,27 @@ def status(
     from informix_cdc.commands.status import print_status
     from informix_cdc.terminal import options_without_tables
 
-    with one_line_errors():
-        context = click.get_current_context()
-        of_file = context.default_map or {}
-        mirror = of_file.get("mirror")
-        if offsets and not checkpoints:
-            raise click.UsageError("--offsets requires --checkpoint.")
-        asks_nobody = bool(mirror and of_file.get("captureAt"))
-        asks_nobody |= offsets and not _is_server_named(context, given)
-        options = None if asks_nobody else options_without_tables(given)
-        if row_logging and options is not None:
-            print_row_logged(options, as_json=as_json)
-            return
-        raise SystemExit(
-            print_status(
-                options,
-                checkpoints,
-                mirror,
-                spool_path if offsets else None,
-                as_json=as_json,
-                watch_seconds=watch,
-            )
+    context = click.get_current_context()
+    of_file = context.default_map or {}
+    mirror = of_file.get("mirror")
+    if offsets and not checkpoints:
+        raise click.UsageError("--offsets requires --checkpoint.")
+    asks_nobody = bool(mirror and of_file.get("captureAt"))
+    asks_nobody |= offsets and not _is_server_named(context, given)
+    options = None if asks_nobody else options_without_tables(given)
+    if row_logging and options is not None:
+        print_row_logged(options, as_json=as_json)
+        return
+    raise SystemExit(
+        print_status(
+            options,
+            checkpoints,
+            mirror,
+            spool_path if offsets else None,
+            as_json=as_json,
+            watch_seconds=watch,
         )
+    )
 
 
 def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
@@ -378,7 +368,7 @@ def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
     return not sources.isdisjoint((ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP))
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Estimate log growth, spool and waiting times.")
+@main.command(short_help="Estimate log growth, spool and waiting times.")
 @source_options(CONNECTION, _TABLES)
 @click.option(
     "--seconds",
@@ -395,7 +385,7 @@ def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
     show_default=True,
     help="The longest time for which Spark, or the capture, may be down.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@_AS_JSON
 def size(sample_seconds: float, outage_hours: float, as_json: bool, **given: str | None) -> None:
     """Estimate what a capture of the tables needs: log files, spool, and time to catch up.
 
@@ -404,16 +394,15 @@ def size(sample_seconds: float, outage_hours: float, as_json: bool, **given: str
     """
     from informix_cdc.commands.size import print_size
 
-    with one_line_errors():
-        print_size(
-            parse_options({**given, "unsupportedColumns": "omit-following"}, is_stream=False),
-            sample_seconds=sample_seconds,
-            outage_hours=outage_hours,
-            as_json=as_json,
-        )
+    print_size(
+        parse_options({**given, "unsupportedColumns": "omit-following"}, is_stream=False),
+        sample_seconds=sample_seconds,
+        outage_hours=outage_hours,
+        as_json=as_json,
+    )
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Print columns, keys and DDL for lake tables.")
+@main.command(short_help="Print columns, keys and DDL for lake tables.")
 @source_options(*(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES), also=["snapshotKey"])
 @click.option(
     "--format",
@@ -438,12 +427,11 @@ def schema(output_format: str, into: str, **given: str | None) -> None:
     """
     from informix_cdc.commands.schema import COLUMNS_OF_ANY_SHAPE, print_schema
 
-    with one_line_errors():
-        options = parse_options({**given, "shape": COLUMNS_OF_ANY_SHAPE}, is_stream=False)
-        print_schema(options, output_format, into)
+    options = parse_options({**given, "shape": COLUMNS_OF_ANY_SHAPE}, is_stream=False)
+    print_schema(options, output_format, into)
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Write the configuration file of a mirror.")
+@main.command(short_help="Write the configuration file of a mirror.")
 @click.argument("path", metavar="FILE.toml", type=click.Path(dir_okay=False, path_type=Path))
 @connection_options(CONNECTION, _TABLES, _COLUMNS)
 @click.option(
@@ -461,8 +449,7 @@ def init(path: Path, into: str, **given: str | None) -> None:
     """
     from informix_cdc.commands.init import write_configuration
 
-    with one_line_errors():
-        write_configuration(path, {**given, "table": given.get("table") or "*.*"}, into)
+    write_configuration(path, {**given, "table": given.get("table") or "*.*"}, into)
 
 
 @main.command(short_help="Keep lake tables in sync with Informix tables.")
@@ -500,12 +487,11 @@ def mirror(
             raise OneLineError(f"mirror requires {module}. Run: pip install 'informix-cdc[{extra}]'")
     from informix_cdc.commands.mirror import failures_in_one_line, print_plan, run_mirror
 
-    with one_line_errors():
-        if is_plan:
-            is_sound = print_plan(file, with_columns=with_columns, as_json=as_json)
-            raise SystemExit(0 if is_sound else 1)
-        with failures_in_one_line():
-            stopped = run_mirror(file, once=once)
+    if is_plan:
+        is_sound = print_plan(file, with_columns=with_columns, as_json=as_json)
+        raise SystemExit(0 if is_sound else 1)
+    with failures_in_one_line():
+        stopped = run_mirror(file, once=once)
     if once and stopped:
         raise SystemExit(TABLES_STOPPED)
 
@@ -528,8 +514,7 @@ def capture(file: Path, continues: str) -> None:
     """
     from informix_cdc.commands.capture import run_capture
 
-    with one_line_errors(in_words=str):
-        run_capture(file, continues)
+    run_capture(file, continues)
 
 
 @main.command(short_help="List the registered readers of a capture, and remove one.")
@@ -547,7 +532,7 @@ def capture(file: Path, continues: str) -> None:
     help="Write new files of all readers to a new directory, with a new certificate of the capture: no"
     " earlier file is valid any more.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@_AS_JSON
 def readers(
     folder: Path, remove: str | None, add: str | None, renew: Path | None, as_json: bool
 ) -> None:
@@ -564,16 +549,15 @@ def readers(
 
     if sum(given is not None for given in (add, remove, renew)) > 1:
         raise click.UsageError("--add, --remove and --renew are mutually exclusive.")
-    with one_line_errors():
-        if renew is not None:
-            renew_readers(folder, renew)
-            return
-        if add is not None:
-            add_reader(folder, add)
-        elif remove is not None:
-            remove_reader(folder, remove)
-        else:
-            print_readers(folder, as_json=as_json)
+    if renew is not None:
+        renew_readers(folder, renew)
+        return
+    if add is not None:
+        add_reader(folder, add)
+    elif remove is not None:
+        remove_reader(folder, remove)
+    else:
+        print_readers(folder, as_json=as_json)
 
 
 @main.command(short_help="Compare mirrored tables with Informix.")
@@ -617,8 +601,7 @@ def verify(
     from informix_cdc.commands.verify import run_verify
 
     patterns = tuple(each.strip() for each in tables.split(",") if each.strip())
-    with one_line_errors():
-        code = run_verify(file, patterns, sample=sample, repair=repair, timeout=timeout, page=page)
+    code = run_verify(file, patterns, sample=sample, repair=repair, timeout=timeout, page=page)
     raise SystemExit(code)
 
 
@@ -668,18 +651,17 @@ def resync(
     """
     from informix_cdc.commands import resync as resync_command
 
-    with one_line_errors():
-        if is_cancel:
-            resync_command.cancel(tables, checkpoint, spool)
-            return
-        code = resync_command.resync(
-            tables, checkpoint, spool, where, window, waits=not no_wait, timeout_seconds=timeout
-        )
-        if code:
-            raise SystemExit(code)
+    if is_cancel:
+        resync_command.cancel(tables, checkpoint, spool)
+        return
+    code = resync_command.resync(
+        tables, checkpoint, spool, where, window, waits=not no_wait, timeout_seconds=timeout
+    )
+    if code:
+        raise SystemExit(code)
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Record a server's responses for replay elsewhere.")
+@main.command(short_help="Record a server's responses for replay elsewhere.")
 @source_options(*(CONNECTION, _TABLES, _COLUMNS, _LARGE_OBJECTS, _VALUES, _LOG_READING))
 @click.option(
     "--to",
@@ -704,13 +686,12 @@ def record(
     from informix_cdc.commands.record import RecordLimits
     from informix_cdc.commands.record import record as record_to
 
-    with one_line_errors():
-        limits = RecordLimits(seconds, reads)
-        options = parse_options(given, is_stream=False)
-        record_to(options, path, limits, catalog_only=catalog_only)
+    limits = RecordLimits(seconds, reads)
+    options = parse_options(given, is_stream=False)
+    record_to(options, path, limits, catalog_only=catalog_only)
 
 
-@main.command(epilog=PASSWORD_HINT, short_help="Check our assumptions about servers on yours.")
+@main.command(short_help="Check our assumptions about servers on yours.")
 @source_options(CONNECTION, ["database"])
 @click.option(
     "--report",
@@ -727,9 +708,8 @@ def prove(report: Path | None, **given: str | None) -> None:
     """
     from informix_cdc.commands.prove import print_proofs
 
-    with one_line_errors():
-        options = parse_options({**given, "table": "informix.systables"}, is_stream=False)
-        raise SystemExit(print_proofs(options, report))
+    options = parse_options({**given, "table": "informix.systables"}, is_stream=False)
+    raise SystemExit(print_proofs(options, report))
 
 
 @main.command(short_help="Print the path of the jar that reads rows in Spark's JVM.")
@@ -744,8 +724,7 @@ def jar(is_new: bool) -> None:
     """
     from informix_cdc.host import compile_jar, jar_path
 
-    with one_line_errors():
-        click.echo(compile_jar() if is_new else jar_path())
+    click.echo(compile_jar() if is_new else jar_path())
 
 
 main.add_command(db2)

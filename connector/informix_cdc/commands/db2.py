@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from informix_cdc.terminal import Command, Commands, one_line_errors
+from informix_cdc.terminal import Command, Commands
 
 
 @click.group(cls=Commands, short_help="Inspect files in three Db2 formats.")
@@ -27,5 +27,4 @@ def inspect(file: Path) -> None:
     from informix_capture_client.printable import printable
     from informix_cdc.db2 import inspect as inspect_file
 
-    with one_line_errors():
-        click.echo(printable(str(inspect_file(file))))
+    click.echo(printable(str(inspect_file(file))))

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from informix_cdc.terminal import Command, OneLineError, one_line_errors
+from informix_cdc.terminal import Command, OneLineError
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _DECIDED_BY_A_RECORDING = (
@@ -58,8 +58,7 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
         raise OneLineError("the demo requires delta-rs. Run: pip install 'deltalake>=1.6'")
     from informix_cdc.demo import DemoSettings, run
 
-    with one_line_errors():
-        raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed)))
+    raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed)))
 
 
 @click.command(cls=Command, short_help="Run an emulated Informix with a demo database.")
@@ -157,7 +156,7 @@ def emulator(
         _refuse_with_replay(context)
         from informix_cdc.commands.emulator import serve_replay
 
-        with one_line_errors(), _named_address(host, port):
+        with _named_address(host, port):
             return serve_replay(replay, host, port)
     if poses_as is not None and dialect != "informix":
         raise click.UsageError("--poses-as needs --dialect informix.")
@@ -166,7 +165,7 @@ def emulator(
     )
     keep_rows(server)
     server.table_age_seconds = 0.0  # tables of clients have their true age, as on a live server
-    with one_line_errors(), _named_address(host, port):
+    with _named_address(host, port):
         tls = _tls_context(tls_certificate, tls_key)
         serve_demo(server, host, port, demo_workload, dialect, tls, tls_certificate)
 

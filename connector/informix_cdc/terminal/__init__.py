@@ -11,10 +11,8 @@ from informix_cdc.terminal.encodings import echo_exactly, echo_json
 from informix_cdc.terminal.help_pages import Command, Commands
 from informix_cdc.terminal.log_distance_text import distance_text, headroom_text, place_as_json
 from informix_cdc.terminal.options import (
-    PASSWORD_HINT,
     AfterFile,
     OneLineError,
-    one_line_errors,
     options_without_tables,
     parse_options,
     source_file_argument,
@@ -44,7 +42,6 @@ from informix_cdc.terminal.screen import (
 from informix_cdc.terminal.source_files import checked_options, read_source_file, require_flat
 
 __all__ = [
-    "PASSWORD_HINT",
     "TABLES_STOPPED",
     "AfterFile",
     "Command",
@@ -63,7 +60,6 @@ __all__ = [
     "hanging",
     "headroom_text",
     "kind_of",
-    "one_line_errors",
     "options_without_tables",
     "parse_options",
     "place_as_json",

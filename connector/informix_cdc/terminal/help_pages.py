@@ -14,8 +14,9 @@ import click
 
 from informix_cdc.terminal.encodings import show_every_text
 from informix_cdc.terminal.flag_names import no_such_flag
+from informix_cdc.terminal.options import PASSWORD_HINT, one_line_errors
 from informix_cdc.terminal.screen import broken_between_words
-from informix_cdc.terminal.shared_options import NEEDED, SharedOption
+from informix_cdc.terminal.shared_options import NEEDED, SharedOption, SourceOption
 
 # Raised since click 8.2 if a command is given no arguments; earlier versions print the page directly.
 _HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
@@ -90,9 +91,15 @@ class Command(click.Command):
                 formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the text below the flags, with `--help-all` only."""
-        if _IN_FULL in ctx.meta:
-            super().format_epilog(ctx, formatter)
+        """Say below all options of the source how else they are set."""
+        if _IN_FULL in ctx.meta and any(isinstance(each, SourceOption) for each in self.params):
+            with formatter.section("Other ways to set options of the source"):
+                formatter.write_text(PASSWORD_HINT)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; an error of ours, or of the operating system, is one line."""
+        with one_line_errors():
+            return super().invoke(ctx)
 
 
 def _first_sentence(text: str) -> str:

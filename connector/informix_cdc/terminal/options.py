@@ -40,8 +40,8 @@ _IS_TRACED = f"{__name__}.is_traced"  # key of `Context.meta`
 SOURCE_FILE = f"{__name__}.source_file"  # key of `Context.meta`: its name, for printed commands
 _NOT_A_FILE = f"{__name__}.not_a_file"  # key of `Context.meta`: an argument in its place
 PASSWORD_HINT = (
-    "Options of the source can also be set in the environment (--host as"
-    f" {ENVIRONMENT_PREFIX}HOST, and so on) or below [source] in FILE.toml. A flag takes precedence"
+    "The environment (--host as"
+    f" {ENVIRONMENT_PREFIX}HOST, and so on), or [source] in FILE.toml. A flag takes precedence"
     " over the environment, and the environment over the file. The password comes from"
     f" {PASSWORD_VARIABLE}, --password-file or --password-command."
 )
