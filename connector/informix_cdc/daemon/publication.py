@@ -16,14 +16,15 @@ from pathlib import Path
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, RestartRequired
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position
+from informix_capture_client.shapes import delivered_tables
 from informix_cdc.capture import CaptureState
-from informix_cdc.daemon.published_tables import described
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
 from informix_checkpoints.shared_captures import (
     PreviousStream,
     PublishedCapture,
     PublishedError,
+    PublishedTable,
     load_published,
     save_published,
 )
@@ -73,7 +74,7 @@ class Publication:
 
     def describe(self, tables: SourceTables) -> None:
         """Publish what the rows are, before any is stored; the capture thread calls it."""
-        rows = described(self.source, tables)
+        rows = _described(self.source, tables)
         with self._writing:
             self.rows, known = rows, self.published
             if known is None:
@@ -146,3 +147,19 @@ def _without_position(published: PublishedCapture) -> PublishedCapture:
     if published.offset is None:
         return published
     return replace(published, offset=replace(published.offset, position=_NOWHERE, settling=None))
+
+
+def _described(options: SourceOptions, source: SourceTables) -> PublishedCapture:
+    """Return what is published before a stream has begun."""
+    delivered = delivered_tables(source.tables, source.rules)
+    return PublishedCapture(
+        tables=tuple(
+            PublishedTable(table.name, table.columns.serialize().to_pybytes(), definition.to_text())
+            for table, definition in zip(delivered, source.definitions, strict=True)
+        ),
+        options={
+            "server": options.connection.server,
+            "database": options.connection.database,
+            "tableEvents": str(options.rows.table_events).lower(),
+        },
+    )
