@@ -13,14 +13,17 @@ the declaration, so that every machine makes the same page.
     <!-- make docs: differences -->          what other people's clients show otherwise, and whose it is
     <!-- make docs: example first_mirror --> a program of examples/, without the text above it
     <!-- end -->
+
+A link [`name`](../file.py#L1) leads to the line in which the name is defined.
 """
 
 from __future__ import annotations
 
+import ast
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -39,6 +42,7 @@ from manual.type_table import table_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 REMEDY = "run `make docs`, or `python -m manual.made_parts` in tests/"
+_CODE_LINK = re.compile(r"\[`([\w.]+)`\]\(\.\./([\w/]+\.py)#L\d+\)")
 _PART = re.compile(r"(<!-- make docs: (\w+) ?([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -49,12 +53,41 @@ def pages() -> list[Path]:
 
 
 def with_made_parts(page: str) -> str:
-    """Return a page whose marked parts say what the code says.
+    """Return a page whose marked parts and links to lines say what the code says.
 
     Raises:
-        ValueError: a mark names a part, or an option, that does not exist.
+        ValueError: a mark or a link names something that does not exist.
     """
-    return _PART.sub(lambda found: found[1] + _made(found[2], found[3].split()) + found[5], page)
+    made = _PART.sub(lambda found: found[1] + _made(found[2], found[3].split()) + found[5], page)
+    return with_lines_of_code(made)
+
+
+def with_lines_of_code(page: str) -> str:
+    """Return a page whose links to a function or class lead to its line.
+
+    Raises:
+        ValueError: a file has no definition of that name.
+    """
+
+    def line_of(found: re.Match[str]) -> str:
+        name, file = found[1], found[2]
+        return f"[`{name}`](../{file}#L{_line_of(ROOT / file, name.split('.'))})"
+
+    return _CODE_LINK.sub(line_of, page)
+
+
+def _line_of(path: Path, names: list[str]) -> int:
+    """Return the line of a definition, such as a method of a class."""
+    body: Sequence[ast.stmt] = ast.parse(path.read_text(encoding="utf-8")).body
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    for number, name in enumerate(names):
+        defined = [each for each in body if isinstance(each, kinds) and each.name == name]
+        if not defined:
+            raise ValueError(f"{path.name} does not define {'.'.join(names)}")
+        if number == len(names) - 1:
+            return defined[0].lineno
+        body = defined[0].body
+    raise ValueError("a link names nothing")
 
 
 def options_named(page: str) -> Iterator[str]:

@@ -45,7 +45,8 @@ def test_every_link_leads_somewhere() -> None:
             place = (path.parent / target).resolve() if target else path
             with at(f"{target}#{anchor} of {name_of(path)}"):
                 assert place.exists()
-                assert not anchor or anchor in anchors(place)
+                if place.suffix != ".py":  # the lines of code are those of `made_parts`
+                    assert not anchor or anchor in anchors(place)
 
 
 def test_every_page_that_the_product_or_its_files_name_exists() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from informix_cdc.options.source import option_rows
-from manual.made_parts import PARTS, REMEDY, pages, parts_used, with_made_parts
+from manual.made_parts import PARTS, REMEDY, ROOT, pages, parts_used, with_made_parts
 
 OLD = "before\n<!-- make docs: {} -->\n| OLD |\n<!-- end -->\nafter\n"
 
@@ -54,3 +55,12 @@ def test_two_parts_without_words_on_one_page_are_two() -> None:
 def test_a_mark_that_names_nothing_is_refused(mark: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         with_made_parts(OLD.format(mark))
+
+
+def test_a_link_to_code_leads_to_its_line() -> None:
+    link = "see [`{}`](../connector/informix_cdc/capture/loop.py#L{}) first"
+    line = int(re.findall(r"#L(\d+)", with_made_parts(link.format("capture", 1)))[0])
+    code = (ROOT / "connector/informix_cdc/capture/loop.py").read_text(encoding="utf-8")
+    assert code.splitlines()[line - 1] == "def capture("
+    with pytest.raises(ValueError, match=r"loop\.py does not define captured"):
+        with_made_parts(link.format("captured", line))
