@@ -1,7 +1,8 @@
 """An emulated Informix server with change data capture, for tests and for people without a server.
 
 Rule: it imports nothing else of this project. It speaks the protocol of docs/emulator-protocol.md and
-follows the CDC guide.
+follows the CDC guide. It knows the SQL that the product, its tests and the clients of docs/witnesses.md
+send, and refuses all other: what nobody sends is not kept here.
 """
 
 from __future__ import annotations

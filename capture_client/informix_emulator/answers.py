@@ -52,15 +52,6 @@ class WireForm(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class CursorKind:
-    """How a client opens a cursor."""
-
-    name: str = ""  # by which UPDATE and DELETE find its row: WHERE CURRENT OF
-    scrolls: bool = False
-    holds: bool = False
-
-
 class FoundRows(Protocol):
     """Rows that are found piece by piece while they are taken, by one way or the other."""
 
@@ -103,8 +94,7 @@ class Prepared:
     columns: Sequence[ResultColumn]
     run: Callable[[Sequence[SqlValue], CheckStatement], StatementOutcome]
     ends_transaction: bool = False  # COMMIT or ROLLBACK: cursors that are not held end too
-    # of SELECT FOR UPDATE: how the next run is opened, whose rows are locked as they are fetched
-    declare: Callable[[CursorKind], None] | None = None
+    declare: Callable[[bool], None] | None = None  # of SELECT FOR UPDATE: refuses a cursor that scrolls
 
 
 class SqlSession(Protocol):

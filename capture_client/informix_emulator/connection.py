@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from .answers import CheckStatement, Prepared, SqlSession, SqlValue, StatementOutcome
+from .answers import CheckStatement, Prepared, SqlSession
 from .cdc import functions as cdc_functions
 from .cdc.calls import Call, WithCalls, prepare_call
 from .cdc.functions import error_text
@@ -107,18 +106,6 @@ class Connection:
         with self.server.log.changed:
             return self._lo_calls.call(number, values)
 
-    def prepare_lo_call(self, text: str) -> Prepared | None:
-        """Understand a statement, if it calls a function on smart large objects."""
-        prepared = self._lo_calls.prepare(text)
-        if prepared is None:
-            return None
-
-        def run(values: Sequence[SqlValue], check: CheckStatement) -> StatementOutcome:
-            with self.server.log.changed:
-                return prepared.run(values, check)
-
-        return replace(prepared, run=run)
-
     def prepare_call(self, call: Call) -> Prepared:
         """Check a function's call as far as that goes without its arguments' values."""
         if not self.database:
@@ -136,8 +123,6 @@ class Connection:
         is_qualified = _CDC_NAME.search(named) is not None
         if is_qualified and CDC_DATABASE not in self.server.databases:
             raise sql_error(-329, CDC_DATABASE)
-        if "cdc_errortext" in named.lower():
-            self._must_be_granted("cdc_errortext", is_qualified)
         if is_qualified and self.user not in self.server.cdc_users:
             raise sql_error(-387)
 
@@ -150,7 +135,7 @@ class Connection:
             self.db_locale,
             self.date_form,
         )
-        return WithCalls(self.prepare_call, self.may_use, engine, self.prepare_lo_call)
+        return WithCalls(self.prepare_call, self.may_use, engine)
 
     def _run(self, call: Call, values: Iterator[str | None]) -> int | str:
         arguments = call.given(values)

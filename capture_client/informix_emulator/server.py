@@ -85,8 +85,6 @@ class EmulatedServer(Faults):
         late_release: which transactions have committed and keep their locks.
         lock_waits: who has met locks of others.
         sbspace: the smart large objects.
-        sysdbopen: statements that run when a session opens a database, by its name, as those of the
-            procedure of that name do; they may set another isolation.
         rows_per_scan_step: how many rows a query of one table reads before others may write again.
         between_scan_steps: called before each step but the first, without a lock.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
@@ -163,7 +161,6 @@ class EmulatedServer(Faults):
         self.late_release = LateRelease(self.log.changed)
         self.lock_waits = LockWaits()
         self.sbspace = Sbspace()
-        self.sysdbopen: dict[str, tuple[str, ...]] = {}
         self.open_transactions: dict[int, EmulatedTransaction] = {}
         self._sessions: dict[int, EmulatedSession] = {}
         self._partnums: Iterator[int] = count(_FIRST_PARTNUM)

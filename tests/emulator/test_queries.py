@@ -95,15 +95,6 @@ def test_the_text_of_an_error_is_told_by_its_name(cdc: RawClient) -> None:
         assert abs(refused.value.native) == native
 
 
-def test_a_select_list_takes_literals_and_no_parameters(cdc: RawClient) -> None:
-    of_one_row = "FROM informix.syscdcvers"
-    ((text,),) = cdc.rows(f"SELECT informix.cdc_errortext('CDC_E_OK', 'en_us.819') {of_one_row}")
-    assert text
-    with pytest.raises(Refused) as refused:
-        cdc.rows(f"SELECT informix.cdc_errortext(?, ?) {of_one_row}", "CDC_E_OK", "en_us.819")
-    assert refused.value.native == -201
-
-
 def test_only_the_owner_sees_the_sessions_until_another_is_granted_it(
     server: EmulatedServer, connect: Connect
 ) -> None:

@@ -66,10 +66,8 @@ LEVELS: list[tuple[list[str], Rows | None]] = [
     (["SET ISOLATION TO DIRTY READ"], [("1", "old"), ("2", "new"), ("4", "new")]),
     (["SET ISOLATION TO COMMITTED READ"], None),
     (["SET ISOLATION TO COMMITTED READ LAST COMMITTED"], cut(OLD)),
-    (["SET ISOLATION TO CURSOR STABILITY"], None),
     (["SET ISOLATION TO REPEATABLE READ"], None),
     (["SET LOCK MODE TO WAIT 0", "SET ISOLATION TO COMMITTED READ"], None),
-    (["SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"], [("1", "old"), ("2", "new"), ("4", "new")]),
 ]
 
 

@@ -100,10 +100,8 @@ class WithCalls:
         prepare_call: Callable[[Call], Prepared],
         may_use: Callable[[str], None],
         engine: SqlSession,
-        prepare_other: Callable[[str], Prepared | None] = lambda _text: None,
     ) -> None:
         self._prepare_call, self._may_use = prepare_call, may_use
-        self._prepare_other = prepare_other
         self._engine = engine
 
     def prepare(self, text: str) -> Prepared:
@@ -112,8 +110,6 @@ class WithCalls:
         call = parse_call(plain)
         if call:
             return self._prepare_call(call)
-        if (other := self._prepare_other(plain)) is not None:
-            return other
         self._may_use(text)
         return self._engine.prepare(text)
 

@@ -1,11 +1,8 @@
-"""Calls of the functions on smart large objects, in SQL and by the fast path.
+"""Calls of the functions on smart large objects by the fast path.
 
-Both use the same descriptors. In SQL they are called as sqlicon/libsqli calls them on live servers,
-with the locator in hexadecimal digits. By the fast path they are called as gbase8sdb 1.1.1 does: the
-client asks for a routine by its signature, gets a number, and calls it with bound values.
+They are called as gbase8sdb 1.1.1 does: the client asks for a routine by its signature, gets a number,
+and calls it with bound values.
 
-    SELECT ifx_lo_open('<144 digits>'::BLOB, 4) FROM sysmaster:sysdual
-    SELECT ifx_lo_close(3) FROM sysmaster:sysdual
     function informix.ifx_lo_stat(integer, ifx_lo_stat)
 """
 
@@ -15,22 +12,10 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 
-from ..answers import CheckStatement, Prepared, ResultColumn, SqlValue, StatementOutcome, StatementType
-from ..column_types.column_list import TypeText
-from ..column_types.encoding import column_type
 from ..sql_errors import sql_error
-from .sbspace import LOCATOR_BYTES, Descriptors
+from .sbspace import Descriptors
 
-_NAMED = re.compile(
-    r"(?:select|execute function) (?:\w+\.)?(?P<name>ifx_lo_\w+) ?\((?P<arguments>[^)]*)\)"
-    r"(?P<rest>| from (?:sysmaster ?: ?)?(?:\w+\.)?sysdual)",
-    re.IGNORECASE,
-)
-_LOCATOR = re.compile(
-    rf"'(?P<digits>[0-9a-f]{{{2 * LOCATOR_BYTES}}})' ?:: ?(?:blob|clob)", re.IGNORECASE
-)
 _SIGNATURE = re.compile(r"function (?:\w+\.)?(?P<name>\w+) ?\((?P<kinds>[^)]*)\)", re.IGNORECASE)
-_INTEGER = column_type(TypeText("integer", ()), "utf-8")
 # LO_RDONLY, LO_RDWR, LO_DIRTY_READ (infxcli.h); IBM's JDBC driver 15.0.1.0 opens with 0x800 alone
 _READABLE, _KNOWN_FLAGS = 0x4 | 0x8 | 0x10 | 0x800, 0x7FFF
 INT, INT8, OPAQUE = 2, 17, 40  # types of what the fast path returns
@@ -53,47 +38,10 @@ class LoCalls:
         self._order = order
         self._routines: list[str] = []
 
-    # in SQL
-
-    def prepare(self, text: str) -> Prepared | None:
-        """Understand a statement whose blanks are single ones, if it calls such a function."""
-        match = _NAMED.fullmatch(text)
-        if match is None:
-            return None
-        name = match["name"].lower()
-        call = _IN_SQL.get(name)
-        arguments = [part.strip() for part in match["arguments"].split(",")]
-        if call is None or len(arguments) != call[0]:
-            raise sql_error(-674, name)
-        is_select = bool(match["rest"])
-        placeholders = arguments.count("?")
-
-        def run(values: Sequence[SqlValue], _check: CheckStatement) -> StatementOutcome:
-            given = iter(str(value) for value in values)
-            return StatementOutcome(
-                [(call[1](self, [next(given) if a == "?" else a for a in arguments]),)]
-            )
-
-        kind = StatementType.SELECT if is_select else StatementType.EXECUTE
-        columns = [ResultColumn("(expression)", _INTEGER)]
-        return Prepared(kind, [_INTEGER] * placeholders, columns, run)
-
-    def _open_in_sql(self, arguments: list[str]) -> int:
-        match = _LOCATOR.fullmatch(arguments[0])
-        if match is None:
-            raise sql_error(-617)
-        return self._open(bytes.fromhex(match["digits"]), _whole(arguments[1]))
-
-    def _close_in_sql(self, arguments: list[str]) -> int:
-        self._descriptors.close(_whole(arguments[0]))
-        return 0
-
     def _open(self, locator: bytes, flags: int) -> int:
         if not flags & _READABLE or flags & ~_KNOWN_FLAGS:
             raise sql_error(-9810, isam=-12086)
         return self._descriptors.open(locator, self._taken())
-
-    # by the fast path
 
     def routine(self, signature: str) -> int:
         """Return the number of a routine, by which it is called; SqlError -674 if there is none."""
@@ -133,10 +81,6 @@ class LoCalls:
         return [(INT8, _int8(self._descriptors.tell(_number(values[0]))))]
 
 
-_IN_SQL: dict[str, tuple[int, Callable[[LoCalls, list[str]], int]]] = {
-    "ifx_lo_open": (2, LoCalls._open_in_sql),
-    "ifx_lo_close": (1, LoCalls._close_in_sql),
-}
 _FAST: dict[str, tuple[int, Callable[[LoCalls, list[bytes]], list[Returned]]]] = {
     "ifx_lo_open": (2, LoCalls._open_fast),
     "ifx_lo_close": (1, LoCalls._close_fast),
@@ -144,12 +88,6 @@ _FAST: dict[str, tuple[int, Callable[[LoCalls, list[bytes]], list[Returned]]]] =
     "ifx_lo_seek": (4, LoCalls._seek_fast),
     "ifx_lo_tell": (2, LoCalls._position_fast),
 }
-
-
-def _whole(text: str) -> int:
-    if not re.fullmatch(r"-?\d{1,9}", text):
-        raise sql_error(-1213)
-    return int(text)
 
 
 def _number(data: bytes) -> int:

@@ -56,14 +56,12 @@ class Engine:
     def open(
         self, user: str, database: str, delimits_names: bool, locale: str, date_form: str
     ) -> Session:
-        """Open a session, and run what `sysdbopen` has for its database."""
+        """Open a session."""
         number = next(self._session_numbers)
         reading = SessionView(self._server, self._store, user, database, delimits_names, number)
         reading.date_form = DateForm(date_form) if date_form else None
         self._readings[number] = reading
-        session = Session(SessionTransaction(reading, self._works), locale)
-        session.begin_in_database()
-        return session
+        return Session(SessionTransaction(reading, self._works), locale)
 
     @property
     def store(self) -> Store:

@@ -20,23 +20,11 @@ def owners_of(store: Store, storage: Storage, rows: set[int], number: int) -> se
     """Return which other works hold locks on these rows, or on their pages."""
     per_lock = storage.rows_per_lock
     locks = {rid // per_lock for rid in rows}
-    held = [(rid, work) for work, shared in storage.shared_rows.items() for rid in shared]
-    held += [(lock.rid, lock.work) for lock in storage.update_locks]
-    if storage.is_locked_by_others(number):
-        one = next(iter(rows)) if per_lock == 1 and len(rows) == 1 else None
-        held += store.lockers_of(storage, one)
+    if not storage.is_locked_by_others(number):
+        return set()
+    one = next(iter(rows)) if per_lock == 1 and len(rows) == 1 else None
+    held = store.lockers_of(storage, one)
     return {work for rid, work in held if work != number and rid // per_lock in locks}
-
-
-def updaters_of(storage: Storage, rows: set[int], number: int) -> set[int]:
-    """Return which other works have a cursor FOR UPDATE on these rows, or on their pages."""
-    per_lock = storage.rows_per_lock
-    locks = {rid // per_lock for rid in rows}
-    return {
-        lock.work
-        for lock in storage.update_locks
-        if lock.work != number and lock.rid // per_lock in locks
-    }
 
 
 def locks_of(store: Store, session_of: SessionOf) -> list[HeldLock]:
@@ -53,18 +41,11 @@ def _of_storage(store: Store, storage: Storage, session_of: SessionOf) -> Iterat
 
     for work, mode in storage.table_locks.items():
         yield lock(_TABLE_TYPES[mode], work)
-    writers = storage.lockers | {held.work for held in storage.update_locks}
-    for work in writers - storage.table_locks.keys():
+    for work in storage.lockers - storage.table_locks.keys():
         yield lock("IX", work)
-    for work in storage.shared_rows.keys() - writers - storage.table_locks.keys():
-        yield lock("IS", work)
     changed = store.lockers_of(storage) if storage.lockers else []
-    shared = [(rid, work) for work, rows in storage.shared_rows.items() for rid in sorted(rows)]
-    is_changed = set(changed)
-    update = sorted({(held.rid, held.work) for held in storage.update_locks} - is_changed)
-    for kind, rows in (("X", changed), ("U", update), ("S", shared)):
-        for work, row in dict.fromkeys((work, _shown(storage, rid)) for rid, work in rows):
-            yield lock(kind, work, row)
+    for work, row in dict.fromkeys((work, _shown(storage, rid)) for rid, work in changed):
+        yield lock("X", work, row)
 
 
 def _shown(storage: Storage, rid: int) -> int:

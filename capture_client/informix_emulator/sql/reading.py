@@ -10,7 +10,6 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from ..answers import CursorKind
 from ..column_types.encoding import EmulatedType
 from ..column_types.locales import codec_of
 from ..server import EmulatedServer
@@ -74,9 +73,6 @@ class SessionView:
         self.forget_cursor: Callable[[Work], None] = lambda _work: None
         self.last_serials: dict[int, int] = dict.fromkeys(SERIALS, 0)  # by type
         self.date_form: DateForm | None = None  # DBDATE of the login
-        self.retains_update_locks = False
-        self.declared = CursorKind()  # how the next cursor FOR UPDATE is opened
-        self.positions: dict[str, tuple[Storage, int]] = {}  # by cursor FOR UPDATE: table, row or 0
         self.finder = Finder(server, store, user)
 
     @property
@@ -95,8 +91,8 @@ class SessionView:
             return kind
         return dated_type(self.date_form)
 
-    def table(self, database: str, owner: str, name: str) -> SourceTable | str:
-        """Return what a name leads to; a text is a view's query."""
+    def table(self, database: str, owner: str, name: str) -> SourceTable:
+        """Return what a name leads to; views can be made, but not read."""
         found = self.finder.find(self.database, database, owner, name)
         if isinstance(found, Storage):
             if "select" in found.revoked and self.user not in (
@@ -105,15 +101,8 @@ class SessionView:
             ):
                 raise sql_error(-272, name)
             if found.table.kind == "view":
-                if not found.definition.query:
-                    raise sql_error(-206, name)  # made without SQL: there is nothing to read
-                return found.definition.query
+                raise sql_error(-206, name)
         return found
-
-    def must_be_server(self, name: str) -> None:
-        """SqlError if a name is not this server's."""
-        if name != self.server.name:
-            raise sql_error(-908, name)
 
     def now(self) -> datetime.datetime:
         """Return the server's clock, in UTC."""
@@ -168,22 +157,6 @@ class SessionView:
         database = self.server.databases.get(name.database)
         table = database.tables.get((name.owner, name.table)) if database else None
         return table is not None and self.store.of(table) is storage
-
-    def must_be_in_transaction(self) -> None:
-        """SqlError -255 where rows can only be locked in a transaction, and there is none."""
-        database = self.server.databases.get(self.database)
-        needs_one = database is not None and database.is_logged and not database.is_ansi
-        if needs_one and (self.work is None or self.work.is_over):
-            raise sql_error(-255)
-
-    def current_row(self, cursor: str, storage: Storage) -> int:
-        """Return the row of a table that a cursor FOR UPDATE stands on."""
-        if cursor not in self.positions:
-            raise sql_error(-507, cursor)
-        table, rid = self.positions[cursor]
-        if table is not storage or not rid:
-            raise sql_error(-266)
-        return rid
 
     def words(self, table: SourceTable) -> str:
         """Return what SQLite is to read in place of a table."""

@@ -19,7 +19,6 @@ from ..poses import DEFAULT_LOCALE
 from ..sql_errors import SqlError, sql_error
 from .language.tokens import StatementTokens
 from .language.values import store
-from .reading import first_isolation
 from .statements import driver_columns
 from .statements.alterations import Alterations
 from .statements.changes import ChangeStatements
@@ -62,12 +61,6 @@ class Session:
         if work.is_explicit:
             self.reading.work = work
         return work
-
-    def begin_in_database(self) -> None:
-        """Read as the database has it, and run what `sysdbopen` has for it."""
-        self.reading.isolation = first_isolation(self.server.databases.get(self.reading.database))
-        for text in self.server.sysdbopen.get(self.reading.database, ()):
-            self.prepare(text).run((), lambda: None)
 
     def commit(self) -> None:
         """Commit; returns when that is to be answered."""
@@ -258,35 +251,6 @@ class Session:
         is_unique = tokens.accept("unique")
         return self._plain(tokens, lambda: self.savepoint(name, is_unique=is_unique))
 
-    def _release_statement(self, tokens: StatementTokens) -> Plan:
-        tokens.expect("savepoint")
-        name = tokens.name()
-        return self._plain(tokens, lambda: self.release(name))
-
-    def _statistics(self, tokens: StatementTokens) -> Plan:
-        tokens.expect("statistics")
-        while not tokens.is_at_end():
-            tokens.take()
-        return self._plain(tokens, lambda: None)
-
-    def _update(self, tokens: StatementTokens) -> Plan:
-        if tokens.sees("statistics"):
-            return self._statistics(tokens)
-        return ChangeStatements(tokens, self.reading).update()
-
-    def _open_database(self, tokens: StatementTokens) -> Plan:
-        name = tokens.name()
-        tokens.accept("exclusive")
-
-        def run() -> None:
-            self.reading.database = self.reading.finder.database("", name)
-            self.begin_in_database()
-
-        return self._plain(tokens, run)
-
-    def _close_database(self, tokens: StatementTokens) -> Plan:
-        return self._plain(tokens, lambda: setattr(self.reading, "database", ""))
-
     def _create_database(self, tokens: StatementTokens) -> Plan:
         return Definitions(tokens, self.reading).create_database(canonical_locale(self.locale))
 
@@ -322,14 +286,13 @@ def _index(kind: str) -> Callable[[Session, StatementTokens], Plan]:
 _STATEMENTS: dict[tuple[str, ...], Callable[[Session, StatementTokens], Plan]] = {
     ("select",): lambda session, tokens: Selects(tokens, session.reading).select(),
     ("insert",): _changed(ChangeStatements.insert),
-    ("update",): Session._update,
+    ("update",): _changed(ChangeStatements.update),
     ("delete",): _changed(ChangeStatements.delete),
     ("truncate",): _changed(ChangeStatements.truncate),
     ("begin",): Session._begin_statement,
     ("commit",): Session._commit_statement,
     ("rollback",): Session._rollback_statement,
     ("savepoint",): Session._savepoint_statement,
-    ("release",): Session._release_statement,
     ("create", "table"): _table("table"),
     ("create", "standard", "table"): _table("table"),
     ("create", "raw", "table"): _table("raw"),
@@ -339,20 +302,14 @@ _STATEMENTS: dict[tuple[str, ...], Callable[[Session, StatementTokens], Plan]] =
     ("create", "unique", "index"): _index("I"),
     ("create", "distinct", "index"): _index("I"),
     ("create", "view"): _defined(Definitions.create_view),
-    ("create", "synonym"): _defined(Definitions.create_synonym),
     ("create", "database"): Session._create_database,
     ("drop", "table"): _defined(Definitions.drop_table),
     ("drop", "view"): _defined(Definitions.drop_table),
-    ("drop", "synonym"): _defined(Definitions.drop_table),
-    ("drop", "index"): _altered(Alterations.drop_index),
     ("drop", "database"): _defined(Definitions.drop_database),
     ("alter", "table"): _altered(Alterations.alter_table),
     ("rename",): _altered(Alterations.rename),
-    ("database",): Session._open_database,
-    ("close", "database"): Session._close_database,
     ("set",): _set(Settings.set_something),
     ("lock",): _set(Settings.lock),
-    ("unlock",): _set(Settings.unlock),
     ("grant",): _set(Settings.grant),
     ("revoke",): _set(Settings.revoke),
     ("execute", "function"): _set(Settings.task),

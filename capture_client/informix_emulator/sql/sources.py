@@ -1,4 +1,4 @@
-"""Resolve the name of a table: a user's table, a system table, or a view's query.
+"""Resolve the name of a table: a user's table or a system table.
 
 A system table is filled from `system_tables` when a statement that names it runs. The server decides
 who may read it, with the errors of a real server. What a query sees of rows that others have changed is
@@ -51,12 +51,9 @@ class Surface(Surroundings, Protocol):
         """Return the number by which SQLite's functions know a type."""
         ...
 
-    def table(self, database: str, owner: str, name: str) -> SourceTable | str:
-        """Return what a name leads to; a text is a view's query."""
+    def table(self, database: str, owner: str, name: str) -> SourceTable:
+        """Return what a name leads to."""
         ...
-
-    def must_be_server(self, name: str) -> None:
-        """SqlError if a name is not this server's."""
 
 
 class Finder:
@@ -74,12 +71,7 @@ class Finder:
             return self.temporary[name]
         database = self.database(current, database)
         table = self.user_table(database, owner, name)
-        if table is not None:
-            storage = self.rows.of(table)
-            if storage.definition.target:
-                return self.find(database, *storage.definition.target)
-            return storage
-        return self._catalogue(database, owner, name)
+        return self._catalogue(database, owner, name) if table is None else self.rows.of(table)
 
     def database(self, current: str, named: str) -> str:
         """Return the database that is meant; SqlError if there is none or the user may not enter."""

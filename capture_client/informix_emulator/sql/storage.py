@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import finalize
 
 from ..answers import CheckStatement, WireForm
@@ -36,14 +36,6 @@ RowValues = tuple[Stored, ...]
 _PAGE_BYTES, _PAGE_FRAME_BYTES, _SLOT_BYTES, _MOST_ROWS = 2048, 28, 4, 255  # Administrator's Reference
 
 
-class UpdateLock(NamedTuple):
-    """That a cursor FOR UPDATE stands on a row: others may read it, and neither change nor lock it."""
-
-    work: int
-    cursor: int
-    rid: int
-
-
 @dataclass(slots=True, eq=False)
 class Storage:
     """Where the rows of a table are."""
@@ -56,8 +48,6 @@ class Storage:
     last_serial: int = 0
     table_locks: dict[int, str] = field(default_factory=dict)  # shared or exclusive, by work
     lockers: set[int] = field(default_factory=set)  # works with locked rows
-    shared_rows: dict[int, set[int]] = field(default_factory=dict)  # that readers have locked, by work
-    update_locks: set[UpdateLock] = field(default_factory=set)
     is_gone: bool = False
     revoked: set[str] = field(default_factory=set)  # privileges that public no longer has
     image_form: WireForm | None = None  # of images of its rows, if there are any: `row_images`
@@ -204,8 +194,6 @@ class Store:
     def unlock(self, storage: Storage, work: int) -> None:
         """Let the locks go that a work has on rows of a table."""
         storage.lockers.discard(work)
-        storage.shared_rows.pop(work, None)
-        storage.update_locks = {lock for lock in storage.update_locks if lock.work != work}
         if not storage.is_gone:
             self.run(f"DELETE FROM {storage.before} WHERE work = ?", (work,))
 

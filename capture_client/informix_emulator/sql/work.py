@@ -19,7 +19,7 @@ from ..sql_errors import SqlError, sql_error
 from ..tables.tables import EmulatedTable
 from .held_locks import owners_of
 from .language.values import load
-from .storage import RowValues, Storage, Store, UpdateLock
+from .storage import RowValues, Storage, Store
 
 RECORD_IS_LOCKED, FILE_IS_LOCKED = -107, -113
 _CONSTRAINT_IS_BROKEN = -268
@@ -179,19 +179,6 @@ class Work:
         self.store.lock(storage, rid, self.number, committed)
         self.touched.add(storage)
 
-    def share(self, storage: Storage, rows: set[int]) -> None:
-        """Lock rows that are read, in place of those that were locked so before."""
-        if rows:
-            storage.shared_rows[self.number] = rows
-            self.touched.add(storage)
-        else:
-            storage.shared_rows.pop(self.number, None)
-
-    def stand_on(self, storage: Storage, cursor: int, rid: int) -> None:
-        """Lock the row that a cursor FOR UPDATE has come to."""
-        storage.update_locks.add(UpdateLock(self.number, cursor, rid))
-        self.touched.add(storage)
-
     def must_be_writable(self, storage: Storage, native: int) -> None:
         """Blocked if another transaction has locked the table."""
         if others := storage.table_locks.keys() - {self.number}:
@@ -234,8 +221,6 @@ class Work:
         """Lock a table until the transaction ends; Blocked if that is not possible now."""
         others = {owner for owner, held in storage.table_locks.items() if "exclusive" in (held, mode)}
         others |= storage.lockers
-        others |= {lock.work for lock in storage.update_locks}
-        others |= storage.shared_rows.keys() if mode == "exclusive" else set()
         others -= {self.number}
         if others:
             raise Blocked(sql_error(native, storage.table.name.table), others, storage)

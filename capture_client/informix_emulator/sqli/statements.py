@@ -6,10 +6,10 @@ rows of an answer is reported by the next fetch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
-from ..answers import CheckStatement, CursorKind, FoundRows, Prepared, StatementOutcome, StatementType
+from ..answers import CheckStatement, FoundRows, Prepared, StatementOutcome
 from ..large_objects.simple_objects import SimpleObjects
 from ..sql_errors import SqlError, sql_error
 from . import replies
@@ -34,7 +34,6 @@ class Statement:
         self._binds: tuple[BoundValue, ...] = ()
         self._tuples: Iterator[bytes] | None = None
         self._next: bytes | None = None  # a row that did not go into the last answer
-        self._may_go_on = False  # whether there is one more is seen when it is asked for
         self._kept: list[bytes] = []
         self._place = 0  # of a scroll cursor: the number of its row
 
@@ -58,7 +57,7 @@ class Statement:
         """Run the statement and stand before its first row."""
         self.close()
         if self.prepared.declare is not None:
-            self.prepared.declare(CursorKind(self.cursor_name, self.scrolls, self.holds))
+            self.prepared.declare(self.scrolls)
         outcome = self.execute(codec, check)
         self._found, self._tuples = outcome.found, self.tuples_of(outcome)
         if self.scrolls:
@@ -71,25 +70,17 @@ class Statement:
         has_objects = any(is_simple_object(column.type) for column in self.prepared.columns)
         kept = self.objects if has_objects else None
         pieces = outcome.found.pieces(replies.TupleForm(self._dialect.has_long_varchars, kept))
-        return _Rows(pieces) if self._locks_rows else chain.from_iterable(pieces)
+        return chain.from_iterable(pieces)
 
     def close(self) -> None:
         """Forget the rows that are left, and what their cursor holds."""
         self._tuples, self._next, self._kept, self._failed = None, None, [], None
-        self._may_go_on = False
         if self._found is not None:
             self._found.close()
             self._found = None
 
     def fetch(self, room: int, row_limit: int) -> list[bytes]:
-        """Return the next rows: as many as fit, at least one where there is one.
-
-        Of SELECT FOR UPDATE it is one: the row that is locked is the one that the client has.
-        """
-        if self._locks_rows:
-            found = list(islice(self._rows(), 1))
-            self._may_go_on = bool(found)
-            return found
+        """Return the next rows: as many as fit, at least one where there is one."""
         rows, found = self._rows(), list[bytes]()
         try:
             for row in islice(rows, row_limit or None):
@@ -108,11 +99,7 @@ class Statement:
     @property
     def has_more(self) -> bool:
         """Whether a row waits that did not go into the client's buffer."""
-        return self._next is not None or self._failed is not None or self._may_go_on
-
-    @property
-    def _locks_rows(self) -> bool:
-        return self.prepared.declare is not None
+        return self._next is not None or self._failed is not None
 
     def _rows(self) -> Iterator[bytes]:
         """Return what is left; no generator, whose end would be that of the rows behind it."""
@@ -135,27 +122,6 @@ class Statement:
         if 1 <= self._place <= len(self._kept):
             return self._place, self._kept[self._place - 1]
         return None
-
-    @property
-    def is_one_row(self) -> bool:
-        """Whether it is a function's call."""
-        return self.prepared.kind is StatementType.EXECUTE
-
-
-class _Rows:
-    """Rows one by one; an error is not their end: who asks again waits for the same row."""
-
-    def __init__(self, pieces: Iterator[Sequence[bytes]]) -> None:
-        self._pieces = pieces
-        self._piece: Iterator[bytes] = iter(())
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        while (row := next(self._piece, None)) is None:
-            self._piece = iter(next(self._pieces))
-        return row
 
 
 # what IBM's JDBC driver sends for next, last and any other row

@@ -1,4 +1,4 @@
-"""The system tables of keys, foreign keys, defaults, views and synonyms.
+"""The system tables of keys and foreign keys.
 
 Rows are made from the current tables at each query; a constraint keeps its number as long as its table
 has it. NOT NULL constraints are not shown. Source: Guide to SQL: Reference, "System Catalog Tables".
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from ..server import EmulatedServer
 
 _Row = dict[str, str | int | None]
-_VIEW_TEXT_BYTES = 256  # a row of sysviews holds so much of a view's text
-_RESTRICT, _CASCADE, _SIMPLE_MATCH = "R", "C", "N"
+_RESTRICT, _SIMPLE_MATCH = "R", "N"
 
 
 def indexes_of(table: EmulatedTable) -> list[Index]:
@@ -29,7 +28,7 @@ def indexes_of(table: EmulatedTable) -> list[Index]:
 
 
 def constraints(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
-    """Yield the constraints: P primary key, U unique, R foreign key, C check."""
+    """Yield the constraints: P primary key, U unique, R foreign key."""
     for table in database.tables.values():
         for name, kind, index_name in _constraints_of(table):
             yield {
@@ -43,15 +42,13 @@ def constraints(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
             }
 
 
-def _constraints_of(table: EmulatedTable) -> Iterator[tuple[str, str, str | None]]:
+def _constraints_of(table: EmulatedTable) -> Iterator[tuple[str, str, str]]:
     by_columns = {index.columns: index.name for index in reversed(indexes_of(table))}
     for index in table.all_indexes:
         if index.kind in "PU":
             yield index.name, index.kind, index.name
     for reference in table.definition.references:
         yield reference.name, "R", by_columns[reference.columns]
-    for name, _text in table.definition.checks:
-        yield name, "C", None
 
 
 def _number(database: Database, table: EmulatedTable, name: str) -> int:
@@ -108,7 +105,7 @@ def references(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
                 "primary": _number(database, other, key.name),
                 "ptabid": other.tabid,
                 "updrule": _RESTRICT,
-                "delrule": _CASCADE if reference.cascades else _RESTRICT,
+                "delrule": _RESTRICT,
                 "matchtype": _SIMPLE_MATCH,
                 "pendant": "N",
             }
@@ -118,44 +115,3 @@ def key_of(table: EmulatedTable, columns: tuple[str, ...]) -> Index | None:
     """Return the primary key or unique constraint of these columns."""
     keys = (index for index in table.all_indexes if index.kind in "PU")
     return next((key for key in keys if sorted(key.columns) == sorted(columns)), None)
-
-
-def defaults(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
-    """Yield the defaults of columns that were given one."""
-    for table in database.tables.values():
-        for number, column in enumerate(table.columns, 1):
-            default = table.definition.defaults.get(column.name)
-            if default is not None:
-                yield {
-                    "tabid": table.tabid,
-                    "colno": number,
-                    "type": default.kind,
-                    "default": default.shown,
-                    "class": "T",
-                }
-
-
-def views(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
-    """Yield the text of views, cut to the width of a row.
-
-    A server writes the query anew, with its own names for tables; here it stands as it was understood.
-    """
-    for table in database.tables.values():
-        if table.definition.query:
-            text = f'create view "{table.name.owner}".{table.name.table} as {table.definition.query} ;'
-            for number, start in enumerate(range(0, len(text), _VIEW_TEXT_BYTES)):
-                piece = text[start : start + _VIEW_TEXT_BYTES]
-                yield {"tabid": table.tabid, "seqno": number, "viewtext": piece}
-
-
-def synonyms(_server: EmulatedServer, database: Database) -> Iterator[_Row]:
-    """Yield what synonyms stand for: a number in this database, a name in another."""
-    for table in database.tables.values():
-        if table.definition.target is None:
-            continue
-        place, owner, name = table.definition.target
-        target = database.tables.get((owner, name))
-        if place != database.name:
-            yield {"tabid": table.tabid, "dbname": place, "owner": owner, "tabname": name}
-        elif target is not None:
-            yield {"tabid": table.tabid, "btabid": target.tabid}

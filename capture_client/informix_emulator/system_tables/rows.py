@@ -50,14 +50,6 @@ def _error_codes(_server: EmulatedServer, _database: Database) -> Iterator[Catal
         yield {"errcode": number, "errname": name[: codes.NAME_LENGTH], "errdesc": text}
 
 
-def _packet_schemes(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
-    yield {
-        "schemenum": codes.PACKET_SCHEME,
-        "schemename": "CDC_PKTSCHEME_LRECBINARY"[: codes.NAME_LENGTH],
-        "schemedesc": "binary log records",
-    }
-
-
 def _cdc_sessions(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
     for session in server.sessions().values():
         yield {
@@ -381,19 +373,10 @@ def _nothing(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRo
     yield from ()
 
 
-def _fragments(_server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:
-    yield from ()  # the emulator's tables are not fragmented
-
-
-_EMPTY = (
-    "syssynonyms",  # the guide: not used any more, syssyntable has them
-    "sysprocedures",
-)
 _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[CatalogRow]]] = {
     (CDC_DATABASE, "syscdcvers"): _versions,
     (CDC_DATABASE, "syscdcrectypes"): _record_types,
     (CDC_DATABASE, "syscdcerrcodes"): _error_codes,
-    (CDC_DATABASE, "syscdcpacketschemes"): _packet_schemes,
     (CDC_DATABASE, "syscdcsess"): _cdc_sessions,
     (CDC_DATABASE, "syscdctabs"): _cdc_tables,
     (SYSTEM_DATABASE, "syslogs"): _logs,
@@ -414,15 +397,12 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Cat
     (SYSTEM_DATABASE, "sysdual"): _dual,
     ("", "sysindexes"): constraints.indexes,
     ("", "sysxtdtypes"): _extended_types,
-    **{("", name): _nothing for name in _EMPTY},
     ("", "systables"): _tables,
     ("", "syscolumns"): _columns,
     ("", "sysconstraints"): constraints.constraints,
     ("", "sysobjstate"): constraints.object_states,
     ("", "sysreferences"): constraints.references,
-    ("", "sysdefaults"): constraints.defaults,
-    ("", "sysviews"): constraints.views,
-    ("", "syssyntable"): constraints.synonyms,
     ("", "sysusers"): _users,
-    ("", "sysfragments"): _fragments,
+    ("", "sysfragments"): _nothing,  # the emulator's tables are not fragmented
+    ("", "syssynonyms"): _nothing,  # the guide: not used any more
 }

@@ -1,7 +1,7 @@
-"""The parts of a CREATE TABLE besides names and types: defaults, constraints, sources of views.
+"""The parts of a CREATE TABLE besides names and types: defaults and foreign keys.
 
 They are kept as parsed. The SQL engine enforces them; the catalogue shows them. Source: Guide to SQL:
-Reference, "sysdefaults" and "sysreferences".
+Reference, "sysreferences".
 """
 
 from __future__ import annotations
@@ -17,16 +17,8 @@ class Default:
     """What a column gets that an INSERT does not name."""
 
     words: str  # as they are read again
-    kind: str = LITERAL  # as sysdefaults has it
+    kind: str = LITERAL  # as `sysdefaults.type` of a server has it
     literal: str = ""
-    bits: str = ""  # the literal as a row has it, six bits to a letter; none of texts and BOOLEAN
-
-    @property
-    def shown(self) -> str | None:
-        """The literal as sysdefaults keeps it."""
-        if self.kind != LITERAL:
-            return None
-        return f"{self.bits} {self.literal}" if self.bits else self.literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +29,6 @@ class Reference:
     columns: tuple[str, ...]
     other: str  # database:owner.table
     other_columns: tuple[str, ...]
-    cascades: bool = False  # ON DELETE CASCADE
 
 
 @dataclass(slots=True)
@@ -46,15 +37,10 @@ class Definition:
 
     defaults: dict[str, Default] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
-    checks: list[tuple[str, str]] = field(default_factory=list)  # name, text
-    query: str = ""  # of a view
-    target: tuple[str, str, str] | None = None  # of a synonym: database, owner, table
 
     def copy(self) -> Definition:
         """Return one that can be changed without this one."""
-        return Definition(
-            dict(self.defaults), list(self.references), list(self.checks), self.query, self.target
-        )
+        return Definition(dict(self.defaults), list(self.references))
 
     def left_with(self, columns: Set[str], names: Mapping[str, str]) -> Definition:
         """Return what holds of a table with these columns; `names` maps previous names to new ones."""

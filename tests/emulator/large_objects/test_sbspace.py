@@ -188,17 +188,6 @@ def test_an_object_that_never_was_is_a_bad_address(server: EmulatedServer) -> No
     assert (refused.value.native, refused.value.isam) == (-9810, -12097)
 
 
-def test_objects_are_opened_and_closed_in_sql_as_libsqli_does(server: EmulatedServer) -> None:
-    locator = there(server, b"data")[4:]
-    client = InProcessConnection(server, LOGIN, "stores")
-    opened = f"SELECT ifx_lo_open('{locator.hex()}'::BLOB, 4) FROM sysmaster:sysdual"
-    assert client.rows(opened) == [("0",)]
-    assert client.lo_read(0, 2) + client.lo_read(0, 9) == b"data"
-    assert client.inner.lo_read(0, 2, lambda: None, 1) == b"at"
-    assert client.rows("SELECT ifx_lo_close(0) FROM sysmaster:sysdual") == [("0",)]
-    assert server.sbspace.open_count == 0
-
-
 def test_an_insert_makes_an_object_of_a_file_for_each_row(server: EmulatedServer) -> None:
     server.sbspace.files["/data/page"] = b"of a file"
     client = InProcessConnection(server, LOGIN, "stores")
@@ -228,11 +217,8 @@ def test_a_file_of_the_machine_is_none_of_the_server(server: EmulatedServer) -> 
     [
         ("INSERT INTO files VALUES (1, FILETOBLOB('/data/page', 'client'))", -9810),
         ("INSERT INTO files VALUES (1, FILETOBLOB('/data/page'))", -674),
-        ("SELECT ifx_lo_open('00'::BLOB, 4) FROM sysmaster:sysdual", -617),
         ("SELECT ifx_lo_open(1) FROM sysmaster:sysdual", -674),
         ("EXECUTE FUNCTION ifx_lo_seek(1)", -674),
-        (f"EXECUTE FUNCTION ifx_lo_open('{'00' * 72}'::CLOB, 0)", -9810),
-        ("EXECUTE FUNCTION ifx_lo_close(5)", -9810),
     ],
 )
 def test_calls_that_cannot_be_are_refused_by_number(

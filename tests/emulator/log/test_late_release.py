@@ -9,7 +9,7 @@ import pytest
 
 from emulator.captures import capturing, names
 from emulator.conftest import ORDERS
-from emulator.raw_client import RawClient, Refused
+from emulator.raw_client import RawClient
 from emulator.sql.asking import Asked
 from informix_emulator import EmulatedServer, keep_rows
 from informix_emulator.sql import open_session
@@ -137,8 +137,3 @@ def test_a_client_can_bring_it_about_over_the_wire(
     assert len(reader.rows("SELECT tx_id FROM sysmaster:systrans WHERE tx_logbeg > 0")) == 1
     client.rows("EXECUTE FUNCTION sysadmin:task('emulator release locks')")
     assert reader.rows(READ) == [("1", "11")]
-    client.rows("EXECUTE FUNCTION sysadmin:task('emulator late release', '0.01')")
-    client.rows("UPDATE orders SET qty = 12 WHERE id = 1")
-    assert reader.rows(READ) == [("1", "12")]
-    with pytest.raises(Refused):
-        client.rows("EXECUTE FUNCTION sysadmin:task('emulator late release', 'soon')")

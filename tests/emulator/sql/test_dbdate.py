@@ -27,14 +27,13 @@ def test_a_date_is_printed_and_read_in_the_sessions_form(
     connect: Callable[..., Asked], form: str
 ) -> None:
     asked, text = connect(date_form=form), FORMS[form]
-    asked.run("CREATE TABLE t (d date, c char(10), v varchar(20))")
+    asked.run("CREATE TABLE t (d date, c char(10))")
     asked.run(f"INSERT INTO t (d) VALUES ('{text}')")
     asked.run("INSERT INTO t (d) VALUES (?)", text)
-    asked.run("UPDATE t SET c = d, v = 'on ' || d")
-    assert asked.rows("SELECT * FROM t") == [(DAY, text.ljust(10), f"on {text}")] * 2
-    assert asked.rows("SELECT d::char(10), CAST(c AS date), to_char(d) FROM t WHERE rowid = 1") == [
-        (text.ljust(10), DAY, text)
-    ]
+    asked.run("UPDATE t SET c = d")
+    assert asked.rows("SELECT * FROM t") == [(DAY, text.ljust(10))] * 2
+    shown = asked.rows("SELECT d::char(10), c::date FROM t WHERE rowid = 1")
+    assert shown == [(text.ljust(10), DAY)]
     assert len(asked.rows(f"SELECT d FROM t WHERE d = '{text}'")) == 2
     assert len(asked.rows("SELECT d FROM t WHERE d = c")) == 2
     assert asked.value("mdy(8, 31, 2026)::lvarchar") == text

@@ -89,7 +89,7 @@ def test_savepoints_are_known_by_name_until_they_go(table: Asked) -> None:
     table.all("BEGIN WORK", "SAVEPOINT one", "SAVEPOINT two UNIQUE", "SAVEPOINT one")
     assert table.refused("SAVEPOINT two").native == -880
     assert table.refused("ROLLBACK WORK TO SAVEPOINT nobody").argument == "nobody"
-    table.run("RELEASE SAVEPOINT two")  # and with it the later one
+    table.session.release("two")  # and with it the later one
     assert table.refused("ROLLBACK WORK TO SAVEPOINT one").native == -881
     table.run("ROLLBACK WORK")
 
@@ -105,7 +105,7 @@ def test_a_statement_that_fails_half_way_leaves_nothing(
         table.run("BEGIN WORK")
     start = len(table.log())
     assert table.refused("UPDATE t SET q = 1 / (id - 5)").native == -1202  # before anything is written
-    half = "INSERT INTO t (id, n) SELECT x, 'x' FROM (SELECT 4 AS x FROM t UNION SELECT 5 FROM t)"
+    half = "INSERT INTO t (id, n) SELECT 4, 'x' FROM t UNION SELECT 5, 'x' FROM t"
     assert table.refused(half).native == -268
     assert table.rows("SELECT id, q FROM t") == [(5, 7)]
     assert [kind for kind in table.log()[start:] if kind != "BEGINTX"] == ["INSERT", undone]
@@ -129,8 +129,6 @@ def test_a_table_that_is_made_is_a_transaction_of_the_log_too(db: Asked) -> None
     assert db.log()[start:] == ["BEGINTX", "COMMTX"]  # as HCL's ids_sqs_0575 has it of DDL
     db.run("INSERT INTO marker VALUES (1)")
     assert db.log()[start:] == ["BEGINTX", "COMMTX"]
-    db.run("SELECT n + 1 AS n FROM marker INTO TEMP other")
-    assert db.rows("SELECT n FROM other") == [(2,)]
 
 
 def test_an_ansi_database_is_always_in_a_transaction(

@@ -72,25 +72,10 @@ def test_in_an_ansi_database_what_was_read_is_locked_from_the_first_select_on(co
         writer.all("INSERT INTO t VALUES (2)", "ROLLBACK WORK")
 
 
-def test_sysdbopen_may_set_another_isolation_and_another_wait(
-    writer: Asked, connect: Connect, server: EmulatedServer
-) -> None:
-    server.sysdbopen["stores"] = ("SET ISOLATION TO DIRTY READ", "SET LOCK MODE TO WAIT 3")
-    writer.all("BEGIN WORK", "UPDATE t SET q = 11 WHERE id = 1")
-    reader = connect()
-    assert reader.rows(READ_ALL) == [(1, 11), (2, 20)]
-    reader.run(LAST_COMMITTED)  # what it says itself counts
-    assert reader.rows(READ_ALL) == [(1, 10), (2, 20)]
-    elsewhere = connect(database="")
-    elsewhere.run("DATABASE stores")
-    assert elsewhere.rows(READ_ALL) == [(1, 11), (2, 20)]
-
-
 # USELASTCOMMITTED, isolation that a session sets, whether it is shown what was committed last
 USED = [
     ("NONE", "COMMITTED READ", False),
     ("COMMITTED READ", "COMMITTED READ", True),
-    ("COMMITTED READ", "CURSOR STABILITY", False),
     ("DIRTY READ", "DIRTY READ", True),
     ("DIRTY READ", "COMMITTED READ", False),
     ("ALL", "COMMITTED READ", True),
@@ -144,24 +129,6 @@ def test_a_session_has_its_own_uselastcommitted(
 def test_uselastcommitted_has_four_values(connect: Connect) -> None:
     with pytest.raises(SqlError):
         connect().run("SET ENVIRONMENT USELASTCOMMITTED 'SOME'")
-
-
-ANSI_LEVELS = [
-    ("READ UNCOMMITTED", [(1, 11), (2, 20)]),
-    ("READ COMMITTED", (-244, -107)),
-    ("REPEATABLE READ", (-244, -107)),
-    ("SERIALIZABLE", (-244, -107)),
-]
-
-
-@pytest.mark.parametrize(("level", "expected"), ANSI_LEVELS)
-def test_the_levels_of_the_ansi_statement(
-    writer: Asked, connect: Connect, level: str, expected: object
-) -> None:
-    writer.all("BEGIN WORK", "UPDATE t SET q = 11 WHERE id = 1")
-    reader = connect()
-    reader.run(f"SET TRANSACTION ISOLATION LEVEL {level}")
-    assert seen(reader) == expected
 
 
 # an uncommitted change, and what LAST COMMITTED makes of it
@@ -254,7 +221,6 @@ CURSORS = [
     ("DIRTY READ", False, False),
     ("COMMITTED READ", False, False),
     ("COMMITTED READ LAST COMMITTED", False, False),
-    ("CURSOR STABILITY", True, False),
     ("REPEATABLE READ", True, True),
 ]
 

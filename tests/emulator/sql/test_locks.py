@@ -25,7 +25,6 @@ def two(connect: Callable[..., Asked]) -> Sessions:
 SEEN = {
     "DIRTY READ": [(1, 11), (3, 30)],
     "COMMITTED READ": None,
-    "CURSOR STABILITY": None,
     "REPEATABLE READ": None,
     "COMMITTED READ LAST COMMITTED": [(1, 10), (2, 20)],
 }

@@ -26,8 +26,8 @@ def test_only_a_qualified_name_is_a_column_that_is_named_like_a_function(
     assert db.rows(f"SELECT odd.{column} FROM odd ORDER BY odd.{column}") == [("written",)]
     ((function,),) = db.rows(f"SELECT {column} FROM odd")
     assert function != "written"
-    db.run(f"UPDATE odd t SET {column} = t.{column} || '!'")
-    assert db.rows("SELECT * FROM odd") == [(1, "written!")]
+    db.run(f"UPDATE odd t SET {column} = 'again' WHERE t.{column} = 'written'")
+    assert db.rows("SELECT * FROM odd") == [(1, "again")]
 
 
 def test_an_unqualified_delete_by_such_a_column_takes_every_row(

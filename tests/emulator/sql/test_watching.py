@@ -38,7 +38,7 @@ class Gone:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [EOFError(), sql_error(-213)], ids=["gone", "interrupted"])
-@pytest.mark.parametrize("text", [ENDLESS, f"DELETE FROM t WHERE n IN ({ENDLESS})"])
+@pytest.mark.parametrize("text", [ENDLESS, f"DELETE FROM t WHERE n = ({ENDLESS})"])
 def test_a_client_ends_its_query(
     table: Asked, text: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:

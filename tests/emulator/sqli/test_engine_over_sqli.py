@@ -52,23 +52,6 @@ def number_of(described: str) -> str:
     return described[8:12]
 
 
-def test_an_update_cursor_has_one_row_at_a_time(call: Call) -> None:
-    caller, other = call(), call()
-    at_once(
-        caller, "create table t (id integer)", "insert into t values (7)", "insert into t values (8)"
-    )
-    at_once(caller, "begin work")
-    number = number_of(caller.prepare("select id from t for update"))
-    first = caller.ask("0004", number, CURSOR, "0006", "0004", number, FETCH)
-    assert first == hexed("000e 0000 00000004 00000007" + COST + EOT)  # no 15: there may be more
-    other.send(sql("update t set id = 0 where id = 7", code=1))
-    assert hexed("000d ff0d ff95") in other.answer()  # -243, -107
-    at_once(other, "update t set id = 9 where id = 8")
-    assert at_once(caller, "update t set id = 1 where current of _ifxc0000000000000")
-    assert caller.ask("0004", number, FETCH) == hexed("000e 0000 00000004 00000009" + COST + EOT)
-    assert caller.ask("0004", number, FETCH).startswith(hexed("000f"))
-
-
 def test_a_scroll_cursor_for_update_is_refused_when_it_opens(call: Call) -> None:
     caller = call()
     at_once(caller, "begin work")

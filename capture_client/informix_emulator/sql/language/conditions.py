@@ -7,7 +7,6 @@ Syntax, "Condition".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from ...sql_errors import SqlError, sql_error
 from .expressions import Expressions
@@ -90,20 +89,8 @@ class Conditions(Expressions):
                 return f"({negation}{read(self, left)})"
         raise sql_error(-201)
 
-    def _between(self, value: Expression) -> str:
-        low = self.expression()
-        self.tokens.expect("and")
-        high = self.expression()
-        return f"({self.compared('>=', value, low)} AND {self.compared('<=', value, high)})"
-
     def _in(self, value: Expression) -> str:
         self.tokens.expect("(")
-        if self.tokens.sees("select"):
-            inner = self.nested.rows_of_subquery()
-            left, right = self.alike(value, replace(inner, sql="x"))
-            if right.sql != "x":
-                raise sql_error(-1260)  # the query's rows would have to be converted
-            return f"{left.ordered} IN {inner.sql}"
         items = [self.expression()]
         while self.tokens.accept(","):
             items.append(self.expression())
@@ -129,7 +116,6 @@ class Conditions(Expressions):
 
 
 _PREDICATES: dict[str, Callable[[Conditions, Expression], str]] = {
-    "between": Conditions._between,
     "in": Conditions._in,
     "like": Conditions._like,
     "matches": Conditions._matches,

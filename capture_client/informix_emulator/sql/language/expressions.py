@@ -16,24 +16,21 @@ from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
 from .families import (
     CHARS,
-    DAY,
     EXACT,
     FLOAT,
     INTEGER,
     NUMBERS,
-    SPAN,
     Family,
     common_type,
     decimal_type,
     family_of,
     largest,
-    named_type,
     result_of_arithmetic,
     width,
 )
 from .scopes import NULL, Expression, Scope, combined, constant, quoted
 from .tokens import END, NAME, NUMBER, PARAMETER, SIGN, TEXT, WORD, StatementTokens
-from .type_text import FIELDS, TypeReader
+from .type_text import TypeReader
 from .values import convert, store
 
 _END_OF_EXPRESSION = (
@@ -59,10 +56,6 @@ class Nested(Protocol):
 
     def subquery(self) -> Expression:
         """Read a query that stands in parentheses, the first of which is read."""
-        ...
-
-    def rows_of_subquery(self) -> Expression:
-        """Read a query of one column in parentheses."""
         ...
 
     def exists(self) -> str:
@@ -98,18 +91,9 @@ class Expressions(TypeReader):
 
     def expression(self) -> Expression:
         """Read a sum, or what is less."""
-        left = self._joined()
-        while sign := self.tokens.one_of("+", "-"):
-            left = self.computed(sign, left, self._joined())
-        return left
-
-    def _joined(self) -> Expression:
         left = self._product()
-        while self.tokens.accept("||"):
-            right = self._product()
-            one, two = (self.as_text(part, padded=True) for part in (left, right))
-            kind = self.text(width(one.known_type) + width(two.known_type))
-            left = combined(f"({one.sql} || {two.sql})", kind, one, two)
+        while sign := self.tokens.one_of("+", "-"):
+            left = self.computed(sign, left, self._product())
         return left
 
     def _product(self) -> Expression:
@@ -119,44 +103,17 @@ class Expressions(TypeReader):
         return left
 
     def _signed(self) -> Expression:
-        if self.tokens.accept("+"):
-            return self._signed()
         if not self.tokens.accept("-"):
-            return self._postfixed()
+            return self._cast_if_said(self._primary())
         if self.tokens.next.kind == NUMBER:
             return self._cast_if_said(self._number("-"))
         value = self._signed()
         return self.computed("-", constant(INTEGER, 0), value)
 
-    def _postfixed(self) -> Expression:
-        value = self._cast_if_said(self._primary())
-        if self.tokens.accept("units"):
-            unit = self.tokens.name()
-            if unit not in FIELDS:
-                raise sql_error(-201)
-            kind = named_type(f"interval {unit}(9) to {unit}" if unit != "fraction" else "float")
-            return self._call("f_units", kind, self.converted(value, INTEGER), quoted(unit))
-        return value
-
     def _cast_if_said(self, value: Expression) -> Expression:
-        while True:
-            if self.tokens.accept("::"):
-                value = self.cast(value, self.type())
-            elif self.tokens.sees("["):
-                value = self._subscripted(value)
-            else:
-                return value
-
-    def _subscripted(self, value: Expression) -> Expression:
-        self.tokens.expect("[")
-        first = last = self.tokens.whole_number()
-        if self.tokens.accept(","):
-            last = self.tokens.whole_number()
-        self.tokens.expect("]")
-        if family_of(value.known_type) is not Family.TEXT or not 1 <= first <= last:
-            raise sql_error(-201)
-        sql = f"substr({value.sql}, {first}, {last - first + 1})"
-        return replace(value, sql=sql, type=self.text(last - first + 1, "char"), constant=None)
+        while self.tokens.accept("::"):
+            value = self.cast(value, self.type())
+        return value
 
     def _primary(self) -> Expression:
         read = _PRIMARIES.get(self.tokens.next.kind)
@@ -258,17 +215,6 @@ class Expressions(TypeReader):
         whens = (f"WHEN {c} THEN {v.sql}" for c, v in zip(conditions, values, strict=False))
         return combined(f"CASE {' '.join(whens)} ELSE {values[-1].sql} END", kind, *values)
 
-    def _cast_call(self) -> Expression | None:
-        if self.tokens.after_next().text != "(":
-            return None
-        self.tokens.take()
-        self.tokens.expect("(")
-        value = self.expression()
-        self.tokens.expect("as")
-        kind = self.type()
-        self.tokens.expect(")")
-        return self.cast(value, kind)
-
     def _moment(self) -> Expression | None:
         """Read DATETIME (2024-01-02 03:04) YEAR TO MINUTE, and INTERVAL likewise."""
         if self.tokens.after_next().text != "(":
@@ -316,7 +262,7 @@ class Expressions(TypeReader):
         return self.text(width(kind))
 
     def cast(self, value: Expression, kind: EmulatedType) -> Expression:
-        """Return a value as CAST gives it."""
+        """Return a value as `::` gives it."""
         return replace(self.converted(value, kind), name="(expression)", not_null=False)
 
     def converted(self, value: Expression, kind: EmulatedType) -> Expression:
@@ -338,14 +284,12 @@ class Expressions(TypeReader):
         sql = f"f_convert({numbers[0]}, {numbers[1]}, {value.sql})"
         return replace(value, sql=sql, type=kind, constant=None, parameter=0)
 
-    def as_text(self, value: Expression, padded: bool = False) -> Expression:
-        """Return a value as text, that of a CHAR with its blanks if they are asked for."""
+    def as_text(self, value: Expression) -> Expression:
+        """Return a value as text."""
         if value.type is None:
             return self.converted(value, self.text(255))
         if family_of(value.type) is not Family.TEXT:
             return self.converted(value, self.text(40))
-        if padded and value.type.coltype in CHARS and value.constant is None:
-            return replace(value, sql=f"f_padded({self.number_of(value.type)}, {value.sql})")
         return value
 
     def computed(self, sign: str, left: Expression, right: Expression) -> Expression:
@@ -355,7 +299,9 @@ class Expressions(TypeReader):
         if right.type is None:
             right = self.converted(right, left.known_type)
         left, right = self._number_if_text(left), self._number_if_text(right)
-        kind = self._computed_type(sign, left.known_type, right.known_type)
+        if not {family_of(left.known_type), family_of(right.known_type)} <= {*NUMBERS}:
+            raise sql_error(-1260)
+        kind = result_of_arithmetic(sign, left.known_type, right.known_type)
         numbers = (self.number_of(k) for k in (kind, left.known_type, right.known_type))
         signs = ", ".join(map(str, numbers))
         sql = f"f_compute({signs}, {quoted(sign)}, {left.sql}, {right.sql})"
@@ -364,19 +310,6 @@ class Expressions(TypeReader):
     def _number_if_text(self, value: Expression) -> Expression:
         is_text = family_of(value.known_type) is Family.TEXT
         return self.converted(value, EXACT) if is_text else value
-
-    def _computed_type(self, sign: str, left: EmulatedType, right: EmulatedType) -> EmulatedType:
-        one, two = family_of(left), family_of(right)
-        if one in NUMBERS and two in NUMBERS:
-            return result_of_arithmetic(sign, left, right)
-        kind = _MOMENTS.get((one, sign, two))
-        if kind is None:
-            raise sql_error(-1260)
-        return kind(left, right)
-
-    def _call(self, name: str, kind: EmulatedType, value: Expression, *more: str) -> Expression:
-        arguments = ", ".join((str(self.number_of(kind)), value.sql, *more))
-        return replace(value, sql=f"{name}({arguments})", type=kind, name="(expression)", constant=None)
 
 
 def _is_by_session(one: EmulatedType, two: EmulatedType) -> bool:
@@ -407,30 +340,6 @@ _PRIMARIES: dict[str, Callable[[Expressions], Expression]] = {
 _WORDS: dict[str, Callable[[Expressions], Expression | None]] = {
     "null": Expressions._null,
     "case": Expressions._case,
-    "cast": Expressions._cast_call,
     "datetime": Expressions._moment,
     "interval": Expressions._moment,
-}
-
-
-def _left(left: EmulatedType, _right: EmulatedType) -> EmulatedType:
-    return left
-
-
-_D, _M, _I = Family.DATE, Family.DATETIME, Family.INTERVAL
-_MOMENTS: dict[tuple[Family, str, Family], Callable[[EmulatedType, EmulatedType], EmulatedType]] = {
-    (_D, "+", Family.INTEGER): _left,
-    (_D, "-", Family.INTEGER): _left,
-    (Family.INTEGER, "+", _D): lambda _left, right: right,
-    (_D, "-", _D): lambda _left, _right: INTEGER,
-    (_M, "-", _M): lambda left, right: common_type(left, right) and SPAN,
-    (_D, "+", _I): lambda _left, _right: DAY,
-    (_D, "-", _I): lambda _left, _right: DAY,
-    (_M, "+", _I): _left,
-    (_M, "-", _I): _left,
-    (_I, "+", _M): lambda _left, right: right,
-    (_I, "+", _I): lambda left, right: common_type(left, right),
-    (_I, "-", _I): lambda left, right: common_type(left, right),
-    **{(_I, sign, family): _left for sign in "*/" for family in NUMBERS},
-    (Family.INTEGER, "-", _I): lambda _left, right: right,  # 0 - interval, from a sign
 }

@@ -77,7 +77,6 @@ def build_type(text: TypeText, codec: str) -> EmulatedType:
 
 
 INTEGER = named_type("integer")
-SMALLINT = named_type("smallint")
 BIGINT = named_type("bigint")
 FLOAT = named_type("float")
 DATE = named_type("date")
@@ -86,7 +85,6 @@ EXACT = named_type(f"decimal({MOST_DIGITS})")
 COUNT = named_type("decimal(15,0)")  # what COUNT returns; our choice
 MOMENT = named_type("datetime year to fraction(5)")
 DAY = named_type("datetime year to day")
-SPAN = named_type("interval day(9) to fraction(5)")
 SERIAL_TO_PLAIN = {6: INTEGER, 18: BIGINT, 53: BIGINT}
 
 
@@ -187,22 +185,16 @@ def _wider_datetime(left: EmulatedType, right: EmulatedType) -> EmulatedType:
     return max((left, right), key=lambda kind: (qualifier_of(kind).last, kind.collength))
 
 
-def _wider_interval(left: EmulatedType, right: EmulatedType) -> EmulatedType:
-    if is_of_months(left) != is_of_months(right):
+def _same_interval(left: EmulatedType, right: EmulatedType) -> EmulatedType:
+    if left.spelling != right.spelling:
         raise sql_error(-1266)
-    return left if left.spelling == right.spelling else (MONTHS if is_of_months(left) else SPAN)
+    return left
 
 
-MONTHS = named_type("interval year(9) to month")
 _WIDER = {
     Family.INTEGER: _wider_integer,
     Family.DECIMAL: _wider_decimal,
     Family.TEXT: _wider_text,
     Family.DATETIME: _wider_datetime,
-    Family.INTERVAL: _wider_interval,
+    Family.INTERVAL: _same_interval,
 }
-
-
-def is_of_months(kind: EmulatedType) -> bool:
-    """Whether an INTERVAL counts months, and not days and seconds."""
-    return qualifier_of(kind).first < 2

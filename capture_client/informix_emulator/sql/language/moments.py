@@ -1,4 +1,4 @@
-"""DATETIME and INTERVAL values: parsed, cut to a qualifier, computed and printed.
+"""DATETIME and INTERVAL values: parsed, cut to a qualifier and printed.
 
 A DATETIME is stored as its text, an INTERVAL as a number of months or of hundred-thousandths of a
 second. Error numbers are those of finderr; which one a text gets that is wrong in two ways is our
@@ -25,7 +25,7 @@ _UNITS = (12, 1, 86400, 3600, 60, 1)  # of years and months; of the others in se
 _WHOLE = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?)?)?"
 )
-_DEFAULTS = ("1200", "01", "01", "00", "00", "00")  # of the fields that EXTEND adds behind
+_DEFAULTS = ("1200", "01", "01", "00", "00", "00")  # of fields that a text leaves out
 
 
 @lru_cache(maxsize=256)
@@ -102,31 +102,6 @@ def _complaint(text: str) -> int:
     if re.fullmatch(r"[-\d:. ]+", text):
         return -1264 if text else -1261
     return -1262
-
-
-def extend(kind: EmulatedType, source: EmulatedType, text: str) -> str:
-    """Return a DATETIME with the fields of another type, as EXTEND gives them."""
-    own, wanted = qualifier_of(source), qualifier_of(kind)
-    if wanted.first < own.first:
-        raise sql_error(-1266)
-    return _cut(wanted, *_all_fields(own, text))
-
-
-def moment_of(kind: EmulatedType, text: str) -> datetime.datetime:
-    """Return a DATETIME as a moment; what it does not hold is the year 1200, a 1 or a 0."""
-    qualifier = qualifier_of(kind)
-    numbers, fraction = _all_fields(qualifier, text)
-    year, month, day, hour, minute, second = (int(number) for number in numbers)
-    parts = int(fraction.ljust(6, "0")[:6])
-    return datetime.datetime(year, month, day, hour, minute, second, parts)
-
-
-def _all_fields(own: EmulatedQualifier, text: str) -> tuple[list[str], str]:
-    numbers: list[str] = list(_DEFAULTS)
-    parts = re.split(r"[- :.]", text) if own.first < _FRACTION else [text.lstrip(".")]
-    whole = own.last_whole - own.first + 1 if own.first < _FRACTION else 0
-    numbers[own.first : own.first + whole] = parts[:whole]
-    return numbers, parts[whole] if own.last == _FRACTION else ""
 
 
 def parse_interval(kind: EmulatedType, text: str) -> int:

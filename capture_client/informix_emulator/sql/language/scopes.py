@@ -30,7 +30,7 @@ class Expression:
     is_aggregate: bool = False
 
     def __post_init__(self) -> None:
-        # NVL, NULLIF, DECODE and CASE say a value twice, so that words double with each level
+        # CASE says a value twice, so that words double with each level
         if len(self.sql) > _MOST_WORDS:
             raise sql_error(-201)
 

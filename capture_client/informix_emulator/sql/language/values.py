@@ -160,8 +160,6 @@ def convert(kind: EmulatedType, source: EmulatedType, stored: Stored) -> Stored:
     if given is Family.TEXT or wanted is given or (wanted, given) in _CONVERTIBLE:
         value = load(source, stored)
         return store(kind, value.rstrip() if isinstance(value, str) else value)
-    if (wanted, given) in _DATES_AND_NUMBERS:
-        return store(kind, stored)
     raise sql_error(-1260)
 
 
@@ -171,7 +169,6 @@ _CONVERTIBLE = {
     for a in group
     for b in group
 }
-_DATES_AND_NUMBERS = {(Family.DATE, Family.INTEGER), (Family.INTEGER, Family.DATE)}
 
 
 def exact(value: SqlValue) -> Decimal:

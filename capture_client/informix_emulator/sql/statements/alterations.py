@@ -1,4 +1,4 @@
-"""Parse and run ALTER TABLE, RENAME, CREATE INDEX and DROP INDEX.
+"""Parse and run ALTER TABLE, RENAME and CREATE INDEX.
 
 An alteration gives a table a new storage with the converted rows; undoing it restores the previous one.
 ADD is done in place, as a server does; DROP and MODIFY rebuild the table, which is our choice. Source:
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ...sql_errors import sql_error
 from ...tables.definition import renamed
-from ...tables.tables import EmulatedTable, Index
+from ...tables.tables import Index
 from ..storage import Storage
 from ..work import Work
 from .definitions import TABLE_OPTIONS, Definitions, RunStatement, TableOptions, declared, put_table
@@ -56,9 +56,6 @@ class Alterations(Definitions):
             if is_list:
                 tokens.expect(")")
             return lambda work: self._add_constraint(work, name, text)
-        if tokens.accept("drop", "constraint"):
-            constraint = tokens.name()
-            return lambda work: self._drop_constraint(work, name, constraint)
         if tokens.accept("add"):
             text, before = self._added()
             return lambda work: self._add(work, name, text, before)
@@ -178,21 +175,8 @@ class Alterations(Definitions):
             self._index(work, storage, index, is_listed=True)
         self._define(self.redefined(work, storage), table, text)
 
-    def _drop_constraint(self, work: Work, name: str, constraint: str) -> None:
-        storage = self._current(name)
-        table, previous = storage.table, storage.table.primary_key
-        for index in table.all_indexes:
-            if index.name == constraint:
-                self._forget_references(work, storage, index.columns)
-                self._unindex(work, storage, index)
-                table.primary_key = () if index.kind == "P" else previous
-                work.undo.append(lambda: setattr(table, "primary_key", previous))
-        definition = self.redefined(work, storage)
-        definition.checks = [check for check in definition.checks if check[0] != constraint]
-        definition.references = [r for r in definition.references if r.name != constraint]
-
     def _forget_references(self, work: Work, storage: Storage, columns: tuple[str, ...]) -> None:
-        """Let foreign keys go with the key that they lead to, as DROP CONSTRAINT does."""
+        """Let foreign keys go with the key that they lead to, as DROP does."""
         for other, reference in self.store.referring(storage):
             if {*reference.other_columns} & {*columns}:
                 self.redefined(work, other).references.remove(reference)
@@ -230,7 +214,7 @@ class Alterations(Definitions):
             table = self.reading.finder.user_table(place, owner, name)
             if table is None:
                 raise sql_error(-206, name)
-            if table.kind not in ("table", "raw") or self._is_in_a_view(table):
+            if table.kind not in ("table", "raw"):
                 raise sql_error(-201)
             if self.reading.finder.user_table(place, "", new) is not None:
                 raise sql_error(-310, f"{table.name.owner}.{new}")
@@ -241,14 +225,8 @@ class Alterations(Definitions):
 
         return self.plan(run)
 
-    def _is_in_a_view(self, table: EmulatedTable) -> bool:
-        """Whether a view's text names a table; a server writes it anew, which is not done here."""
-        views = self.server.databases[table.name.database].tables.values()
-        texts = (view.definition.query for view in views if view.definition.query)
-        return any(table.name.table in text.replace('"', " ").split() for text in texts)
-
     def _give_name(self, storage: Storage, name: str) -> None:
-        """Rename a table, and what foreign keys and synonyms know of it."""
+        """Rename a table, and what foreign keys know of it."""
         table, previous = storage.table, storage.table.name
         referring = self.store.referring(storage)
         self.server.rename_table(table, name)
@@ -257,10 +235,6 @@ class Alterations(Definitions):
         for other, reference in referring:
             known = other.definition.references
             known[known.index(reference)] = replace(reference, other=str(table.name))
-        for database in self.server.databases.values():
-            for synonym in database.tables.values():
-                if synonym.definition.target == (previous.database, previous.owner, previous.table):
-                    synonym.definition.target = previous.database, previous.owner, name
 
     def _rename_column(self, work: Work, name: str, old: str, new: str) -> None:
         storage = self._current(name)
@@ -317,37 +291,5 @@ class Alterations(Definitions):
         def back() -> None:
             storage.table.indexes.remove(index)
             self.store.unindex(storage, index)
-
-        work.undo.append(back)
-
-    def drop_index(self) -> Plan:
-        """Read DROP INDEX, behind INDEX."""
-        if_there = self.tokens.accept("if", "exists")
-        _, _, name = self.queries.table_name()
-
-        def run(work: Work) -> None:
-            tables = self.server.databases[self.reading.database].tables.values()
-            temporary = (storage.table for storage in self.reading.finder.temporary.values())
-            for table in (*tables, *temporary):
-                for index in list(table.indexes):
-                    if index.name == name:
-                        is_own = table.name.table in self.reading.finder.temporary
-                        own = self.reading.finder.temporary.get(table.name.table)
-                        storage = own if is_own and own else self.store.of(table)
-                        self._unindex(work, storage, index)
-                        return
-            if not if_there:
-                raise sql_error(-319, name)
-
-        return self.plan(run)
-
-    def _unindex(self, work: Work, storage: Storage, index: Index) -> None:
-        self.store.unindex(storage, index)
-        if index in storage.table.indexes:
-            storage.table.indexes.remove(index)
-
-        def back() -> None:
-            self.store.index(storage, index)
-            storage.table.indexes.append(index)
 
         work.undo.append(back)

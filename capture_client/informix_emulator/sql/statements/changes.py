@@ -124,7 +124,7 @@ class ChangeStatements:
 
     def _selected(self, kinds: Sequence[EmulatedType]) -> tuple[str]:
         inner = self.queries.query()
-        if len(inner.items) != len(kinds) or inner.into:
+        if len(inner.items) != len(kinds):
             raise sql_error(-236)
         results = [replace(item, sql=f"q.r{n}", constant=None) for n, item in enumerate(inner.items)]
         return (f"SELECT {self._converted(results, kinds)} FROM ({inner.sql}) q",)
@@ -192,34 +192,18 @@ class ChangeStatements:
     def _assignments(self, storage: Storage) -> dict[int, Expression]:
         assigned: dict[int, Expression] = {}
         while True:
-            if self.tokens.accept("("):
-                names = [self.tokens.name()]
-                while self.tokens.accept(","):
-                    names.append(self.tokens.name())
-                self.tokens.expect(")", "=", "(")
-                values = self.queries.arguments()
-            else:
-                names = [self.tokens.name()]
-                if self.tokens.accept("."):
-                    names = [self.tokens.name()]
-                self.tokens.expect("=")
-                values = [self.queries.expression()]
-            if len(names) != len(values):
-                raise sql_error(-236)
-            for name, value in zip(names, values, strict=True):
-                assigned[storage.place_of(name)] = value
+            name = self.tokens.name()
+            if self.tokens.accept("."):
+                name = self.tokens.name()
+            self.tokens.expect("=")
+            assigned[storage.place_of(name)] = self.queries.expression()
             if not self.tokens.accept(","):
                 return assigned
 
-    def _where(self) -> tuple[str, str]:
-        """Read WHERE; returns a condition, or the name of a cursor: WHERE CURRENT OF."""
-        if self.tokens.accept("where", "current", "of"):
-            cursor = self.tokens.name()
-            self.tokens.expect_end()
-            return "", cursor.lower()
+    def _where(self) -> str:
         condition = self.queries.condition() if self.tokens.accept("where") else ""
         self.tokens.expect_end()
-        return condition, ""
+        return condition
 
     def delete(self) -> Plan:
         """Read DELETE FROM table [WHERE ..]."""
@@ -228,7 +212,10 @@ class ChangeStatements:
         where = self._where()
 
         def change(work: Work, found: Sequence[_Found]) -> None:
-            self.rules.delete(work, [(storage, rid, old) for rid, old, _row in found])
+            for rid, old, _row in found:
+                work.delete(storage, rid, old)
+            for _rid, old, _row in found:
+                self.rules.must_not_be_needed(storage, old, None)
 
         return self._plan(StatementType.DELETE, storage, alias, [], where, change)
 
@@ -238,14 +225,11 @@ class ChangeStatements:
         storage: Storage,
         alias: str,
         wanted: Sequence[str],
-        where: tuple[str, str],
+        where: str,
         change: Callable[[Work, Sequence[_Found]], None],
     ) -> Plan:
         tables, width, count = self.queries.tables, len(storage.columns), self.tokens.parameter_count
-        condition, cursor = where
-        if cursor:
-            condition, count = f"{alias}.rid = ?{count + 1}", count + 1
-        which = f" WHERE {condition}" if condition else ""
+        which = f" WHERE {where}" if where else ""
         shown = ", ".join([f"{alias}.rid", *(f"{alias}.{name}" for name in storage.names), *wanted])
         sql = f"SELECT {shown} FROM \x010\x01 AS {alias}{which}"
         locked = f"SELECT {alias}.rid FROM \x010\x01 AS {alias}{which}"
@@ -253,17 +237,13 @@ class ChangeStatements:
 
         def run(work: Work, given: BoundValues) -> StatementOutcome:
             work.must_be_writable(storage, -243)
-            if cursor:
-                given = (*given, self.reading.current_row(cursor, storage))
             if storage.is_locked_by_others(work.number):
                 met = self.reading.locked_rows(locked, tables, given)
                 work.must_not_meet(storage, met, -243)
             others = [self.reading.words(table) for table in tables[1:]]
             rows = self.reading.find(filled_in(sql, [storage.rows, *others]), given)
             found = [(int(rid or 0), tuple(r[:width]), tuple(r[width:])) for rid, *r in rows]
-            if cursor and not found:
-                raise sql_error(-266)
-            if storage.shared_rows or storage.update_locks or storage.table.locks_pages:
+            if storage.table.locks_pages:
                 work.must_not_meet(storage, {rid for rid, *_ in found}, -243)
             # constraints must hold at the end of the statement, in a table without a log after each row
             for part in [found] if storage.has_log else [[row] for row in found]:

@@ -7,26 +7,24 @@ altered or dropped (-19816, see `EmulatedServer.alter_table`). Source: Guide to 
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ...answers import StatementOutcome, StatementType
 from ...server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
-from ...sql_errors import SqlError, sql_error
+from ...sql_errors import sql_error
 from ...system_tables.constraints import key_of
-from ...tables.definition import LITERAL, Default, Definition, Reference
+from ...tables.definition import Definition, Reference
 from ...tables.tables import HIDDEN, EmulatedTable, EmulatedTableName, Index, make_table
-from ..language.families import Family, family_of, named_type
+from ..language.families import named_type
 from ..language.tokens import StatementTokens
-from ..language.values import load
 from ..reading import SessionView
 from ..storage import Storage, Store
 from ..work import Work
 from .plans import BoundValues, Plan
 from .queries import Queries
 from .rules import Rules
-from .table_text import ColumnText, ReferenceText, TableText, TableTextReader, written
+from .table_text import ColumnText, ReferenceText, TableText, TableTextReader
 
 RunStatement = Callable[[Work], None]
 TABLE_OPTIONS = ("in", "extent", "next", "lock", "with")
@@ -169,26 +167,10 @@ class Definitions:
         """Add what is written to what a table keeps to."""
         for column in text.columns:
             if column.default is not None:
-                definition.defaults[column.name] = self._default(column, column.default)
-        for given, check in text.checks:
-            definition.checks.append((given or f"c{table.tabid}_{len(definition.checks) + 1}", check))
+                definition.defaults[column.name] = column.default
         for reference in text.references:
             name = reference.name or f"r{table.tabid}_{len(definition.references) + 1}"
             definition.references.append(self._reference(name, table, reference))
-
-    def _default(self, column: ColumnText, default: Default) -> Default:
-        """Return a default with the bits of its literal; SqlError -591 if the column cannot hold it."""
-        if default.kind != LITERAL or family_of(column.type) is Family.OBJECT:
-            return default
-        try:
-            value = load(column.type, Rules(self.reading).evaluated(default.words, column.type))
-            bits = b"" if value is None else column.type.encode(value)
-        except (SqlError, ValueError):
-            raise sql_error(-591, column.name) from None
-        if family_of(column.type) in (Family.TEXT, Family.BOOLEAN):
-            return default
-        # IBM's support shows `gAAAAAAA 0.00` of a MONEY(10,2): base 64 of its six bytes in a row
-        return replace(default, bits=b64encode(bits).decode().rstrip("="))
 
     def _reference(self, name: str, table: EmulatedTable, text: ReferenceText) -> Reference:
         """Return a foreign key; SqlError if it does not reference a key."""
@@ -201,7 +183,7 @@ class Definitions:
             raise sql_error(-201)
         if key_of(other, keys) is None:
             raise sql_error(-297, other_name)
-        return Reference(name, text.columns, str(other.name), keys, text.cascades)
+        return Reference(name, text.columns, str(other.name), keys)
 
     def _begin_serial(self, storage: Storage, text: TableText) -> None:
         for column in text.columns:
@@ -258,7 +240,7 @@ class Definitions:
         self.store.forget(storage)
 
     def drop_table(self) -> Plan:
-        """Read DROP TABLE, VIEW or SYNONYM, behind that word."""
+        """Read DROP TABLE or VIEW, behind that word."""
         if_there = self.tokens.accept("if", "exists")
         database, owner, name = self.queries.table_name()
         self.tokens.one_of("cascade", "restrict")
@@ -297,56 +279,24 @@ class Definitions:
         work.undo.append(lambda: setattr(table, "definition", previous))
         return table.definition
 
-    # --- views, synonyms, names, databases ------------------------------------------------------
+    # --- views and databases --------------------------------------------------------------------
 
     def create_view(self) -> Plan:
-        """Read CREATE VIEW, behind VIEW."""
+        """Read CREATE VIEW, behind VIEW: one that clients find, and cannot read."""
         database, owner, name = self.queries.table_name()
-        names = self.reader.names() if self.tokens.sees("(") else ()
-        self.tokens.expect("as")
-        start = self.tokens.place
-        self.tokens.expect("select")
-        query = self.queries.query()
-        if names:  # they would have to be known wherever the view's text is read
-            raise sql_error(-201)
-
-        text = written(self.tokens.slice(start, self.tokens.place))
-        columns = [ColumnText(item.name, item.known_type) for item in query.items]
+        self.tokens.expect("as", "select")
+        items = self.queries.query().items
         full = EmulatedTableName(database or self.reading.database, owner or self.reading.user, name)
-        return self.plan(
-            lambda work: self._make_named(work, full, columns, "view", Definition(query=text))
-        )
+        text = ", ".join(ColumnText(item.name, item.known_type).declaration for item in items)
 
-    def create_synonym(self) -> Plan:
-        """Read CREATE SYNONYM, behind SYNONYM."""
-        database, owner, name = self.queries.table_name()
-        self.tokens.expect("for")
-        target = self.queries.table_name()
-        found = self.reading.table(*target)
-        if not isinstance(found, Storage):
-            raise sql_error(-201)
-        columns = declared(found)
-        place = found.table.name
-        definition = Definition(target=(place.database, place.owner, place.table))
-        full = EmulatedTableName(database or self.reading.database, owner or self.reading.user, name)
-        return self.plan(lambda work: self._make_named(work, full, columns, "synonym", definition))
+        def run(work: Work) -> None:
+            if self.reading.finder.user_table(full.database, "", name) is not None:
+                raise sql_error(-310, f"{full.owner}.{name}")
+            self.server.create_table(full.quoted, text, kind="view")
+            storage = self.store.add(self.server.table(str(full)))
+            work.undo.append(lambda: self._remove(storage))
 
-    def _make_named(
-        self,
-        work: Work,
-        name: EmulatedTableName,
-        columns: list[ColumnText],
-        kind: str,
-        definition: Definition,
-    ) -> None:
-        if self.reading.finder.user_table(name.database, "", name.table) is not None:
-            raise sql_error(-310, f"{name.owner}.{name.table}")
-        text = ", ".join(column.declaration for column in columns)
-        self.server.create_table(name.quoted, text, kind=kind)
-        table = self.server.table(str(name))
-        table.definition = definition
-        storage = self.store.add(table)
-        work.undo.append(lambda: self._remove(storage))
+        return self.plan(run)
 
     def create_database(self, locale: str) -> Plan:
         """Read CREATE DATABASE name [IN dbspace] [WITH [BUFFERED] LOG [MODE ANSI]]."""

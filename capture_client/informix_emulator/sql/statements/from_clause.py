@@ -6,16 +6,14 @@ the table depends on the locks at that time. Source: Guide to SQL: Syntax, "FROM
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from ...sql_errors import sql_error
 from ..language.families import INTEGER
 from ..language.functions import Calls
-from ..language.scopes import Expression, Scope, ScopeColumn, Source, constant
+from ..language.scopes import Expression, Scope, ScopeColumn, Source
 from ..language.tokens import NAME, TEXT, WORD, StatementTokens
-from ..language.values import Stored
 from ..sources import Catalogue, SourceTable, Surface
 
 _AFTER_SOURCE = (
@@ -30,8 +28,6 @@ class ParsedQuery:
 
     sql: str
     items: list[Expression]
-    into: str = ""  # the temporary table that its rows go to
-    into_is_logged: bool = True
     probe: str = ""  # of a query of one table: finds the rows that it would read
     scan: ScanText | None = None  # of one whose rows can be found step by step
     locks_rows: bool = False  # FOR UPDATE
@@ -46,14 +42,12 @@ class ScanText:
     where: str
     order: tuple[str, ...]  # the columns, without the row's number that comes last
     rid: str
-    first: str  # how many rows are wanted: a number, a parameter or nothing
+    first: str  # how many rows are wanted: a number or nothing
 
-    def rows_wanted(self, given: Sequence[Stored]) -> float:
-        """Return how many rows are wanted."""
-        if not self.first:
-            return float("inf")
-        number = given[int(self.first[1:]) - 1] if self.first[0] == "?" else self.first
-        return max(0, int(number or 0))
+    @property
+    def rows_wanted(self) -> float:
+        """How many rows are wanted."""
+        return int(self.first) if self.first else float("inf")
 
     def sql(self, count: int, is_behind: bool, is_bounded: bool, rows: int) -> tuple[str, int]:
         """Return the words for rows between two places, and how many values they take.
@@ -95,7 +89,6 @@ class FromClause(Calls):
         super().__init__(tokens, surface.codec, surface.number_of)
         self.surface = self.surroundings = surface
         self.tables: list[SourceTable] = []
-        self._views = 0
         self._names = 0
 
     def sources(self) -> str:
@@ -126,34 +119,20 @@ class FromClause(Calls):
     def source(self) -> str:
         """Read what FROM names once."""
         tokens = self.tokens
-        if tokens.sees("outer"):  # of Informix's own outer join; only the driver's question has it
-            raise sql_error(-201)
         if tokens.sees("table", "("):
             return self._table_of_set()
-        if tokens.accept("("):
-            if not tokens.accept("select"):
-                words = self.sources()
-                tokens.expect(")")
-                return f"({words})"
-            inner = self._inner_query(None)
-            return self._derived(inner, "")
+        if tokens.sees("(") or tokens.sees("outer"):  # derived tables, Informix's own outer join
+            raise sql_error(-201)
         database, owner, name = self.table_name()
-        table = self.surface.table(database, owner, name)
-        if isinstance(table, str):
-            return self._view(table, name)
-        return self._table(table, name)
+        return self._table(self.surface.table(database, owner, name), name)
 
     def table_name(self) -> tuple[str, str, str]:
-        """Read database@server:owner.table; what is not there is empty."""
+        """Read database:owner.table; what is not there is empty."""
         tokens = self.tokens
         database = owner = ""
         name = self._owner_or_name()
-        if tokens.sees("@") or tokens.sees(":"):
-            database = name
-            if tokens.accept("@"):
-                self.surface.must_be_server(tokens.name())
-            tokens.expect(":")
-            name = self._owner_or_name()
+        if tokens.accept(":"):
+            database, name = name, self._owner_or_name()
         if tokens.accept("."):
             owner, name = name, tokens.name()
         return database, owner, name
@@ -208,79 +187,36 @@ class FromClause(Calls):
         inner = self.whole.query(outer=outer)
         self.scope = scope
         self.tokens.expect(")")
-        if inner.into or inner.locks_rows:
+        if inner.locks_rows:
             raise sql_error(-201)
         return inner
-
-    def _derived(self, inner: ParsedQuery, name: str) -> str:
-        alias = self._new_name()
-        given = self._alias_of_source() or name
-        names = [item.name for item in inner.items]
-        if self.tokens.accept("("):
-            names = [self.tokens.name()]
-            while self.tokens.accept(","):
-                names.append(self.tokens.name())
-            self.tokens.expect(")")
-        if len(names) != len(inner.items):
-            raise sql_error(-236)
-        columns = [
-            ScopeColumn(
-                column,
-                Expression(f"{alias}.r{n}", item.type, column, columns=frozenset({f"{alias}.{n}"})),
-            )
-            for n, (column, item) in enumerate(zip(names, inner.items, strict=True))
-        ]
-        self.scope.sources.append(Source(frozenset({given}), columns))
-        return f"({inner.sql}) AS {alias}"
-
-    def _view(self, text: str, name: str) -> str:
-        """Read a view's query in place of its name."""
-        self._views += 1
-        if self._views > 20:
-            raise sql_error(-201)
-        tokens, takes = self.tokens, self.takes_parameters
-        self.tokens = StatementTokens(text, delimits_names=self.surface.delimits_names)
-        self.takes_parameters = False
-        self.tokens.expect("select")
-        scope = self.scope
-        inner = self.whole.query()
-        self.tokens, self.scope, self.takes_parameters = tokens, scope, takes
-        return self._derived(inner, name)
 
     def _table_of_set(self) -> str:
         """Read TABLE(SET{1}), a table of one row, with which IBM's JDBC driver 15 asks for a fact."""
         tokens = self.tokens
         tokens.expect("table", "(")
-        if tokens.accept("multiset", "("):
-            tokens.expect("select")
-            inner = self._inner_query(self.scope)
-            tokens.expect(")")
-            return self._derived(inner, "")
         tokens.expect("set")
         tokens.expect("{")
-        items = [self.expression()]
-        while tokens.accept(","):
-            items.append(self.expression())
+        item = self.expression()
         tokens.expect("}")
         tokens.expect(")")
-        rows = " UNION ALL ".join(f"SELECT {item.sql} AS r0" for item in items)
-        item = replace(constant(INTEGER, 0), type=self.common(items), name="unnamed_col_1")
-        return self._derived(ParsedQuery(rows, [item]), "")
+        alias, name = self._new_name(), self._alias_of_source()
+        column = Expression(
+            f"{alias}.r0", item.type, "unnamed_col_1", columns=frozenset({f"{alias}.0"})
+        )
+        self.scope.sources.append(Source(frozenset({name}), [ScopeColumn(column.name, column)]))
+        return f"(SELECT {item.sql} AS r0) AS {alias}"
 
     def subquery(self) -> Expression:
         """Read a query that stands for a value; SqlError -284 if it finds several."""
-        rows = self.rows_of_subquery()
-        return replace(rows, sql=f"(SELECT f_single(count(*), max(q.r0)) FROM {rows.sql} q)")
-
-    def rows_of_subquery(self) -> Expression:
-        """Read a query of one column, behind the parenthesis."""
         self.tokens.expect("select")
         takes, self.takes_parameters = self.takes_parameters, True
         inner = self._inner_query(self.scope)
         self.takes_parameters = takes
         if len(inner.items) != 1:
             raise sql_error(-201)
-        return Expression(f"({inner.sql})", inner.items[0].type)
+        sql = f"(SELECT f_single(count(*), max(q.r0)) FROM ({inner.sql}) q)"
+        return Expression(sql, inner.items[0].type)
 
     def exists(self) -> str:
         """Read the query of an EXISTS."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...answers import CursorKind, ResultColumn, StatementOutcome, StatementType
+from ...answers import ResultColumn, StatementOutcome, StatementType
 from ...column_types.encoding import EmulatedType
 from ..language.values import Stored
 from ..sources import SourceTable
@@ -31,4 +31,4 @@ class Plan:
     is_volatile: bool = False  # it must be understood anew for each run
     query: RunQuery | None = None  # changes nothing that a transaction knows
     ends_transaction: bool = False
-    declare: Callable[[CursorKind], None] | None = None  # of SELECT FOR UPDATE
+    declare: Callable[[bool], None] | None = None  # of SELECT FOR UPDATE

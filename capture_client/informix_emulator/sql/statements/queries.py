@@ -12,16 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from ...column_types.encoding import EmulatedType
 from ...sql_errors import sql_error
-from ..language.families import INTEGER
 from ..language.scopes import Expression, Scope, ScopeColumn
-from ..language.tokens import NAME, NUMBER, PARAMETER, WORD, StatementTokens
-from ..sources import Catalogue, Surface
+from ..language.tokens import NAME, NUMBER, WORD, StatementTokens
+from ..sources import Surface
 from ..storage import Storage
 from .from_clause import FromClause, ParsedQuery, ScanText
-
-_AFTER_ITEM = ("from", "into", "where")
-_UNIONS = (("union", "all"), ("union",), ("intersect",), ("minus",), ("except",))
-_IN_SQLITE = {"minus": "EXCEPT", "except": "EXCEPT"}
 
 
 @dataclass(slots=True)
@@ -91,27 +86,12 @@ class Queries(FromClause):
                 found.scan = self._scan(members[0], kinds, ordered, first)
         self.scope = before
         self._ending(found)
-        if found.locks_rows and not self._is_updatable(found, members, ordered):
-            raise sql_error(-201)
         return found
 
-    def _is_updatable(
-        self, found: ParsedQuery, members: list[Member], ordered: list[Expression]
-    ) -> bool:
-        """Whether a query may be FOR UPDATE: of one table, no aggregate, nothing sorted or grouped.
-
-        A condition with a subquery may be so on a server; here it is not found step by step.
-        """
-        is_catalogue = len(self.tables) == 1 and isinstance(self.tables[0], Catalogue)
-        is_one = len(members) == 1 and len(members[0].scope.sources) == 1
-        is_stepwise = found.scan is not None or is_catalogue
-        return is_one and is_stepwise and not ordered and not found.into
-
     def _union_word(self) -> str:
-        for words in _UNIONS:
-            if self.tokens.accept(*words):
-                return " ".join([_IN_SQLITE.get(words[0], words[0].upper()), *words[1:]])
-        return ""
+        if not self.tokens.accept("union"):
+            return ""
+        return "UNION ALL" if self.tokens.accept("all") else "UNION"
 
     def _common_types(self, members: list[Member]) -> list[EmulatedType]:
         if len({len(member.items) for member in members}) > 1:
@@ -121,17 +101,8 @@ class Queries(FromClause):
 
     def _ending(self, found: ParsedQuery) -> None:
         tokens = self.tokens
-        if tokens.accept("into", "temp") or tokens.accept("into", "temporary"):
-            tokens.accept("table")
-            found.into = tokens.name()
-            found.into_is_logged = not tokens.accept("with", "no", "log")
-        if tokens.accept("for", "read", "only") or not tokens.accept("for", "update"):
-            return
-        found.locks_rows = True
-        if tokens.accept("of"):
-            tokens.name()
-            while tokens.accept(","):
-                tokens.name()
+        if not tokens.accept("for", "read", "only"):
+            found.locks_rows = tokens.accept("for", "update")
 
     # --- one SELECT -----------------------------------------------------------------------------
 
@@ -157,15 +128,13 @@ class Queries(FromClause):
         groups = self._groups(items)
         if groups:
             rest += " GROUP BY " + ", ".join(group.ordered for group in groups)
-        if tokens.accept("having"):
-            rest += f" HAVING {self.condition()}"
         _must_be_grouped(items, groups)
         return Member(items, verb, sources, where, rest, scope, groups, *limits)
 
     def _skip_and_first(self) -> tuple[str, str]:
         skip = first = ""
         for _ in range(2):
-            counts = self.tokens.after_next().kind in (NUMBER, PARAMETER)
+            counts = self.tokens.after_next().kind == NUMBER
             if counts and self.tokens.accept("skip"):
                 skip = self._count()
             elif counts and self.tokens.one_of("first", "limit"):
@@ -173,10 +142,6 @@ class Queries(FromClause):
         return skip, first
 
     def _count(self) -> str:
-        if self.tokens.next.kind == PARAMETER:
-            number = self.tokens.take().number
-            self.parameters[number] = INTEGER
-            return f"?{number}"
         return str(self.tokens.whole_number())
 
     def _limit(self, member: Member) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class Scan:
         self._text = text
         self._table = table
         self._given = tuple(given)
-        self._left = text.rows_wanted(given)
+        self._left = text.rows_wanted
         self._position: RowValues = ()
         self._is_done = self._left == 0
         self._holder: Work | None = None
@@ -134,37 +134,23 @@ class Scan:
         return rows
 
     def _step(self) -> RowBatch:
-        table, view = self._table, self._view
+        table, view = self._table, self._reading.view
         if self._position and not self._reading.is_there(table):
             raise sql_error(-710, table.table.name.table)
         view.must_see(table, lambda: False)  # the table as a whole
         bound = self._first_locked(view)
         if self._reading.isolation == "repeatable read":
             self._lock_table(view)
-        wanted = int(min(self._left, self._rows_per_step))
+        wanted = int(min(self._left, self._reading.server.rows_per_scan_step))
         rows = self._find(view.words(table), bound, wanted)
         if bound and not rows:
             owners = owners_of(self._reading.store, table, {int(bound[-1] or 0)}, view.number)
             raise Blocked(sql_error(-244), owners or view.blocked(table).owners, table)
-        self._must_be_free(rows)
         self._left -= len(rows)
         self._is_done = self._left == 0 or (not bound and len(rows) < wanted)
         if rows:
             self._position = rows[-1][-len(self._text.order) - 1 :]
-        self._lock_row()
         return self._added(rows)
-
-    @property
-    def _view(self) -> TableView:
-        return self._reading.view
-
-    def _must_be_free(self, rows: RowBatch) -> None:
-        """Blocked if rows cannot be locked as they have to be; what is only read has no need of it."""
-
-    @property
-    def _rows_per_step(self) -> int:
-        holds_row = self._reading.isolation == "cursor stability"
-        return 1 if holds_row else self._reading.server.rows_per_scan_step
 
     def _first_locked(self, view: TableView) -> RowValues:
         """Return where the first row lies that is locked and would have to be read; or nothing."""
@@ -189,12 +175,6 @@ class Scan:
         except Blocked as blocked:
             raise Blocked(sql_error(-244), blocked.owners, self._table) from None
 
-    def _lock_row(self) -> None:
-        """Keep the row locked that the cursor stands on, and no other."""
-        if self._reading.isolation == "cursor stability" and not self._table.is_temporary:
-            rows = set() if self._is_done else {int(self._position[-1] or 0)}
-            self._locker().share(self._table, rows)
-
     def _locker(self) -> Work:
         """Return who holds the locks: the transaction, or the cursor where there is none."""
         if self._reading.work is not None:
@@ -206,15 +186,10 @@ class Scan:
         self._holder = work if self._reading.work is None else None
         return work
 
-    def _release(self) -> None:
-        if self._reading.work is not None:
-            self._reading.work.share(self._table, set())
-
     def close(self) -> None:
         """Let go what the cursor holds; there are no more rows."""
         self._is_done = True
         with self._reading.server.log.changed:
-            self._release()
             if self._holder is not None:
                 self._holder.release()
                 self._reading.forget_cursor(self._holder)

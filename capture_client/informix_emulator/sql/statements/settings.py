@@ -1,8 +1,6 @@
 """Statements that change no row: SET, LOCK TABLE, GRANT, administration.
 
-Statements without a meaning for one process in memory (PDQPRIORITY, statistics) are parsed and ignored.
-Statements that would have one but are not modelled are refused. Sources: Guide to SQL: Syntax;
-Administrator's Reference, "SQL administration API".
+Sources: Guide to SQL: Syntax; Administrator's Reference, "SQL administration API".
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from ..work import Work
 from .plans import BoundValues, Plan
 from .queries import Queries
 
-_WITHOUT_MEANING = ("pdqpriority", "explain", "optimization", "statement", "environment", "role", "log")
 _PRIVILEGES = ("select", "insert", "update", "delete", "index", "alter", "references")
 _DATABASE_PRIVILEGES = {"connect": "C", "resource": "R", "dba": "D"}
 
@@ -51,33 +48,21 @@ class Settings:
         for words, read in _SETTINGS.items():
             if tokens.accept(*words):
                 return read(self)
-        if tokens.one_of(*_WITHOUT_MEANING):
-            while not tokens.is_at_end():
-                tokens.take()
-            return self._plan(lambda: None)
         raise sql_error(-201)
 
     def _isolation(self) -> Plan:
         self.tokens.accept("to")
         for words, isolation in _ISOLATIONS.items():
             if self.tokens.accept(*words):
-                retains = self.tokens.accept("retain", "update", "locks")
-                return self._isolated(isolation, retains)
-        raise sql_error(-201)
-
-    def _level(self) -> Plan:
-        for words, isolation in _LEVELS.items():
-            if self.tokens.accept(*words):
                 return self._isolated(isolation)
         raise sql_error(-201)
 
-    def _isolated(self, isolation: str, retains: bool = False) -> Plan:
+    def _isolated(self, isolation: str) -> Plan:
         def run() -> None:
             database = self.reading.server.databases.get(self.reading.database)
             if isolation != "dirty read" and database is not None and not database.is_logged:
                 raise sql_error(-256)
             self.reading.isolation = isolation
-            self.reading.retains_update_locks = retains
 
         return self._plan(run)
 
@@ -98,14 +83,6 @@ class Settings:
         if seconds and tokens.next.kind == NUMBER:
             seconds = float(tokens.whole_number())
         return self._plan(lambda: setattr(self.transactions, "patience", seconds))
-
-    def _constraints(self) -> Plan:
-        while not self.tokens.sees("immediate"):
-            if self.tokens.is_at_end() or self.tokens.sees("deferred"):
-                raise sql_error(-201)
-            self.tokens.take()
-        self.tokens.accept("immediate")
-        return self._plan(lambda: None)
 
     # --- LOCK -----------------------------------------------------------------------------------
 
@@ -134,17 +111,6 @@ class Settings:
             return StatementOutcome()
 
         return Plan(StatementType.OTHER, change=change)
-
-    def unlock(self) -> Plan:
-        """Read UNLOCK TABLE name, which only a database without a log has a use for."""
-        self.tokens.expect("table")
-        storage = self._table()
-
-        def run() -> None:
-            if storage.has_log:
-                raise sql_error(-291)
-
-        return self._plan(run)
 
     # --- GRANT ----------------------------------------------------------------------------------
 
@@ -250,16 +216,6 @@ def _finish_alter(server: EmulatedServer, words: list[str]) -> None:
     server.finish_alter(str(found[0].name))
 
 
-def _release_late(server: EmulatedServer, words: list[str]) -> None:
-    (seconds,) = words
-    server.late_release.seconds = float(seconds)
-
-
-def _buffer_log(server: EmulatedServer, words: list[str]) -> None:
-    size, *seconds = words
-    server.buffer_log(int(size), *map(float, seconds))
-
-
 _TASKS: dict[str, Callable[[EmulatedServer, list[str]], None]] = {
     "onmode": _onmode,
     "checkpoint": lambda server, _words: server.flush_log(),
@@ -267,26 +223,15 @@ _TASKS: dict[str, Callable[[EmulatedServer, list[str]], None]] = {
     # the emulator's own, so that a client of any make can bring about what a server does now and then
     "emulator hold locks": lambda server, _words: server.late_release.hold(),
     "emulator release locks": lambda server, _words: server.late_release.let_go(),
-    "emulator late release": _release_late,
-    "emulator buffer log": _buffer_log,
 }
 _SETTINGS: dict[tuple[str, ...], Callable[[Settings], Plan]] = {
     ("isolation",): Settings._isolation,
-    ("transaction", "isolation", "level"): Settings._level,
     ("lock", "mode"): Settings._lock_mode,
     ("environment", "uselastcommitted"): Settings._uses_last_committed,
-    ("constraints",): Settings._constraints,
 }
 _ISOLATIONS = {
     ("dirty", "read"): "dirty read",
     ("committed", "read", "last", "committed"): "last committed",
     ("committed", "read"): "committed read",
-    ("cursor", "stability"): "cursor stability",
     ("repeatable", "read"): "repeatable read",
-}
-_LEVELS = {
-    ("read", "uncommitted"): "dirty read",
-    ("read", "committed"): "committed read",
-    ("repeatable", "read"): "repeatable read",
-    ("serializable",): "repeatable read",
 }

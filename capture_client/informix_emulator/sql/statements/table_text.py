@@ -41,7 +41,6 @@ class ReferenceText:
     table: tuple[str, str, str]
     other_columns: tuple[str, ...] = ()
     name: str = ""
-    cascades: bool = False
 
 
 @dataclass(slots=True)
@@ -51,7 +50,6 @@ class TableText:
     columns: list[ColumnText] = field(default_factory=list)
     keys: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)  # kind, columns, name
     references: list[ReferenceText] = field(default_factory=list)
-    checks: list[tuple[str, str]] = field(default_factory=list)  # name, text
 
 
 class TableTextReader:
@@ -86,10 +84,6 @@ class TableTextReader:
             columns = self.names()
             tokens.expect("references")
             self._reference(found, columns)
-        elif tokens.sees("check", "("):
-            tokens.take()
-            text = self._text_in_parentheses()
-            found.checks.append((self._name(), text))
         else:
             return False
         return True
@@ -131,18 +125,13 @@ class TableTextReader:
     def _unique(self, found: TableText, column: ColumnText) -> None:
         found.keys.append(("U", (column.name,), self._name()))
 
-    def _check(self, found: TableText, _column: ColumnText) -> None:
-        text = self._text_in_parentheses()
-        found.checks.append((self._name(), text))
-
     def _references(self, found: TableText, column: ColumnText) -> None:
         self._reference(found, (column.name,))
 
     def _reference(self, found: TableText, columns: tuple[str, ...]) -> None:
         table = self.queries.table_name()
         others = self.names() if self.tokens.sees("(") else ()
-        cascades = self.tokens.accept("on", "delete", "cascade")
-        found.references.append(ReferenceText(columns, table, others, self._name(), cascades))
+        found.references.append(ReferenceText(columns, table, others, self._name()))
 
     def _name(self) -> str:
         return self.tokens.name() if self.tokens.accept("constraint") else ""
@@ -157,11 +146,6 @@ class TableTextReader:
             self.tokens.one_of("asc", "desc")
         self.tokens.expect(")")
         return tuple(names)
-
-    def _text_in_parentheses(self) -> str:
-        start = self.tokens.place
-        self.tokens.skip_balanced()
-        return written(self.tokens.slice(start, self.tokens.place))
 
 
 # words of sysdefaults.type; SYSDATE is our choice
@@ -182,7 +166,6 @@ _CLAUSES: dict[str, Callable[[TableTextReader, TableText, ColumnText], None]] = 
     "primary": TableTextReader._primary,
     "unique": TableTextReader._unique,
     "distinct": TableTextReader._unique,
-    "check": TableTextReader._check,
     "references": TableTextReader._references,
 }
 
