@@ -6,9 +6,9 @@ failures.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.shell_commands import command
@@ -25,11 +25,24 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """An unknown fact. `was_asked` is False if an earlier failure prevented the query."""
+    """An unknown fact.
+
+    Attributes:
+        reason: why it is unknown.
+        remedy: what to do about it.
+        was_asked: whether it was queried; False if an earlier failure prevented that.
+        error: of the query.
+    """
 
     reason: str
     remedy: str = ""
     was_asked: bool = True
+    error: InformixCdcError | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, error: InformixCdcError) -> Self:
+        """Return a fact that is unknown because of an error."""
+        return cls(error.message, error.remedy, error=error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.interleavings.search import Search, Variant
-from harness.interleavings.server import EVERY_SET_UP, WITH_A_TRUNCATE, SetUp
 from harness.runs.examples import PROFILE, in_this_run
 from harness.runs.tiers import rest_in_all
 from informix_capture_client.incremental_snapshot import (
@@ -28,6 +26,8 @@ from informix_capture_client.incremental_snapshot import (
 )
 from informix_capture_client.records import RecordKind
 from informix_capture_client.shapes.encoding_steps import ObservedKeys
+from simulation.interleavings.search import Search, Variant
+from simulation.interleavings.server import EVERY_SET_UP, WITH_A_TRUNCATE, SetUp
 
 Patch = pytest.MonkeyPatch
 _SEED = 5

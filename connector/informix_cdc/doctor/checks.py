@@ -46,17 +46,17 @@ from informix_capture_client.shell_commands import (
 from informix_capture_client.sql_names import TableName, quoted
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.values import Column, is_simple_object
-from informix_cdc.doctor.facts import (
+from informix_cdc.doctor.large_objects import ObjectColumn, check_objects
+from informix_cdc.doctor.log_checks import check_log_space, check_long_transactions
+from informix_cdc.doctor.security import SecurityFacts, check_security
+from informix_cdc.doctor.snapshots import SnapshotFacts, check_snapshots
+from informix_cdc.server.server_facts import (
     CdcFacts,
     DriverFacts,
     ServerFacts,
     TableFacts,
     why_no_table,
 )
-from informix_cdc.doctor.large_objects import ObjectColumn, check_objects
-from informix_cdc.doctor.log_checks import check_log_space, check_long_transactions
-from informix_cdc.doctor.security import SecurityFacts, check_security
-from informix_cdc.doctor.snapshots import SnapshotFacts, check_snapshots
 
 _Part = TypeVar("_Part")
 _Fact = TypeVar("_Fact")

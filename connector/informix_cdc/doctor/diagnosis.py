@@ -19,7 +19,13 @@ from informix_capture_client.findings import Finding, State, Unanswered
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import Transport
 from informix_cdc.doctor.checks import CHECKS, SetUp
-from informix_cdc.doctor.facts import (
+from informix_cdc.doctor.large_objects import ObjectColumn, read_object_facts
+from informix_cdc.doctor.security import read_security_facts
+from informix_cdc.doctor.snapshots import SnapshotFacts, read_snapshot_facts
+from informix_cdc.host import check_host
+from informix_cdc.options import ConnectionOptions, SourceOptions, connection_arguments
+from informix_cdc.server import named_tables, open_capture_connection, open_connection
+from informix_cdc.server.server_facts import (
     CdcFacts,
     DriverFacts,
     ServerFacts,
@@ -27,12 +33,6 @@ from informix_cdc.doctor.facts import (
     read_server_facts,
     read_table_facts,
 )
-from informix_cdc.doctor.large_objects import ObjectColumn, read_object_facts
-from informix_cdc.doctor.security import read_security_facts
-from informix_cdc.doctor.snapshots import SnapshotFacts, read_snapshot_facts
-from informix_cdc.host import check_host
-from informix_cdc.options import ConnectionOptions, SourceOptions, connection_arguments
-from informix_cdc.server import named_tables, open_capture_connection, open_connection
 
 _Fact = TypeVar("_Fact")
 
@@ -128,7 +128,7 @@ def _driver(connection: ConnectionOptions) -> DriverFacts | Unanswered | None:
     try:
         path, _ = load_driver(connection.settings(SYSTEM_DATABASE))
     except InformixCdcError as reason:
-        return Unanswered(reason.message, reason.remedy)
+        return Unanswered.of(reason)
     return DriverFacts(path)
 
 
@@ -186,7 +186,7 @@ def _asked(connect: Callable[[], Transport], ask: Callable[[Transport], _Fact]) 
         with contextlib.closing(connect()) as transport:
             return ask(transport)
     except InformixCdcError as reason:
-        return Unanswered(reason.message, reason.remedy)
+        return Unanswered.of(reason)
 
 
 class _NotYetKnownError(Exception):

@@ -141,5 +141,5 @@ def _size(
             if opened.descriptor >= 0:
                 reader.close(opened.descriptor)
     except (AccessRefused, ServerRefused) as reason:
-        return Unanswered(reason.message, reason.remedy)
+        return Unanswered.of(reason)
     return opened.size if opened.content is None else opened.content.size

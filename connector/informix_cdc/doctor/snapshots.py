@@ -187,7 +187,7 @@ def _table(
     try:
         key = choose_key(table, keys, rules, named).names
     except BadOption as reason:
-        key = Unanswered(reason.message, reason.remedy)
+        key = Unanswered.of(reason)
     refusal = why_not_readable(catalog, table)
     return SnapshotTable(name=str(table.name), key=key, locks=locks, refusal=refusal)
 
@@ -197,7 +197,7 @@ def why_not_readable(catalog: Catalog, table: Table) -> Unanswered | None:
     try:
         catalog.require_readable(WholeTableQuery(table).no_rows)
     except (AccessRefused, ServerRefused) as reason:
-        return Unanswered(reason.message, reason.remedy)
+        return Unanswered.of(reason)
     return None
 
 
@@ -205,7 +205,7 @@ def _open_transactions(catalog: Catalog) -> int | Unanswered:
     try:
         return len(catalog.open_transactions())
     except InformixCdcError as reason:
-        return Unanswered(reason.message, reason.remedy)
+        return Unanswered.of(reason)
 
 
 def _why_no_marker(transport: Transport) -> Unanswered | None:
@@ -213,5 +213,5 @@ def _why_no_marker(transport: Transport) -> Unanswered | None:
         for statement in (MAKE_MARKER, DROP_MARKER):
             transport.rows(statement)
     except (AccessRefused, ServerRefused) as reason:
-        return Unanswered(reason.message, reason.remedy)
+        return Unanswered.of(reason)
     return None

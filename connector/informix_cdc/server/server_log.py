@@ -58,4 +58,4 @@ def _sessions(connection: Transport, dialect: Dialect) -> tuple[OpenSession, ...
     try:
         return read_open_sessions(connection, dialect)
     except AccessRefused as reason:  # the log may be readable all the same
-        return Unanswered(reason.message, reason.remedy)
+        return Unanswered.of(reason)

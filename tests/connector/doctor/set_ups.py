@@ -12,13 +12,13 @@ from informix_capture_client.findings import Finding
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values.column_list import Column
 from informix_cdc.doctor.checks import CHECKS, SetUp
-from informix_cdc.doctor.facts import (
+from informix_cdc.doctor.security import SecurityFacts, TlsFacts
+from informix_cdc.server.server_facts import (
     CdcFacts,
     DriverFacts,
     ServerFacts,
     TableFacts,
 )
-from informix_cdc.doctor.security import SecurityFacts, TlsFacts
 
 ORDERS = TableName("stores", "informix", "orders")
 HOUR, GIB = 3600, 1024**3

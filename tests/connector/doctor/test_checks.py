@@ -40,8 +40,8 @@ from informix_capture_client.session.open_sessions import OpenSession
 from informix_capture_client.shell_commands import command_granting_capture
 from informix_capture_client.sql_names import TableName
 from informix_cdc.doctor.checks import SetUp
-from informix_cdc.doctor.facts import DriverFacts
 from informix_cdc.doctor.log_checks import shown_bytes, shown_hours
+from informix_cdc.server.server_facts import DriverFacts
 
 NO_ANSWER = Unanswered("No SELECT permission for it.", "Grant it.")
 UNLOGGED = DatabaseLogging(is_logged=False)

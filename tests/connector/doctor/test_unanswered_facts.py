@@ -18,7 +18,7 @@ from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.findings import Finding, State, Unanswered
 from informix_cdc.doctor.checks import SetUp
-from informix_cdc.doctor.facts import CdcFacts, ServerFacts, TableFacts, why_no_table
+from informix_cdc.server.server_facts import CdcFacts, ServerFacts, TableFacts, why_no_table
 
 REASON = "the question was refused."
 NO_ANSWER = Unanswered(REASON, "Grant the right to ask.")

@@ -94,7 +94,7 @@ TABLE = [
          when_served=lambda server: setattr(server, "names_refusals", False)),
     Pose("table_age_seconds", ("when a partition was created",), _numbers(54),
          when_served=lambda server: setattr(server, "table_age_seconds", 1000.0)),
-    Pose("hidden_tables", ("questions of the doctor",), _numbers(35), found="sysha_type: ",
+    Pose("hidden_tables", ("questions of the doctor",), _numbers(35), found="ha_role: ",
          when_served=lambda server: server.hidden_tables.add("sysha_type")),
     Pose("configuration", ("questions of the doctor",), _numbers(35), found="no row",
          when_served=lambda server: server.configuration.pop("LTXHWM")),

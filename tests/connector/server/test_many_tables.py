@@ -13,9 +13,9 @@ from informix_capture_client import statements
 from informix_capture_client.errors import BadOption
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row, Transport
 from informix_cdc.capture.server_watch import log_facts
-from informix_cdc.doctor.facts import read_table_facts
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import every_connection, open_catalog, open_connection
+from informix_cdc.server.server_facts import read_table_facts
 from informix_cdc.server.source_tables import describe_tables
 from informix_emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import build_drivers

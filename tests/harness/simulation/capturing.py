@@ -17,6 +17,7 @@ from tenacity.wait import wait_base
 
 from harness.runs.short_waits import OWN
 from harness.simulation.wire import InlineReader
+from informix_capture_client.catalog import Table
 from informix_capture_client.positions import Position
 from informix_cdc.capture import counts, server_watch
 from informix_cdc.capture import thread as capture_thread
@@ -130,8 +131,9 @@ class SimulatedCapture(CaptureThread):
         planned: Position | None = None,
         check_source: Callable[[SourceTables], None] = lambda _: None,
         state: CaptureState | None = None,
+        on_switched_on: Callable[[Table], None] | None = None,
     ) -> None:
-        super().__init__(options, offset, planned, check_source, state)
+        super().__init__(options, offset, planned, check_source, state, on_switched_on)
         self.is_running = self.has_run = False
         self._world = world
         self.flag = StopFlag(world)

@@ -305,7 +305,7 @@ CAPTURE_FILES = (
 )
 MIRROR_FILES = (
     b'into = "/lake"\ncheckpoint = "/checkpoint"\ntrigger = "10 seconds"\nretain = "2 days"\n'
-    + b'metrics_port = 9000\ntable_name = "{owner}_{table}"\nstorage_options = {a = "b"}\n'
+    + b'metrics_address = "9000"\ntable_name = "{owner}_{table}"\nstorage_options = {a = "b"}\n'
     + _SOURCE
     + b'[tables."informix.t"]\nkey = "a, \\"b c\\""\nkeep = "history"\n'
     + b'[spark]\n"spark.master" = "local"\n',

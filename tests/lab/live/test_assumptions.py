@@ -33,9 +33,9 @@ from informix_capture_client.session.session import CapturedTable
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.transport.base import Transport
-from informix_cdc.doctor.facts import read_cdc_facts
 from informix_cdc.proving.reading import Reader
 from informix_cdc.proving.sql_text import ContractTable
+from informix_cdc.server.server_facts import read_cdc_facts
 
 COLUMNS = {"id": "integer", "b": "varchar(20,0)"}
 SLOW_READ_SECONDS = 1.0

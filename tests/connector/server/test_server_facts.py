@@ -19,7 +19,7 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.transport.base import Row
-from informix_cdc.doctor.facts import (
+from informix_cdc.server.server_facts import (
     Questions,
     read_cdc_facts,
     read_server_facts,

@@ -1,4 +1,4 @@
-"""Read facts about a server for the doctor.
+"""Facts about a server, its CDC database and tables, for `doctor`, `prove` and the live tests.
 
 Rule: plain SQL, and one function that changes nothing. A question that the server does not answer
 yields `Unanswered` and does not affect the others; after a lost connection no more questions are asked.
@@ -101,9 +101,9 @@ class Questions:
             return question()
         except ConnectionLost as reason:
             self._lost = Unanswered("the connection was lost", was_asked=False)
-            return Unanswered(reason.message, reason.remedy)
+            return Unanswered.of(reason)
         except InformixCdcError as reason:
-            return Unanswered(reason.message, reason.remedy)
+            return Unanswered.of(reason)
 
     def ask_each(
         self, question: Callable[[Sequence[Subject]], Sequence[_Fact]], subjects: Sequence[Subject]

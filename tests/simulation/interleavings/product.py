@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from harness.capture.streams import begin, blocks, commit, row, timeout, truncate
 from harness.capture.tables import make_table
-from harness.interleavings.server import MARKER, Commit, Operation
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.incremental_snapshot import (
     Barrier,
@@ -29,6 +28,7 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records import RecordBlock, RecordKind, TableSchema
 from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.transactions import CommittedTransactions, TransactionAssembler
+from simulation.interleavings.server import MARKER, Commit, Operation
 
 TABLE = make_table("t", "id integer")
 KEY = SnapshotKey(TABLE.name, TABLE.columns)

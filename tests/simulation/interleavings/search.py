@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from harness.interleavings import server as model
-from harness.interleavings.product import History, News, Product, Waiting, place_of
-from harness.interleavings.server import KEYS, Effects, Rules, Server, SetUp, Values
+from simulation.interleavings import server as model
+from simulation.interleavings.product import History, News, Product, Waiting, place_of
+from simulation.interleavings.server import KEYS, Effects, Rules, Server, SetUp, Values
 
 IDLE, CHOSEN, READING, READ, TICKED, MARKED = "idle", "chosen", "reading", "read", "ticked", "marked"
 _WAITING = (READ, TICKED, MARKED)
