@@ -27,7 +27,7 @@ RANDOM_SEEDS = 200
 PARTS = 4
 SHARE = {"quick": 0.4, "thorough": 1.5}.get(PROFILE, 1.0)  # some fifty find what is broken
 REGRESSIONS = [
-    (2, "a log overwritten under an open session ended the query although failOnDataLoss was false"),
+    (2, "a log overwritten under an open session ended the query although onDataLoss was continue"),
     (1013, "a jump removed segments that Spark had planned and not yet read"),
     (1569, "a batch planned of a stream that was left since met the spool of the next one"),
 ]
