@@ -26,7 +26,7 @@ from informix_capture_client.shapes import table_schema
 from informix_capture_client.stream import Answer as StreamAnswer
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.companions import Companion
-from informix_cdc.options import RowOptions, SourceOptions
+from informix_cdc.options import ConnectionOptions, RowOptions, SourceOptions
 from informix_cdc.server import SourceTables, is_locked, open_catalog
 from informix_cdc.snapshots import PlannedTable, SnapshotConnection, plan_snapshots
 from informix_cdc.table_changes import AlteredTables, first_alters, why_not_altered
@@ -273,7 +273,7 @@ class Requests(Companion):
         snapshot = replace(snapshot, key=key)
         is_alone = before is None or before.is_done
         if planned.key is not None and is_alone and (request.low, request.high) != (None, None):
-            snapshot = self._limited(request, snapshot, planned, options, source)
+            snapshot = self._limited(request, snapshot, planned, options.connection, source)
         return replace(known, snapshot=snapshot)
 
     def _limited(
@@ -281,7 +281,7 @@ class Requests(Companion):
         request: Request,
         snapshot: SnapshotState,
         planned: PlannedTable,
-        options: SourceOptions,
+        connection_options: ConnectionOptions,
         source: SourceTables,
     ) -> SnapshotState:
         """Return a state with the limits of the first key column.
@@ -302,7 +302,7 @@ class Requests(Companion):
         after: tuple[str, ...] = () if request.low is None else (request.low,)
         if request.low is not None and len(planned.key.names) == 1:
             with contextlib.closing(
-                SnapshotConnection(options.connection, source, planned)
+                SnapshotConnection(connection_options, source, planned)
             ) as connection:
                 try:
                     after = connection.last_before(ChunkQuery(planned.table, planned.key), request.low)

@@ -10,22 +10,22 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from informix_capture_client.findings import Finding, failure, ok, warning
 from informix_capture_client.printable import shown_bytes
 from informix_cdc.host.jar_in_spark import check_reader_in_jvm
 from informix_cdc.host.spark import check_java, check_spark, check_worker_python
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import BatchOptions, ReportOptions, SourceOptions, SpoolOptions
 
 _SPOOL, _FLIGHT, _METRICS = "spool", "flight address", "metrics address"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
-def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
+def check_spool(spool: SpoolOptions) -> Finding:
     """Check the location of the spool, and its free space."""
-    folder = Path(options.spool.path or tempfile.gettempdir())
+    folder = Path(spool.path or tempfile.gettempdir())
     place = folder
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -39,21 +39,21 @@ def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Find
         return failure(_SPOOL, f"the file system of {place} has no free inodes.", remedy)
     free_bytes = shutil.disk_usage(place).free
     found = f"{folder} has {shown_bytes(free_bytes)} free"
-    if not options.spool.path:
+    if not spool.path:
         found = f"no spoolPath: a private folder in {found}"
-    if free_bytes < options.spool.max_bytes:
+    if free_bytes < spool.max_bytes:
         return warning(
             _SPOOL,
-            f"{found}; the spool may use {shown_bytes(options.spool.max_bytes)} (maxSpoolBytes)"
+            f"{found}; the spool may use {shown_bytes(spool.max_bytes)} (maxSpoolBytes)"
             " when Spark is slower than the changes.",
             "Set option spoolPath to a larger disk, or lower maxSpoolBytes.",
         )
     return ok(_SPOOL, f"{found}.")
 
 
-def check_flight_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
+def check_flight_address(batches: BatchOptions) -> Finding:
     """Check whether executors can be served from the Flight address."""
-    if (address := options.batches.flight_address) is None:
+    if (address := batches.flight_address) is None:
         return ok(
             _FLIGHT,
             "no Flight server: executors read files; executors on other hosts need a shared"
@@ -71,9 +71,9 @@ def check_flight_address(options: SourceOptions, _environment: Mapping[str, str]
     return ok(_FLIGHT, f"{_shown(host, port)} is available.")
 
 
-def check_metrics_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
+def check_metrics_address(reports: ReportOptions) -> Finding:
     """Check whether metrics can be served from the configured address."""
-    if (address := options.reports.metrics) is None:
+    if (address := reports.metrics) is None:
         return ok(_METRICS, "no metrics are served: metricsAddress is not set.")
     host, port = address
     if refused := _refused(host, port):
@@ -99,22 +99,14 @@ def _shown(host: str, port: int) -> str:
     return f"{host}, port {port or 'any'},"
 
 
-_Check = Callable[[SourceOptions, Mapping[str, str]], Finding]
-
-CHECKS: tuple[_Check, ...] = (
-    check_spark,
-    check_java,
-    check_worker_python,
-    check_reader_in_jvm,
-    check_spool,
-    check_flight_address,
-    check_metrics_address,
-)
-
-
 def check_host(
     options: SourceOptions, environment: Mapping[str, str] = os.environ
 ) -> Iterator[list[Finding]]:
     """Run the checks; yield each finding when it is known."""
-    for check in CHECKS:
-        yield [check(options, environment)]
+    yield [check_spark()]
+    yield [check_java(environment)]
+    yield [check_worker_python(environment)]
+    yield [check_reader_in_jvm(options.batches, environment)]
+    yield [check_spool(options.spool)]
+    yield [check_flight_address(options.batches)]
+    yield [check_metrics_address(options.reports)]

@@ -14,7 +14,7 @@ from informix_capture_client.findings import Finding, ok, warning
 from informix_cdc.host.jar import find_javac, jar_path
 from informix_cdc.host.spark import not_checked, spark_version, why_not_here
 from informix_cdc.host.spark_defaults import defaults_file, spark_defaults
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import BatchOptions
 
 _CHECK = "reader in the jvm"
 _SWITCH = "spark.informix-cdc.readInJvm"
@@ -23,7 +23,7 @@ _CLASS_PATH = "spark.driver.extraClassPath"
 TESTED_SPARK = ("4.0.", "4.1.", "4.2.", "4.3.")
 
 
-def check_reader_in_jvm(options: SourceOptions, environment: Mapping[str, str]) -> Finding:
+def check_reader_in_jvm(batches: BatchOptions, environment: Mapping[str, str]) -> Finding:
     """Check that there is a jar, and that nothing prevents its use."""
     if reason := why_not_here(environment):
         return not_checked(_CHECK, reason)
@@ -33,7 +33,7 @@ def check_reader_in_jvm(options: SourceOptions, environment: Mapping[str, str]) 
         return _missing(missing.message, environment)
     if finding := _unused_by_spark() or _unused_by_default(path, environment):
         return finding
-    if options.batches.flight_address is not None:
+    if batches.flight_address is not None:
         return ok(_CHECK, f"{path} exists; rows that come over Flight are read in Python.")
     return ok(_CHECK, f'{path} exists. Add it to Spark: spark-submit --jars "$(informix-cdc jar)".')
 

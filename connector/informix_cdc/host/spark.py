@@ -21,7 +21,6 @@ from pathlib import Path
 from informix_capture_client.findings import Finding, State, failure, ok, warning
 from informix_capture_client.shell_commands import shell_word
 from informix_cdc.host.java import JavaUnfit, find_java
-from informix_cdc.options import SourceOptions
 
 OLDEST_SPARK, FIRST_WITH_LIMITS = (4, 0), (4, 2)  # docs/versions.md
 _SPARK, _JAVA, _PYTHON = "spark", "java", "python of workers"
@@ -35,7 +34,7 @@ _ASK = (
 )
 
 
-def check_spark(_options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
+def check_spark() -> Finding:
     """Check the version of PySpark."""
     text = _version_file()
     if text is None:
@@ -56,7 +55,7 @@ def check_spark(_options: SourceOptions, _environment: Mapping[str, str]) -> Fin
     return ok(_SPARK, f"PySpark {found[1]}.")
 
 
-def check_java(_options: SourceOptions, environment: Mapping[str, str]) -> Finding:
+def check_java(environment: Mapping[str, str]) -> Finding:
     """Check the Java that Spark will use."""
     if reason := why_not_here(environment):
         return not_checked(_JAVA, reason)
@@ -68,7 +67,7 @@ def check_java(_options: SourceOptions, environment: Mapping[str, str]) -> Findi
     return ok(_JAVA, f"{java.path} is Java {java.version}.")
 
 
-def check_worker_python(_options: SourceOptions, environment: Mapping[str, str]) -> Finding:
+def check_worker_python(environment: Mapping[str, str]) -> Finding:
     """Check the Python interpreter that workers on this host will use."""
     if reason := why_not_here(environment):
         return not_checked(_PYTHON, reason)
