@@ -50,7 +50,7 @@ from informix_cdc.doctor.large_objects import ObjectColumn, check_objects
 from informix_cdc.doctor.log_checks import check_log_space, check_long_transactions
 from informix_cdc.doctor.security import SecurityFacts, check_security
 from informix_cdc.doctor.snapshots import SnapshotFacts, check_snapshots
-from informix_cdc.server.server_facts import (
+from informix_cdc.server import (
     CdcFacts,
     DriverFacts,
     ServerFacts,

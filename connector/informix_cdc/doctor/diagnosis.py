@@ -24,11 +24,13 @@ from informix_cdc.doctor.security import read_security_facts
 from informix_cdc.doctor.snapshots import SnapshotFacts, read_snapshot_facts
 from informix_cdc.host import check_host
 from informix_cdc.options import ConnectionOptions, SourceOptions, connection_arguments
-from informix_cdc.server import named_tables, open_capture_connection, open_connection
-from informix_cdc.server.server_facts import (
+from informix_cdc.server import (
     CdcFacts,
     DriverFacts,
     ServerFacts,
+    named_tables,
+    open_capture_connection,
+    open_connection,
     read_cdc_facts,
     read_server_facts,
     read_table_facts,

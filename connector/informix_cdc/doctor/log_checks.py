@@ -15,7 +15,7 @@ from informix_capture_client.catalog import LogSpace
 from informix_capture_client.findings import Finding, ok, warning
 from informix_capture_client.positions import log_page
 from informix_capture_client.printable import shown_bytes, shown_hours
-from informix_cdc.server.server_facts import LONG_TRANSACTIONS
+from informix_cdc.server import LONG_TRANSACTIONS
 
 LEAST_HOURS = 24.0
 _CHECK_SPACE, _CHECK_TRANSACTIONS = "log space", "long transactions"

@@ -26,7 +26,7 @@ from informix_cdc.proving.outcomes import (
 from informix_cdc.proving.proofs import proof
 from informix_cdc.proving.prover import Prover
 from informix_cdc.proving.sql_text import select
-from informix_cdc.server.server_facts import (
+from informix_cdc.server import (
     LONG_TRANSACTIONS,
     CdcFacts,
     ServerFacts,

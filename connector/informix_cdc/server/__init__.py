@@ -24,6 +24,17 @@ from informix_cdc.server.named_tables import (
     tables_there,
     with_named_tables,
 )
+from informix_cdc.server.server_facts import (
+    LONG_TRANSACTIONS,
+    CdcFacts,
+    DriverFacts,
+    ServerFacts,
+    TableFacts,
+    read_cdc_facts,
+    read_server_facts,
+    read_table_facts,
+    why_no_table,
+)
 from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.server.source_tables import (
     SourceTables,
@@ -39,9 +50,14 @@ from informix_cdc.server.table_definitions import (
 )
 
 __all__ = [
+    "LONG_TRANSACTIONS",
+    "CdcFacts",
+    "DriverFacts",
+    "ServerFacts",
     "ServerLog",
     "SourceTables",
     "TableDefinition",
+    "TableFacts",
     "Wrap",
     "describe_tables",
     "every_connection",
@@ -56,7 +72,10 @@ __all__ = [
     "open_object_connection",
     "open_server_log",
     "open_snapshot_connection",
+    "read_cdc_facts",
+    "read_server_facts",
     "read_server_log",
+    "read_table_facts",
     "require_capturing_server",
     "require_logged_database",
     "server_version_text",
@@ -64,5 +83,6 @@ __all__ = [
     "table_definitions",
     "tables_there",
     "trace_wire",
+    "why_no_table",
     "with_named_tables",
 ]
