@@ -130,7 +130,7 @@ def test_each_command_has_a_short_help_that_is_a_whole_sentence() -> None:
         [
             ["doctor", TABLES],
             ["doctor", "--table=informix.odrers"],
-            ["doctor", TABLES, "--port=1", "--flight-host=203.0.113.7"],
+            ["doctor", TABLES, "--port=1", "--delivery=grpc+tls://203.0.113.7"],
             ["doctor", "--table=orders"],
             ["tail", TABLES, "--from=earliest", "--limit=2"],
             ["acquire", "informix.orders"],
