@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -137,12 +138,18 @@ class TableRecord:
         cls, definition: TableDefinition, rows: pa.Schema, target: str, keep: str, epoch: int
     ) -> TableRecord:
         """Return the record of a table that is mirrored with these columns."""
-        columns = [
-            [column.name, column.type, str(field.type)]
-            for column, field in zip(definition.columns, rows, strict=True)
-        ]
-        shown = json.dumps(columns, separators=(",", ":"))
+        shown = _columns_text(definition, rows)
         return cls(definition.table, target, keep, MIRRORED, "", definition.key, shown, epoch)
+
+
+@lru_cache(maxsize=4096)
+def _columns_text(definition: TableDefinition, rows: pa.Schema) -> str:
+    """Return the columns of a table as JSON: every batch of it has the same ones."""
+    columns = [
+        [column.name, column.type, str(field.type)]
+        for column, field in zip(definition.columns, rows, strict=True)
+    ]
+    return json.dumps(columns, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +361,12 @@ class ControlTables:
                 "written_at": datetime.now(UTC),
             }
             rows = pa.Table.from_pylist([row], _OF_BATCHES)
-            self._append(self._batches, BATCHES, rows, batch.number)
+            if self._batches.is_there() and not self._batches.keeps_versions:
+                self._written[BATCHES] = self._batches
+                if not self._batches.has(batch.number):
+                    self._batches.replace(rows, batch.number, rows.schema)
+            else:
+                self._append(self._batches, BATCHES, rows, batch.number)
 
     def _about(self, number: int) -> dict[str, object]:
         return {"mirror": self._mirror, "epoch": epoch_of(number), "batch": batch_of(number)}

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -116,6 +116,7 @@ class DeltaTarget:
     end_of_batch: CommitText = field(default_factory=CommitText)
     witnessed: Witnessed | None = None
     has_snapshot_rows_only: bool = False
+    keeps_versions: ClassVar[bool] = True
     written_by_others: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
     log: TableLog = field(init=False)
@@ -146,6 +147,11 @@ class DeltaTarget:
         return self._state.configuration.get(ENABLED) == "true"
 
     @property
+    def takes_parts(self) -> bool:
+        """Whether rows that come in parts are never all in memory."""
+        return self.merges_on_read
+
+    @property
     def _group_rows(self) -> int | None:
         """The number of rows of a row group; small in a history, of which merges read single rows."""
         is_read = TO in self.schema().names and self.merges_on_read
@@ -170,7 +176,7 @@ class DeltaTarget:
             self._schema = text, pa.schema(Schema.from_json(text).to_arrow())
         return self._schema[1]
 
-    def stored(self, schema: pa.Schema) -> pa.Schema:
+    def stored(self, schema: pa.Schema, declared: Sequence[str] = ()) -> pa.Schema:
         """Return columns with the types in which the table stores them."""
         return schema
 
@@ -337,7 +343,15 @@ class DeltaTarget:
 
     # the table's columns
 
-    def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
+    def create(
+        self,
+        schema: pa.Schema,
+        name: str,
+        description: str,
+        *,
+        on_read: bool = False,
+        key: Sequence[str] = (),
+    ) -> None:
         """Create the table if it does not exist."""
         self.__post_init__()  # a table that was there before is no longer there
         self._opened = None

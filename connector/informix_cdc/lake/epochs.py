@@ -40,6 +40,7 @@ from informix_cdc.lake.identity import (
     epoch_of,
     number_of,
 )
+from informix_cdc.lake.lakes import open_lake
 from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import MirrorSettings
@@ -129,7 +130,7 @@ class Beginning:
             self._numbers = dict(pool.map(numbered, self._targets))
 
     def _lake_of(self, application: str) -> Lake:
-        return Lake(self._settings, application, self._spark, self.folder.witnessed)
+        return open_lake(self._settings, application, self._spark, self.folder.witnessed)
 
     @property
     def _identity(self) -> Identity | None:
@@ -247,8 +248,9 @@ class Beginning:
         if not self._epochs:
             first = EpochRecord(known, max(self.folder.epoch, 1), doubt)
             if not doubt:
-                lake.begin_batch(number_of(first.epoch, 0), BatchEnd("", 0))
+                lake.begin_epoch(first.epoch)
                 control.write_epoch(first)
+                lake.end_batch()
                 lake.make_durable()
                 self._require_alone(control, known)
                 return MirrorEpoch(first.epoch, lake, control, self.folder, {})
@@ -306,8 +308,9 @@ class Beginning:
             if record.status in (MIRRORED, LEFT)
         }
         request = f"{time.time_ns():019d}-{secrets.token_hex(3)}"
-        lake.begin_batch(number_of(epoch, 0), BatchEnd("", 0))
+        lake.begin_epoch(epoch)
         control.write_epoch(EpochRecord(identity, epoch, doubt, request, applied))
+        lake.end_batch()
         MIRROR_EPOCH_BEGUN.log(logger, mirror=known.id, epoch=epoch, reason=doubt)
         witnessed = {
             name: Witnessed(target.number() or 0, max(target.version(), 0))  # Iceberg's may be bare

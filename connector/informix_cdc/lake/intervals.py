@@ -24,11 +24,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from informix_capture_client.object_readers import READ, is_content_type
 from informix_cdc.lake.equal_rows import flags_of, places_in, unequal_columns
-from informix_cdc.lake.table_changes import KIND, TableChanges, numbers_of
+from informix_cdc.lake.table_changes import KIND, OF_INTERVALS, TableChanges, numbers_of
 
-STARTS = ("range_start", "verify_start", "repair_start")
-SKIP, END, BEGIN = "range_skip", "range_end", "resync_begin"
+STARTS = OF_INTERVALS[:3]
+SKIP, END, BEGIN = OF_INTERVALS[3:]
 _REPORTED, _APPLIED = STARTS[1:], ("range_start", "repair_start")
 
 
@@ -357,7 +358,16 @@ def in_schema(schema: pa.Schema, rows: pa.Table) -> pa.Table:
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return values in another type; one that Informix cannot have becomes NULL."""
+    """Return values in another type; one that Informix cannot have becomes NULL.
+
+    A store may have the content of a large object alone: it was read.
+    """
+    if is_content_type(kind) and not pa.types.is_struct(column.type):
+        statuses = pc.if_else(pc.is_valid(column), READ, None)
+        sizes = pc.cast(pc.binary_length(column), pa.int64())
+        parts = [each.combine_chunks() for each in (column, sizes, statuses)]
+        made = pa.StructArray.from_arrays(parts, fields=list(kind), mask=parts[0].is_null())
+        return pa.chunked_array([made])
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:

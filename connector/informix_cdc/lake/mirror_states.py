@@ -15,6 +15,7 @@ from typing import Any
 from informix_capture_client.errors import BadOption
 from informix_cdc.lake.control_tables import LEFT, MIRRORED, STOPPED, ControlTables, TableRecord
 from informix_cdc.lake.identity import known_identity
+from informix_cdc.lake.lakes import open_lake
 from informix_cdc.lake.places import BRIEF, Lake
 from informix_cdc.lake.refused_writes import coded_errors
 from informix_cdc.lake.settings import MirrorSettings, is_url
@@ -78,7 +79,7 @@ def state_of_mirror(settings: MirrorSettings) -> StateOfMirror:
     if is_url(settings.into):  # who looks does not wait for minutes
         settings = replace(settings, storage_options={**BRIEF, **settings.storage_options})
     with coded_errors(settings.into):
-        control = ControlTables(identity.id, Lake(settings, identity.application).target)
+        control = ControlTables(identity.id, open_lake(settings, identity.application).target)
         batches = control.batches()
         last: Mapping[str, Any] = batches[-1] if batches else {}
         verified = {name: (at, count) for name, at, count in control.last_verified()}

@@ -47,6 +47,9 @@ from informix_cdc.lake.table_changes import (
     numbers_of,
     states,
 )
+from informix_cdc.server import TableDefinition
+
+SQL = b"sql"  # in the metadata of a column: its type, if the store has more of them than Arrow
 
 
 class Target(Protocol):
@@ -70,6 +73,16 @@ class Target(Protocol):
     @property
     def merges_on_read(self) -> bool:
         """Whether the table was created to be merged on read."""
+        ...
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether rows that come in parts are never all in memory."""
+        ...
+
+    @property
+    def keeps_versions(self) -> bool:
+        """Whether earlier versions can be read."""
         ...
 
     def is_empty(self) -> bool:
@@ -128,8 +141,13 @@ class Target(Protocol):
         """Return the columns."""
         ...
 
-    def stored(self, schema: pa.Schema) -> pa.Schema:
-        """Return columns with the types in which the table stores them."""
+    def stored(self, schema: pa.Schema, declared: Sequence[str] = ()) -> pa.Schema:
+        """Return columns with the types in which the table stores them.
+
+        Args:
+            schema: the columns.
+            declared: the Informix types of the first of them, in upper case.
+        """
         ...
 
     def rows(self) -> pa.Table:
@@ -145,8 +163,24 @@ class Target(Protocol):
         """
         ...
 
-    def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
-        """Create the table if it does not exist; `on_read`: to be merged on read."""
+    def create(
+        self,
+        schema: pa.Schema,
+        name: str,
+        description: str,
+        *,
+        on_read: bool = False,
+        key: Sequence[str] = (),
+    ) -> None:
+        """Create the table if it does not exist.
+
+        Args:
+            schema: the columns, as `stored` returns them.
+            name: of the table.
+            description: of it.
+            on_read: whether it is to be merged on read.
+            key: columns by which its rows are found.
+        """
 
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """Add columns, with NULL in all existing rows."""
@@ -174,6 +208,10 @@ class Target(Protocol):
 
     def remove(self, keys: pa.Table, matching: Merge) -> None:
         """Remove the rows that match, as `of_keys` returns it."""
+
+
+class BatchUndone(Exception):
+    """The writes of a batch are undone, because a table has stopped: they will be done again."""
 
 
 class TableStopped(Exception):
@@ -221,6 +259,8 @@ class MirroredTable:
     schema_change: str
     on_read: bool = False
     folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
+    # The columns that the last changes needed, and of which definition and columns they were.
+    _columns: tuple[TableDefinition, pa.Schema, pa.Schema] | None = field(default=None, init=False)
 
     @property
     def _form(self) -> str:
@@ -233,9 +273,16 @@ class MirroredTable:
 
     def columns(self, changes: TableChanges) -> pa.Schema:
         """Return the columns of the target that these changes need."""
+        of = changes.definition, changes.rows.schema
+        if self._columns is None or self._columns[:2] != of:
+            self._columns = *of, self._needed(changes)
+        return self._columns[2]
+
+    def _needed(self, changes: TableChanges) -> pa.Schema:
         key = () if self.keep == CHANGES else changes.definition.key
         own = [pa.field(f.name, f.type, nullable=f.name not in key) for f in changes.rows.schema]
-        return self.target.stored(pa.schema([*own, *ADDED[self._form]]))
+        declared = [each.type for each in changes.definition.columns]
+        return self.target.stored(pa.schema([*own, *ADDED[self._form]]), declared)
 
     def apply(self, compared: Compared, batch: int) -> None:
         """Apply a batch to the target, unless it already has the batch.
@@ -250,8 +297,11 @@ class MirroredTable:
         if not len(changes) and not changes.replaces and not is_made:
             return
         if not is_there:
+            if target.witnessed is not None and not (is_made or changes.begins_snapshot):
+                raise changed_by_others(self.name, "it no longer exists")
             description = f"{changes.definition.table} of Informix"
-            target.create(wanted, self.name, description, on_read=self.on_read)
+            key = changes.definition.key
+            target.create(wanted, self.name, description, on_read=self.on_read, key=key)
             target.witnessed = None  # it was of the table that is no longer there
             target.has_snapshot_rows_only = True
         elif target.has(batch):
@@ -364,11 +414,13 @@ class MirroredTable:
             TableStopped: others have changed.
         """
         found = self.target.schema()
+        if found.equals(wanted, check_metadata=True):  # as after nearly every batch
+            return [], []
         added = [each for each in wanted if each.name not in found.names]
         changed = [
             each
             for each in wanted
-            if each.name in found.names and found.field(each.name).type != each.type
+            if each.name in found.names and _differ(found.field(each.name), each)
         ]
         lost = [name for name in found.names if name not in wanted.names]
         narrowed = [e for e in changed if not _is_wider(found.field(e.name).type, e.type)]
@@ -390,7 +442,7 @@ class MirroredTable:
         if changes.nbytes <= LARGE_BYTES or changes.is_snapshot:
             return False
         target = self.target
-        return target.is_there() and target.merges_on_read and bool(changes.is_kind(*CHANGED).all())
+        return target.is_there() and target.takes_parts and bool(changes.is_kind(*CHANGED).all())
 
     def _merged_in_parts(
         self,
@@ -516,6 +568,12 @@ def _there(images: pa.Table) -> pa.Table:
     return kept.drop_columns([GONE, AT])
 
 
+def _differ(found: pa.Field, wanted: pa.Field) -> bool:
+    """Return whether columns have other types, or in SQL other limits."""
+    in_sql = [(each.metadata or {}).get(SQL) for each in (found, wanted)]
+    return found.type != wanted.type or in_sql[0] != in_sql[1]
+
+
 _WIDER: dict[pa.DataType, Sequence[pa.DataType]] = {
     pa.int16(): (pa.int32(), pa.int64()),
     pa.int32(): (pa.int64(),),
@@ -528,4 +586,4 @@ def _is_wider(old: pa.DataType, new: pa.DataType) -> bool:
     if pa.types.is_decimal(old) and pa.types.is_decimal(new):
         more = new.scale - old.scale
         return bool(more >= 0 and new.precision - old.precision >= more)
-    return any(new == each for each in _WIDER.get(old, ()))
+    return old == new or any(new == each for each in _WIDER.get(old, ()))

@@ -50,6 +50,7 @@ from informix_cdc.lake.maintenance import Maintenance
 from informix_cdc.lake.mirrored_batch import Maintained, MirroredBatch
 from informix_cdc.lake.mirrored_table import (
     RELOAD,
+    BatchUndone,
     MirroredTable,
     TableStopped,
     Target,
@@ -176,6 +177,7 @@ class Mirror:
                 try:
                     self._apply_all(shares, batch, end)
                 finally:
+                    self._lake.abandon()  # what was not committed
                     self._began_at = None
 
     def _apply_all(self, shares: Mapping[str, _Share], batch: int, end: StreamOffset) -> None:
@@ -194,14 +196,12 @@ class Mirror:
             partial(self._prepare, table, share, end.stream, snapshots.get(table))
             for table, share in shares.items()
         )
-        failpoint("mirror.before_differences")
-        compared = {work.record: work.compared for work in prepared if work.compared}
-        self._control.write_differences(number, compared, snapshots)
-        done = self._done(partial(self._write, work, number) for work in prepared)
+        done = self._write_all(prepared, number, snapshots)
         self._look_at_another(shares)
         failpoint("mirror.before_control")
         verified = self._record(done, number, end, snapshots)
         failpoint("mirror.after_control")
+        self._lake.end_batch()
         self._witness(done, number)
         failpoint("mirror.after_witness")
         _, committed_at = max((work.last for work in done), default=(0, None))
@@ -219,6 +219,26 @@ class Mirror:
                 self._maintenance.done if self._maintenance else Maintained(),
             )
         )
+
+    def _write_all(
+        self, works: Sequence[_Work], number: int, snapshots: Mapping[str, SnapshotState]
+    ) -> Sequence[_Work]:
+        """Write the differences, and apply the parts of all tables.
+
+        If they are written together, a table that stops undoes what the others have got, and these are
+        written again without it.
+        """
+        while True:
+            failpoint("mirror.before_differences")
+            compared = {
+                each.record: each.compared
+                for each in works
+                if each.compared and each.record.status == MIRRORED
+            }
+            self._control.write_differences(number, compared, snapshots)
+            works = self._done(partial(self._write, each, number) for each in works)
+            if not self._lake.begin_again():
+                return works
 
     def _record(
         self,
@@ -399,6 +419,7 @@ class Mirror:
         if self._maintenance is not None:
             self._maintenance.close()
         self._pool.shutdown()
+        self._lake.close()
 
     # tables that are compared because an epoch has begun
 
@@ -523,7 +544,7 @@ class Mirror:
 
     def _write(self, work: _Work, batch: int) -> _Work:
         """Apply the part of a table to its target."""
-        if work.mirrored is None or work.compared is None:
+        if work.mirrored is None or work.compared is None or work.record.status == STOPPED:
             return work
         try:
             failpoint("mirror.before_table")
@@ -532,7 +553,10 @@ class Mirror:
             self._lake.register(work.record.target)
             failpoint("mirror.after_table")
         except (TableStopped, UnsupportedColumn) as stop:
+            self._lake.undo()
             return replace(work, record=self._stopped(work.record, stop))
+        except BatchUndone:
+            pass
         return work
 
     def _mirrored(self, table: str, record: TableRecord, changes: TableChanges) -> MirroredTable:

@@ -13,7 +13,7 @@ from informix_cdc.lake.catalogs import TableCatalog, has_delta
 from informix_cdc.lake.commit_text import CommitText
 from informix_cdc.lake.definitions import quoted
 from informix_cdc.lake.durable import make_durable
-from informix_cdc.lake.identity import BatchEnd, Witnessed
+from informix_cdc.lake.identity import BatchEnd, Witnessed, number_of
 from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.on_read_tables import OnReadTarget
 from informix_cdc.lake.refused_writes import shown_of
@@ -114,6 +114,26 @@ class Lake:
         if self._merges is not None:
             self._merges.number(batch, self._text)
 
+    def begin_epoch(self, epoch: int) -> None:
+        """Let further writes belong to an epoch that begins."""
+        self.begin_batch(number_of(epoch, 0), BatchEnd("", 0))
+
+    def end_batch(self) -> None:
+        """Commit what the batch has written, where its tables are written together."""
+
+    def undo(self) -> None:
+        """Undo what the batch has written, where its tables are written together: one has stopped."""
+
+    def begin_again(self) -> bool:
+        """Return whether the writes of the batch were undone, so that they are to be done once more."""
+        return False
+
+    def abandon(self) -> None:
+        """Undo what was written since the last commit, where tables are written together."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
     def make_durable(self) -> None:
         """Return when everything that was written into a folder is durable; a catalog sees to it."""
         if self._settings.format != ICEBERG:
@@ -138,7 +158,7 @@ class Lake:
             self._targets[name] = found
         return self._targets[name]
 
-    def targets(self) -> dict[str, Target]:
+    def targets(self) -> Mapping[str, Target]:
         """Return the targets that the writer has opened, by name."""
         return dict(self._targets)
 

@@ -27,13 +27,14 @@ from informix_cdc.lake.definitions import NEEDS_COLUMN_MAPPING
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.mirrored_table import form_of
 from informix_cdc.lake.places import puts_if_absent, why_not_writable
+from informix_cdc.lake.postgres_lake import why_unfit
 from informix_cdc.lake.refused_writes import coded_errors
 from informix_cdc.lake.settings import (
     CHANGES,
     DELTA,
     EMBEDDED,
-    ICEBERG,
     ON_READ,
+    POSTGRESQL,
     MirrorSettings,
     is_reserved,
     overlapping,
@@ -61,6 +62,7 @@ from informix_checkpoints.offsets import read_checkpoint
 from informix_checkpoints.shared_captures import PublishedCapture
 
 _IS_A_FOLDER = re.compile(r"[\w$-][\w$. -]*")
+_MOST_BYTES = 63  # of a name in PostgreSQL, which cuts off the rest
 _IN_A_CATALOG = re.compile(r"\w+", re.ASCII)  # as Spark's own catalog requires it
 
 
@@ -237,6 +239,15 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
             problems += [each for target in targets for each in problems_of_target(settings, target)]
             _check_snapshots(options, catalog, found, problems)
     problems += _of_settings(settings, targets, found.names if found else (), problems)
+    if settings.format == POSTGRESQL and options.columns.trailing_blanks != "cut":
+        problems.append(
+            PlanProblem(
+                "",
+                "trailingBlanks is keep, but a character column of PostgreSQL does not tell blanks that"
+                " pad it from others.",
+                "Remove trailingBlanks from source.",
+            )
+        )
     plan = MirrorPlan(
         settings,
         given,
@@ -290,11 +301,15 @@ def _with_places(plan: MirrorPlan) -> MirrorPlan:
     """Return the plan with the problems of its folders: whose they are, and if they are writable."""
     problems = list(plan.problems)
     settings, doubt = plan.settings, ""
+    if settings.format == POSTGRESQL:
+        with _noted(problems, ""):
+            problems += [PlanProblem("", *each) for each in why_unfit(settings)]
+    is_in_files = settings.format == DELTA
     for name, place, options in (
-        ("into", settings.into, settings.storage_options),
+        *([("into", settings.into, settings.storage_options)] if is_in_files else []),
         ("checkpoint", settings.checkpoint, {}),
     ):
-        if (name, settings.format) != ("into", ICEBERG) and (why := why_not_writable(place, options)):
+        if why := why_not_writable(place, options):
             message, remedy = f"{name} {place} cannot be written: {why}.", "Check place and rights."
             problems.append(PlanProblem("", message, remedy))
     if len(problems) == len(plan.problems):  # what cannot be reached is not read
@@ -473,18 +488,7 @@ def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterato
             " not with engine spark.",
             "Remove merge from its settings.",
         )
-    if is_reserved(target.name) or not _IS_A_FOLDER.fullmatch(target.name):
-        yield PlanProblem(
-            target.source,
-            f"its target would be named {json.dumps(target.name)}.",
-            "Set name in its settings, using letters, digits, spaces and the characters _ - $ and .",
-        )
-    elif settings.catalog and not _IN_A_CATALOG.fullmatch(target.name):
-        yield PlanProblem(
-            target.source,
-            f"its target {json.dumps(target.name)} cannot be registered in {settings.catalog}.",
-            "Set name in its settings, using the letters a to z, digits and _.",
-        )
+    yield from _problems_of_name(settings, target)
     taken = {field.name for field in ADDED[form_of(str(special.keep), str(special.deletes))]}
     for column in target.columns:
         if column.name.lower() in taken or column.name.lower().startswith(INTERNAL):
@@ -493,12 +497,47 @@ def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterato
                 f"column {column.name} has the name of a column that the mirror adds.",
                 "Exclude it with option columns, or choose another keep or deletes for the table.",
             )
-        if settings.format == DELTA and NEEDS_COLUMN_MAPPING.intersection(column.name):
-            yield PlanProblem(
-                target.source,
-                f"column {json.dumps(column.name)} has a character that Delta Lake does not allow.",
-                "Exclude it with option columns.",
-            )
+        yield from _problems_of_column(settings, target, column.name)
+
+
+def _problems_of_column(
+    settings: MirrorSettings, target: TargetTable, name: str
+) -> Iterator[PlanProblem]:
+    """Yield the problem of a column's name, where tables cannot have every name."""
+    if settings.format == POSTGRESQL and len(name.encode()) > _MOST_BYTES:
+        yield PlanProblem(
+            target.source,
+            f"column {json.dumps(name)} has a name of more than {_MOST_BYTES} bytes.",
+            "Rename it in Informix, or exclude it with option columns.",
+        )
+    if settings.format == DELTA and NEEDS_COLUMN_MAPPING.intersection(name):
+        yield PlanProblem(
+            target.source,
+            f"column {json.dumps(name)} has a character that Delta Lake does not allow.",
+            "Exclude it with option columns.",
+        )
+
+
+def _problems_of_name(settings: MirrorSettings, target: TargetTable) -> Iterator[PlanProblem]:
+    """Yield the problem of a target's name."""
+    if is_reserved(target.name) or not _IS_A_FOLDER.fullmatch(target.name):
+        yield PlanProblem(
+            target.source,
+            f"its target would be named {json.dumps(target.name)}.",
+            "Set name in its settings, using letters, digits, spaces and the characters _ - $ and .",
+        )
+    elif settings.format == POSTGRESQL and len(target.name.encode()) > _MOST_BYTES:
+        yield PlanProblem(
+            target.source,
+            f"its target {json.dumps(target.name)} has a name of more than {_MOST_BYTES} bytes.",
+            "Set a shorter name in its settings.",
+        )
+    elif settings.catalog and not _IN_A_CATALOG.fullmatch(target.name):
+        yield PlanProblem(
+            target.source,
+            f"its target {json.dumps(target.name)} cannot be registered in {settings.catalog}.",
+            "Set name in its settings, using the letters a to z, digits and _.",
+        )
 
 
 def _collisions(targets: Sequence[TargetTable]) -> Iterator[PlanProblem]:

@@ -21,11 +21,12 @@ from typing import Any
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import TableName, read_paths
 from informix_cdc.options import metrics_place
+from informix_cdc.postgresql import Place
 
 CURRENT, HISTORY, CHANGES = "current", "history", "changes"
 HARD, SOFT = "hard", "soft"
 ADD, FAIL = "add", "fail"
-DELTA, ICEBERG = "delta", "iceberg"
+DELTA, ICEBERG, POSTGRESQL = "delta", "iceberg", "postgresql"
 AUTO, EMBEDDED, SPARK = "auto", "embedded", "spark"
 ON_WRITE, ON_READ = "on-write", "on-read"
 ALL, OFF = "all", "off"
@@ -42,7 +43,7 @@ _WORDS = {
     "keep": (CURRENT, HISTORY, CHANGES),
     "deletes": (HARD, SOFT),
     "schema_change": (ADD, FAIL),
-    "format": (DELTA, ICEBERG),
+    "format": (DELTA, ICEBERG, POSTGRESQL),
     "engine": (AUTO, EMBEDDED, SPARK),
     "merge": (AUTO, ON_WRITE, ON_READ),
     "maintain": (AUTO, ALL, OFF),
@@ -79,13 +80,13 @@ class MirrorSettings:
 
     Attributes:
         into: for Delta tables, the folder or URL that has a folder for each of them; for Iceberg
-            tables, catalog.schema.
+            tables, catalog.schema; for PostgreSQL, postgresql://user@host:port/database/schema.
         checkpoint: Spark's checkpoint of the query.
         keep: current: the current rows; history: every state; changes: every change, appended.
         deletes: for current tables: hard removes rows, soft keeps them with the time in _deleted_at.
         schema_change: add: columns are added and widened; fail: any change stops the table.
         table_name: name of targets, with {owner} and {table}.
-        format: delta or iceberg.
+        format: delta, iceberg or postgresql.
         engine: for Delta tables: embedded writes them in the driver's process, spark runs each MERGE in
             Spark with Delta Lake, auto only the large ones, if the session has Delta Lake.
         merge: how changes get into tables that are created, of current rows or of a history: on-write
@@ -96,7 +97,7 @@ class MirrorSettings:
         parallelism: number of tables written at a time; 0: the number of processors, 2 to 8.
         metrics_address: HOST:PORT, or a port of 127.0.0.1, for Prometheus; empty: none.
         catalog: schema of a Spark catalog in which Delta tables are registered; empty: none.
-        storage_options: of the object store, as in delta-rs.
+        storage_options: of the object store, as in delta-rs; for PostgreSQL, parameters of libpq.
         tables: settings of single tables, by owner.table.
     """
 
@@ -140,6 +141,7 @@ class MirrorSettings:
             problems.append("tables must have a table for each owner.table.")
             of_tables = {}
         tables = dict(_of_table(table, values, problems) for table, values in of_tables.items())
+        problems += _not_of_postgresql(known, tables)
         if problems:
             what = "it" if len(problems) == 1 else "them"
             raise BadOption(" ".join(problems), f"Correct {what}; nothing was written.")
@@ -187,7 +189,12 @@ class MirrorSettings:
 
     @property
     def threads(self) -> int:
-        """The number of tables written at a time; writers of an object store mostly wait."""
+        """The number of tables written at a time; writers of an object store mostly wait.
+
+        A transaction of PostgreSQL has one connection, for which several threads would only wait.
+        """
+        if self.format == POSTGRESQL:
+            return 1
         usual = _MOST_WRITERS if is_url(self.into) else min(max(os.cpu_count() or 2, 2), _MOST_WRITERS)
         return self.parallelism or usual
 
@@ -209,9 +216,8 @@ class MirrorSettings:
 
     def may_merge_on_read(self, table: str) -> bool:
         """Return whether a table is kept in a form that can be merged on read."""
-        return self.of_table(table).keep != CHANGES and (
-            self.format == ICEBERG or self.engine != SPARK  # of Iceberg, Spark's MERGE does it
-        )
+        is_possible = self.format == ICEBERG or (self.format == DELTA and self.engine != SPARK)
+        return self.of_table(table).keep != CHANGES and is_possible  # of Iceberg, Spark's MERGE does it
 
     def merges_on_read(self, table: str, rows: int) -> bool:
         """Return whether the target of a table is created to be merged on read.
@@ -352,21 +358,62 @@ _NOT_OPENED = re.compile(r"%[0-9A-Fa-f]{2}|[\[\]\\]")
 
 def _wrong_place(into: str, format_: str) -> list[str]:
     """Return the problem of `into`, if there is one."""
-    is_folder = "/" in into
+    if format_ == POSTGRESQL:
+        try:
+            Place.of(into)
+        except BadOption as reason:
+            return [f"{reason.message} {reason.remedy}"]
+        return []
     if "@" in into.partition("://")[2].partition("/")[0]:
         return ["into contains a user or a key: set it in storage_options or the environment."]
-    if format_ == DELTA and not is_folder:
+    return _wrong_folder(into) if format_ == DELTA else _wrong_schema(into)
+
+
+def _wrong_folder(into: str) -> list[str]:
+    if "/" not in into:
         return [
             f"into is {into!r}: for Delta tables it must be a folder or URL, such as"
             " /lake/stores; set catalog to register the tables in a schema of a catalog.",
         ]
-    if format_ == DELTA and (found := _NOT_OPENED.search(into)):
+    if found := _NOT_OPENED.search(into):
         return [
             f"into is {into!r}: delta-rs cannot open a folder with {found[0]} in its path.",
         ]
-    if format_ == ICEBERG and (is_folder or len(into.split(".")) < 2):
+    return []
+
+
+def _wrong_schema(into: str) -> list[str]:
+    if "/" in into or len(into.split(".")) < 2:
         return [f"into is {into!r}: for Iceberg tables it must be catalog.schema, such as lake.stores."]
     return []
+
+
+# What PostgreSQL has no need of, or does not keep, and the values that say nothing.
+_NOT_OF_POSTGRESQL: Mapping[str, tuple[object, ...]] = {
+    "keep": (None, CURRENT, CHANGES),
+    "deletes": (None, HARD),
+    "engine": (None, AUTO),
+    "merge": (None, AUTO),
+    "maintain": (None, AUTO),
+    "parallelism": (None, 0),
+    "catalog": (None, ""),
+}
+
+
+def _not_of_postgresql(mirror: Mapping[str, object], tables: Mapping[str, TableSettings]) -> list[str]:
+    """Return the settings that tables of PostgreSQL do not have."""
+    if mirror.get("format") != POSTGRESQL:
+        return []
+    given = {"the mirror": mirror}
+    given |= {
+        table: {n: getattr(each, n) for n in _names(TableSettings)} for table, each in tables.items()
+    }
+    return [
+        f"{where}: {name} is {values[name]!r}, which tables of PostgreSQL do not have."
+        for where, values in given.items()
+        for name, known in _NOT_OF_POSTGRESQL.items()
+        if name in values and values[name] not in known
+    ]
 
 
 def _wrong_catalog(catalog: object, format_: str) -> list[str]:

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import pyarrow as pa
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
@@ -142,6 +142,8 @@ class IcebergTarget:
     end_of_batch: CommitText = field(default_factory=CommitText)
     witnessed: Witnessed | None = None
     has_snapshot_rows_only: bool = False
+    keeps_versions: ClassVar[bool] = True
+    takes_parts: ClassVar[bool] = False  # Spark takes one table
 
     def is_there(self) -> bool:
         """Return whether the table exists."""
@@ -247,7 +249,7 @@ class IcebergTarget:
         found: pa.Schema = to_arrow_schema(self.spark.session.table(self.name).schema)
         return found
 
-    def stored(self, schema: pa.Schema) -> pa.Schema:
+    def stored(self, schema: pa.Schema, declared: Sequence[str] = ()) -> pa.Schema:
         """Return columns with the types that the table stores: Iceberg has no 16-bit integers."""
         return pa.schema(
             [each.with_type(pa.int32()) if each.type == pa.int16() else each for each in schema]
@@ -276,7 +278,15 @@ class IcebergTarget:
             frame = frame.where(above | wanted)
         return frame.toArrow()
 
-    def create(self, schema: pa.Schema, name: str, description: str, *, on_read: bool = False) -> None:
+    def create(
+        self,
+        schema: pa.Schema,
+        name: str,
+        description: str,
+        *,
+        on_read: bool = False,
+        key: Sequence[str] = (),
+    ) -> None:
         """Create the table if it does not exist."""
         del name
         columns = ", ".join(

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as declared
 from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +30,11 @@ from informix_cdc.server import TableDefinition
 KIND, COMMIT, TIME, ORDINAL = "_change_type", "_commit_version", "_commit_timestamp", "_change_ordinal"
 TRUNCATE = "truncate"
 CHANGED = ("insert", "delete", "update_preimage", "update_postimage")
+# Of rows that are read again, in place of changes: `intervals.py`.
+OF_INTERVALS = (
+    *("range_start", "verify_start", "repair_start"),
+    *("range_skip", "range_end", "resync_begin"),
+)
 _GONE = ("delete", "update_preimage")  # the image is that of a row that is no longer there
 SNAPSHOT, DELETED_AT = "_snapshot", "_deleted_at"
 FROM, TO = "_valid_from", "_valid_to"
@@ -79,6 +86,8 @@ class TableChanges:
     is_snapshot: bool
     replaces: bool = False
     begins_pass: bool = False
+    # Of the kinds, as long as nobody has asked; each copy has its own.
+    _codes: list[np.ndarray] = declared(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, streams: Iterable[bytes | pa.Buffer]) -> TableChanges:
@@ -88,7 +97,7 @@ class TableChanges:
             DataLoss: the table's columns change within the batch.
         """
         parts = [pa.ipc.open_stream(stream).read_all() for stream in streams]
-        definition = TableDefinition.from_text(parts[-1].schema.metadata[DEFINITION])
+        definition = _definition(parts[-1].schema.metadata[DEFINITION])
         if any(part.schema != parts[-1].schema for part in parts):
             raise DataLoss(
                 f"the columns of {definition.table} change within a micro-batch.",
@@ -139,7 +148,8 @@ class TableChanges:
     @property
     def begins_snapshot(self) -> bool:
         """Whether a snapshot from the first row begins within these changes."""
-        return bool((self.is_kind(TRUNCATE) & np.asarray(self.about.column(SNAPSHOT).to_numpy())).any())
+        emptied = self.is_kind(TRUNCATE)
+        return bool(emptied.any() and (emptied & self.about.column(SNAPSHOT).to_numpy()).any())
 
     def from_snapshot(self) -> TableChanges:
         """Return the changes from the beginning of the snapshot."""
@@ -161,11 +171,20 @@ class TableChanges:
 
     def is_kind(self, *kinds: str) -> np.ndarray:
         """Return for each change whether it is of one of these kinds."""
-        return _is_kind(self.about, *kinds)
+        if not self._codes:
+            self._codes.append(_codes_of(self.about))
+        found: np.ndarray = _with_code(kinds)[self._codes[0]]
+        return found
 
     def is_gone(self) -> np.ndarray:
         """Return for each change whether its row is no longer in the table."""
         return self.is_kind(*_GONE)
+
+
+@lru_cache(maxsize=4096)
+def _definition(text: bytes) -> TableDefinition:
+    """Return a definition: every batch of a table has the same one."""
+    return TableDefinition.from_text(text)
 
 
 def in_lake_types(rows: pa.Table) -> pa.Table:
@@ -186,7 +205,7 @@ def final_images(changes: TableChanges, key: Sequence[str], had: Had) -> pa.Tabl
     places = _net_places_of(changes, key, np.flatnonzero(changes.is_kind(TRUNCATE)), had)
     places = places[places > changes.last_truncate]
     rows = changes.rows.take(pa.array(places))
-    last = np.sort(_groups([rows.column(name) for name in key]).column("last").to_numpy())
+    last = np.sort(_groups([rows.column(name) for name in key]).last)
     gone, times = pa.array(changes.is_gone()[places]), changes.about.column(TIME).take(pa.array(places))
     return rows.append_column(GONE, gone).append_column(AT, times).take(pa.array(last))
 
@@ -289,8 +308,8 @@ def net_places(
     columns = [rows.column(name) for name in key]
     columns += [commits, segment]
     groups = _groups(columns, gone)
-    last, count = groups.column("last").to_numpy(), groups.column("count").to_numpy()
-    is_doubtful = gone[last] & (groups.column("gone").to_numpy() < count)
+    last = groups.last
+    is_doubtful = gone[last] & (groups.gone < groups.count)
     settled = np.setdiff1d(last[~is_doubtful], truncates)
     if not is_doubtful.any():
         return settled
@@ -367,28 +386,41 @@ def _left_over(added: list[_Image], removed: list[_Image]) -> int | None:
     return added[-1][0] if added else before[-1] if before else None
 
 
-def _groups(columns: Sequence[pa.ChunkedArray], gone: np.ndarray | None = None) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """What the rows of each combination of values have: last index, count, count of deletions."""
+
+    last: np.ndarray
+    count: np.ndarray
+    gone: np.ndarray
+
+
+def _groups(columns: Sequence[pa.ChunkedArray], gone: np.ndarray | None = None) -> _Groups:
     """Return for each combination of values the last index, the count, and the count of deletions."""
-    names = [str(number) for number in range(len(columns))]
-    count = len(columns[0])
-    places, flags = np.arange(count), np.zeros(count, bool) if gone is None else gone
-    table = pa.table(
-        [*columns, pa.array(places), pa.array(flags.astype(np.int64))], names=[*names, "at", "gone"]
-    )
-    wanted = [("at", "max"), ("at", "count"), ("gone", "sum")]
-    found = table.group_by(names, use_threads=False).aggregate(wanted)
-    return found.select(["at_max", "at_count", "gone_sum"]).rename_columns(["last", "count", "gone"])
+    numbers = numbers_of(columns)
+    count = np.bincount(numbers)
+    last = np.zeros(len(count), np.int64)
+    last[numbers] = np.arange(len(numbers))  # the last one to be assigned stays
+    flags = np.zeros(len(numbers), bool) if gone is None else gone
+    return _Groups(last, count, np.bincount(numbers, weights=flags).astype(np.int64))
 
 
 def numbers_of(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
-    """Return a number for each row that is unique for its combination of values."""
-    names = [str(number) for number in range(len(columns))]
-    table = pa.table([*columns, pa.array(np.arange(len(columns[0])))], names=[*names, "place"])
-    groups = table.group_by(names, use_threads=False).aggregate([("place", "list")])
-    places = groups.column("place_list").combine_chunks()
-    lengths = places.value_lengths().to_numpy()
-    numbers = np.empty(len(table), np.int64)
-    numbers[places.flatten().to_numpy()] = np.repeat(np.arange(len(lengths)), lengths)
+    """Return a number from 0 on for each row that is unique for its combination of values."""
+    numbers = _numbers_of_values(columns[0])
+    for column in columns[1:]:
+        others = _numbers_of_values(column)
+        # There are less than 2**31 rows, so that the product fits.
+        both = numbers * (int(others.max(initial=0)) + 1) + others
+        numbers = _numbers_of_values(pa.chunked_array([pa.array(both)]))
+    return numbers
+
+
+def _numbers_of_values(column: pa.ChunkedArray) -> np.ndarray:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    found = column.dictionary_encode(null_encoding="encode").indices
+    numbers: np.ndarray = found.to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers
 
 
@@ -433,12 +465,29 @@ def net_rows_of_keys(rows: pa.Table, key: Sequence[str], had: Had | None = None)
     order = net_rows(rows, key, had)
     truncates = np.flatnonzero(_is_kind(order, TRUNCATE))
     order = order.slice(int(truncates[-1]) if len(truncates) else 0)
-    last = np.sort(_groups([order.column(name) for name in key]).column("last").to_numpy())
+    last = np.sort(_groups([order.column(name) for name in key]).last)
     return order.take(pa.array(last))
 
 
 def _is_kind(rows: pa.Table, *kinds: str) -> np.ndarray:
-    return np.asarray(pc.is_in(rows.column(KIND), value_set=pa.array(kinds)).to_numpy())
+    found: np.ndarray = _with_code(kinds)[_codes_of(rows)]
+    return found
+
+
+def _codes_of(rows: pa.Table) -> np.ndarray:
+    """Return a code for the kind of each row: its index in the list of all, or -1."""
+    found = pc.index_in(rows.column(KIND), value_set=_EVERY_KIND)
+    codes: np.ndarray = pc.fill_null(found, -1).to_numpy()
+    return codes
+
+
+_EVERY_KIND = pa.array([*CHANGED, TRUNCATE, *OF_INTERVALS])
+
+
+@lru_cache(maxsize=64)
+def _with_code(kinds: tuple[str, ...]) -> np.ndarray:
+    """Return for each code whether it is that of one of these kinds; the last is that of no kind."""
+    return np.array([*(each in kinds for each in _EVERY_KIND.to_pylist()), False])
 
 
 def last_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:

@@ -24,8 +24,8 @@ from informix_capture_client.positions import parse, show
 from informix_cdc.lake.control_tables import MIRRORED, ControlTables, states_of
 from informix_cdc.lake.definitions import quoted
 from informix_cdc.lake.identity import number_of
+from informix_cdc.lake.lakes import open_lake
 from informix_cdc.lake.mirrored_table import Target
-from informix_cdc.lake.places import Lake
 from informix_cdc.lake.settings import DELTA, ICEBERG, MirrorSettings, is_url
 from informix_cdc.lake.spark_tables import NO_SNAPSHOT
 from informix_cdc.lake.table_changes import INTERNAL
@@ -90,19 +90,20 @@ def as_of(
     Raises:
         BadOption: there is no mirror, or none of its batches ends at or before that.
     """
+    _require_versions(into)
     settings = MirrorSettings.of(
         into=into,
         checkpoint="-",
         format=DELTA if "/" in into else ICEBERG,
         storage_options=dict(storage_options or {}),
     )
-    mirrors = ControlTables("", Lake(settings, "", spark).target).epochs()
+    mirrors = ControlTables("", open_lake(settings, "", spark).target).epochs()
     if not mirrors:
         raise BadOption(
             f"there is no mirror in {into}.", "Use the value of into that was passed to mirror."
         )
     identity = mirrors[-1].identity
-    lake = Lake(settings, identity.application, spark)
+    lake = open_lake(settings, identity.application, spark)
     control = ControlTables(identity.id, lake.target)
     ends = states_of(control.batches())
     place = _last_at(ends, at)
@@ -119,6 +120,16 @@ def as_of(
             else:
                 there[name] = found
     return TablesAsOf(last["commit"], last["commit_timestamp"], missing, spark, settings, there)
+
+
+def _require_versions(into: str) -> None:
+    """Refuse tables of which there is only the present."""
+    if into.startswith("postgres"):
+        raise BadOption(
+            "PostgreSQL keeps no earlier states.",
+            "To see all tables at one commit, read them in one transaction with REPEATABLE READ;"
+            " the commit is in _informix_cdc_position.",
+        )
 
 
 def _last_at(ends: list[dict[str, Any]], at: int | str | datetime) -> int:

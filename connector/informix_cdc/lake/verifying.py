@@ -17,7 +17,7 @@ import pyarrow as pa
 from informix_capture_client.errors import BadOption, ServerRefused
 from informix_cdc.lake.control_tables import MIRRORED, ControlTables
 from informix_cdc.lake.identity import known_identity
-from informix_cdc.lake.places import Lake
+from informix_cdc.lake.lakes import open_lake
 from informix_cdc.lake.settings import MirrorSettings
 from informix_checkpoints.offsets import StreamOffset, read_checkpoint
 from informix_checkpoints.requests import REPAIR, VERIFY, Request
@@ -154,7 +154,7 @@ class _Verifying:
     ) -> None:
         self._settings, self._request, self._stream = settings, request, stream
         self._identity = known_identity(settings.checkpoint)
-        self._lake = Lake(settings, self._identity.application, spark)
+        self._lake = open_lake(settings, self._identity.application, spark)
 
     def result(self, timeout: float | None) -> Verification:
         """Return the result; the request is cancelled if it cannot be waited for."""
