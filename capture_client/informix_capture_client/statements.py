@@ -129,6 +129,11 @@ PARTITION_VERSIONS = (
     "SELECT t.partnum, t.pta_oldvers, t.pta_newvers FROM sysmaster:informix.sysptnhdr t"
     " WHERE t.partnum IN (?)"
 )
+# where a table's SERIAL columns are, when its rows have left the server
+PARTITION_SERIALS = (
+    "SELECT t.partnum, t.serialv, t.cur_serial8, t.cur_bigserial FROM sysmaster:informix.sysptnhdr t"
+    " WHERE t.partnum IN (?)"
+)
 PARTITION_FLAGS = "SELECT t.partnum, t.flags FROM sysmaster:informix.sysptnhdr t WHERE t.partnum IN (?)"
 # of all tables of the server: which have full row logging on (Administrator's Reference, "systabnames")
 ALL_PARTITION_FLAGS = "SELECT t.partnum, t.flags FROM sysmaster:informix.sysptnhdr t"

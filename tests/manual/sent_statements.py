@@ -73,11 +73,12 @@ WHEN = {
     "MAKE_MARKER": "behind a chunk of a snapshot, touches nothing of"
     " yours; `doctor`, where a snapshot is asked for",
     "DROP_MARKER": "right after it was made",
-    "LOCK_HOLDERS": "when others have locked rows of a snapshot for an hour",
+    "LOCK_HOLDERS": "when others have locked rows of a snapshot for an hour; `cutover`",
     "CDC_USER_TYPE": "`doctor`",
     "FRAGMENTS": "as often as `sysptnhdr` is asked, for up to 100 fragmented tables at once",
     "PARTITION_CREATED": "at a start in the past; `alter`; for up to 100 tables at once",
     "PARTITION_VERSIONS": "`doctor`, for up to 100 tables at once",
+    "PARTITION_SERIALS": "`cutover`, for up to 100 tables (or fragments) at once",
     "ALL_PARTITION_FLAGS": "`status --row-logging`",
     "PARTITION_NAMES": "`status --row-logging`, for up to 100 tables (or fragments) at once",
     "TABLE_SIZES": "`size`, for up to 100 tables at once",

@@ -37,6 +37,7 @@ NOT_SENT_HERE = {
     "RECORD_BOUNDARY": "no stream sends it",
     "FRAGMENTS": "the emulator's tables are not fragmented",
     "LOCK_HOLDERS": "nobody locks a table for so long",
+    "PARTITION_SERIALS": "no stream sends it",
 }
 TABLE = "informix.orders"
 # of the captured tables, whose names a statement is made of

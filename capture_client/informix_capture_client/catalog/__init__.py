@@ -23,7 +23,7 @@ from informix_capture_client.catalog.log_space import (
     read_log_space,
     require_in_log,
 )
-from informix_capture_client.catalog.partitions import RowCounters, read_row_logged
+from informix_capture_client.catalog.partitions import RowCounters, SerialCounters, read_row_logged
 from informix_capture_client.catalog.set_up import (
     API_VERSION,
     DatabaseLogging,
@@ -53,6 +53,7 @@ __all__ = [
     "PlaceInLog",
     "RowCounters",
     "RowLocks",
+    "SerialCounters",
     "Table",
     "TableKeys",
     "TableSize",

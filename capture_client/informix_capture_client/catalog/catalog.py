@@ -17,7 +17,7 @@ from informix_capture_client import statements
 from informix_capture_client.catalog.keys import Keys, RowLocks, TableKeys
 from informix_capture_client.catalog.log_space import LogSpace, read_log_space
 from informix_capture_client.catalog.many_at_once import rows_about, rows_by_number
-from informix_capture_client.catalog.partitions import Partitions, RowCounters
+from informix_capture_client.catalog.partitions import Partitions, RowCounters, SerialCounters
 from informix_capture_client.catalog.set_up import (
     MISSING,
     NO_OWNER,
@@ -258,6 +258,16 @@ class Catalog:
             return ()
         return tuple(sorted({integer(owner, question, "owner") for owner, _ in rows if owner}))
 
+    def writers(self, name: TableName) -> tuple[int, ...]:
+        """Return the sessions with an open transaction that has written a table.
+
+        Source: Administrator's Reference, "syslocks": X and IX are exclusive locks.
+        """
+        question = statements.LOCK_HOLDERS
+        rows = checked_rows(self._transport, question, name.database, name.table)
+        found = {integer(owner, question, "owner") for owner, kind in rows if "X" in str(kind)}
+        return tuple(sorted(found))
+
     def ignores_case(self) -> bool:
         """Return whether the database compares NCHAR and NVARCHAR case-insensitively."""
         question = statements.IGNORES_CASE
@@ -288,6 +298,10 @@ class Catalog:
     def counters(self, tables: Sequence[Table]) -> list[RowCounters]:
         """Return how many rows of each table were written since it was opened."""
         return self._partitions.counters(tables)
+
+    def serials(self, tables: Sequence[Table]) -> list[SerialCounters]:
+        """Return the counters of the SERIAL columns of each table."""
+        return self._partitions.serials(tables)
 
     def sizes(self, tables: Sequence[Table]) -> list[TableSize]:
         """Return the size of each table, as of the last UPDATE STATISTICS."""

@@ -28,6 +28,14 @@ class RowCounters(NamedTuple):
     deletes: int = 0
 
 
+class SerialCounters(NamedTuple):
+    """The counters of a table's SERIAL, SERIAL8 and BIGSERIAL columns."""
+
+    serial: int
+    serial8: int
+    bigserial: int
+
+
 class Partitions:
     """Asks over one connection."""
 
@@ -67,6 +75,15 @@ class Partitions:
             else RowCounters()
             for of_table in headers
         ]
+
+    def serials(self, tables: Sequence[Table]) -> list[SerialCounters]:
+        """Return the counters of each table, of the partition that is farthest.
+
+        Administrator's Reference, `sysptnhdr`; whether one is the last number or the next: assumption
+        115.
+        """
+        headers = self._headers(statements.PARTITION_SERIALS, tables, "serial counters")
+        return [SerialCounters(*map(max, zip(*of_table, strict=True))) for of_table in headers]
 
     def _headers(self, question: str, tables: Sequence[Table], what: str) -> list[list[list[int]]]:
         """Return the header numbers of each partition of each table; empty if there is no header."""

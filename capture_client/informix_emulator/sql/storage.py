@@ -45,7 +45,6 @@ class Storage:
     is_sql_made: bool = False
     is_temporary: bool = False
     has_log: bool = True  # rows of it are undone with a transaction
-    last_serial: int = 0
     table_locks: dict[int, str] = field(default_factory=dict)  # shared or exclusive, by work
     lockers: set[int] = field(default_factory=set)  # works with locked rows
     is_gone: bool = False
@@ -286,7 +285,7 @@ class Store:
         names = {old: new for new, old in (renamed or {}).items()}
         table.definition = storage.definition.left_with(known, names)
         fresh = self.made(table)
-        fresh.is_sql_made, fresh.last_serial = storage.is_sql_made, storage.last_serial
+        fresh.is_sql_made, table.last_serial = storage.is_sql_made, storage.table.last_serial
         fresh.table_locks, fresh.revoked = storage.table_locks, storage.revoked
         kept = []
         for column in table.columns:

@@ -43,7 +43,7 @@ _COLUMNS = {
     " is_case_insens integer, flags smallint",
     "sysdbslocale": "dbs_dbsname varchar(128), dbs_collate varchar(32)",
     "sysptnhdr": "partnum integer, flags integer, created integer, pta_oldvers integer,"
-    " pta_newvers integer",
+    " pta_newvers integer, serialv integer, cur_serial8 int8, cur_bigserial bigint",
     "systabnames": "partnum integer, dbsname varchar(128), owner char(32), tabname varchar(128),"
     " collate char(32)",
     "sysptprof": "dbsname varchar(128), tabname varchar(128), partnum integer, lockreqs integer,"

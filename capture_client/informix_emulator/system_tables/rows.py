@@ -14,7 +14,7 @@ from ..locks import NO_SESSION
 from ..log import codes
 from ..log.logical_log import LogicalLog
 from ..server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
-from ..tables.tables import Capture, Database
+from ..tables.tables import Capture, Database, EmulatedTable
 from . import constraints
 from .columns import SYSTEM_TABLES, columns_of
 
@@ -238,7 +238,17 @@ def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Catalog
                 "created": int(table.created_at),
                 "pta_oldvers": oldest,
                 "pta_newvers": newest,
+                **_serial_counters(table),
             }
+
+
+def _serial_counters(table: EmulatedTable) -> dict[str, int]:
+    """Return the counter of each kind of serial column; without one, that it has not begun."""
+    spellings = {column.type.spelling for column in table.columns}
+    columns = {"serialv": "serial", "cur_serial8": "serial8", "cur_bigserial": "bigserial"}
+    return {
+        name: table.last_serial if spelling in spellings else 1 for name, spelling in columns.items()
+    }
 
 
 def _partition_names(server: EmulatedServer, _database: Database) -> Iterator[CatalogRow]:

@@ -91,6 +91,7 @@ class EmulatedTable:
         self.kind = kind
         self.created = ""
         self.partnum = 0
+        self.last_serial = 0  # the last number that it has given
         self.created_at = 0.0  # of its partition, in seconds since 1970
         self.full_row_logging = False
         self.written = Counter[int]()  # records of rows, by their type

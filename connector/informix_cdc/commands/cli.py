@@ -605,6 +605,51 @@ def verify(
     raise SystemExit(code)
 
 
+@main.command(short_help="Make PostgreSQL the primary, in place of Informix.")
+@source_options(CONNECTION)
+@click.option("--dry-run", is_flag=True, help="Rehearse all steps but the last; change nothing.")
+@click.option(
+    "--when-idle",
+    "idle_seconds",
+    type=click.FloatRange(min=0),
+    default=0,
+    metavar="SECONDS",
+    help="Wait until no table has changed for this time; default: writers have been stopped.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Give up if the tables are not compared by then; default: wait.",
+)
+@click.option("--undo", is_flag=True, help="Go back: only the mirror may write the tables again.")
+def cutover(
+    dry_run: bool, idle_seconds: float, timeout: float | None, undo: bool, **given: str | None
+) -> None:
+    """Make the PostgreSQL tables of the running mirror in FILE.toml the primary.
+
+    Checks that no table is stopped or loading and that no transaction is open, compares every row with
+    Informix, sets the sequences from Informix's SERIAL counters, and lets other programs write the
+    tables. Prints a receipt. Exit code 1: it was not cut over, and nothing was changed.
+    """
+    from informix_cdc.commands.cutover import file_of_mirror, run_cutover, undo_cutover
+    from informix_cdc.terminal import options_without_tables
+
+    file = file_of_mirror((click.get_current_context().default_map or {}).get("mirror"))
+    options = options_without_tables(given)
+    if undo:
+        undo_cutover(file, options)
+        return
+    code = run_cutover(
+        file,
+        options,
+        is_rehearsal=dry_run,
+        idle_seconds=idle_seconds,
+        timeout_seconds=timeout,
+    )
+    raise SystemExit(code)
+
+
 @main.command(short_help="Read tables of a running query again.")
 @source_file_argument(_of_file)
 @click.argument("tables", cls=AfterFile, nargs=-1, required=True, metavar="TABLE...")

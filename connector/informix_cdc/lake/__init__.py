@@ -3,6 +3,7 @@
     mirror          starts a query that keeps N lake tables in sync with N Informix tables
     run             shows the progress of a query, and stops it at Ctrl-C
     verify          compares them with Informix, while the mirror runs
+    CutOver         makes PostgreSQL the primary
     as_of           reads all of them as they were at one commit of Informix
     net_changes     the net effect of changes on each key, for sinks of your own
     target_tables, definitions     the schema of such tables, for sinks that you write yourself
@@ -20,6 +21,7 @@ from informix_cdc.lake.definitions import DEFINITIONS, DELTA, ICEBERG, SPARK, de
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:
+    from informix_cdc.lake.cutting_over import CutOver, NotCutOver, Receipt
     from informix_cdc.lake.identity import stopped_tables
     from informix_cdc.lake.large_batches import delivered_rows
     from informix_cdc.lake.mirror_states import (
@@ -55,13 +57,16 @@ __all__ = [
     "DELTA",
     "ICEBERG",
     "SPARK",
+    "CutOver",
     "Maintained",
     "Mirror",
     "MirrorNotRunning",
     "MirrorPlan",
     "MirrorSettings",
     "MirroredBatch",
+    "NotCutOver",
     "PlanProblem",
+    "Receipt",
     "StateOfMirror",
     "TableInMirror",
     "TablesAsOf",
@@ -95,6 +100,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "cutting_over": ("CutOver", "NotCutOver", "Receipt"),
     "mirrored_batch": ("Maintained", "MirroredBatch"),
     "identity": ("stopped_tables",),
     "large_batches": ("delivered_rows",),

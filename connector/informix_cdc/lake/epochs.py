@@ -181,6 +181,8 @@ class Beginning:
                 f"the checkpoint {checkpoint} is in epoch {self.folder.epoch}, and {into} in epoch"
                 f" {newest.epoch}"
             )
+        if self._lake is not None and (opened := self._lake.doubt()):
+            return opened
         return self._behind() or self._ahead()
 
     def _behind(self) -> str:

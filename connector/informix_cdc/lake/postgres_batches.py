@@ -91,12 +91,14 @@ class MirrorPosition:
     Attributes:
         number: of the last batch; an epoch that has no batch yet has the number before its first one.
         end: where that batch ends.
-        cut_over: when the tables were opened to other programs; None: they were not.
+        cut_over: when the tables were opened to other programs; None: they were not in this epoch.
+        undone: when they were closed again; None: they are open.
     """
 
     number: int
     end: BatchEnd
-    cut_over: datetime | None
+    cut_over: datetime | None = None
+    undone: datetime | None = None
 
 
 class PostgresBatches:
@@ -156,12 +158,13 @@ class PostgresBatches:
         if POSITION not in self._known_tables():
             return None
         rows = self.database.rows(
-            f"SELECT epoch, batch, stream, commit, chunk, cut_over FROM {self.database.name(POSITION)}"
-            " WHERE mirror = %s",
+            "SELECT epoch, batch, stream, commit, chunk, cut_over, undone"
+            f" FROM {self.database.name(POSITION)} WHERE mirror = %s",
             (self.application,),
         )
-        for epoch, batch, stream, commit, chunk, cut_over in rows:
-            return MirrorPosition(number_of(epoch, batch), BatchEnd(stream, commit, chunk), cut_over)
+        for epoch, batch, stream, commit, chunk, *opened in rows:
+            end = BatchEnd(stream, commit, chunk)
+            return MirrorPosition(number_of(epoch, batch), end, *opened)
         return None
 
     def _known_tables(self) -> dict[str, StoredTable]:
@@ -221,8 +224,25 @@ class PostgresBatches:
         self.abandon()
         self.text.end, self._number = end, number
         self.refresh()
-        if self._position is not None and self._position.cut_over is not None:
-            raise cut_over_error(self._position.cut_over, self.database.place)
+        self._require_closed()
+
+    def _require_closed(self) -> None:
+        known = self._position
+        if known is not None and known.cut_over is not None and known.undone is None:
+            raise BadOption(
+                f"{self.database.place} was cut over at {known.cut_over:%Y-%m-%d %H:%M:%S} UTC: other"
+                " programs write its tables.",
+                "To mirror into them again, which compares every table with Informix and writes what"
+                f" differs: {command('cutover', 'FILE.toml', '--undo')}",
+            )
+
+    def doubt(self) -> str:
+        """Return why the tables may not be as the mirror left them, in words; "" if they are."""
+        known = self.position
+        if known is None or known.cut_over is None:
+            return ""
+        self._require_closed()
+        return f"other programs could write {self.database.place} since it was cut over"
 
     def has(self, name: str, batch: int) -> bool:
         """Return whether the tables have a batch.
@@ -330,14 +350,18 @@ class PostgresBatches:
                 (self.application, *place),
             )
         else:
+            begins = self._number == number_of(epoch, -1)  # an epoch, which compares all tables
+            is_closed = "(cut_over IS NULL OR undone IS NOT NULL)" if begins else "cut_over IS NULL"
             moved = database.run(
                 f"UPDATE {name} SET epoch = %s, batch = %s, stream = %s, commit = %s, chunk = %s,"
-                f" written_at = now() WHERE mirror = %s AND epoch * {number_of(1, 0)} + batch = %s"
-                " AND cut_over IS NULL",
+                " written_at = now(), cut_over = NULL, undone = NULL"
+                f" WHERE mirror = %s AND epoch * {number_of(1, 0)} + batch = %s AND {is_closed}",
                 (*place, self.application, known.number),
             )
         if not moved:
             database.roll_back()
+            self.refresh()
+            self._require_closed()
             raise DataLoss(
                 f"another driver of this mirror has written the tables in {database.place}.", RESUME
             )
@@ -355,7 +379,7 @@ class PostgresBatches:
             self._filled.clear()
             self._sends_together = True
             assert end is not None
-            self._position = MirrorPosition(self._number, end, None)
+            self._position = MirrorPosition(self._number, end)
 
     def _committed(self) -> None:
         try:
@@ -400,22 +424,14 @@ class PostgresBatches:
         return place
 
 
-def cut_over_error(at: datetime, place: Place) -> BadOption:
-    """Return why a mirror does not run."""
-    return BadOption(
-        f"{place} was cut over at {at:%Y-%m-%d %H:%M:%S} UTC: other programs write its tables.",
-        "To mirror into them again, which compares every table with Informix and writes what differs:"
-        f" {command('cutover', 'FILE.toml', '--undo')}",
-    )
-
-
 def _installed(database: PostgresDatabase) -> str:
     """Return the statements that make the position and the guard."""
     name = database.name
     return f"""
 CREATE TABLE {name(POSITION)} (
     mirror text PRIMARY KEY, epoch bigint NOT NULL, batch bigint NOT NULL, stream text NOT NULL,
-    commit bigint NOT NULL, chunk bigint NOT NULL, written_at timestamptz NOT NULL, cut_over timestamptz
+    commit bigint NOT NULL, chunk bigint NOT NULL, written_at timestamptz NOT NULL,
+    cut_over timestamptz, undone timestamptz
 );
 CREATE OR REPLACE FUNCTION {name(GUARD)}() RETURNS trigger LANGUAGE plpgsql AS $guard$
 BEGIN

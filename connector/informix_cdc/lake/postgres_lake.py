@@ -34,6 +34,13 @@ class PostgresLake(Lake):
         self.batches = PostgresBatches(settings, application, is_writer=witnessed is not None)
         self._open: dict[str, PostgresTarget] = {}
 
+    @classmethod
+    def of(cls, batches: PostgresBatches) -> PostgresLake:
+        """Return what reads the targets in a session that there is."""
+        made = cls.__new__(cls)
+        made._witnessed, made.batches, made._open = None, batches, {}
+        return made
+
     def begin_epoch(self, epoch: int) -> None:
         """Let further writes belong to an epoch that begins."""
         self.batches.begin_epoch(epoch)
@@ -41,6 +48,10 @@ class PostgresLake(Lake):
     def begin_batch(self, batch: int, end: BatchEnd) -> None:
         """Set number and end of the batch of all further writes, and read what there is."""
         self.batches.begin(batch, end)
+
+    def doubt(self) -> str:
+        """Return why the tables may not be as their mirror left them, in words; "" if they are."""
+        return self.batches.doubt()
 
     def end_batch(self) -> None:
         """Commit the batch, with its position, also if it has changed no table."""

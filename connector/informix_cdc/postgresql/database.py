@@ -80,7 +80,7 @@ class Place:
             url = urlsplit(into)
             port = url.port
         except ValueError:
-            raise BadOption(f"into is {_without_user(into)!r}, which is no URL.", _WANTED) from None
+            raise BadOption(f"into is {_without_user(into)!r}, which is not a URL.", _WANTED) from None
         parts = [unquote(each) for each in url.path.split("/") if each]
         if url.scheme not in ("postgresql", "postgres") or len(parts) != 2 or url.query or url.fragment:
             raise BadOption(f"into is {_without_user(into)!r}.", _WANTED)

@@ -532,7 +532,7 @@ def test_a_standby_that_lags_shows_an_earlier_state(tmp_path: Path) -> None:
         ("postgresql://u:secret@h/d/s", "contains a password"),
         ("postgresql://h/d", "postgresql://user@host:port/database/schema"),
         ("/lake", "postgresql://user@host:port/database/schema"),
-        ("postgresql://h:port/d/s", "is no URL"),
+        ("postgresql://h:port/d/s", "is not a URL"),
         ("postgresql://h/d/s?sslmode=off", "without a password"),
     ],
 )

@@ -67,6 +67,18 @@ def test_the_row_logging_flag_is_seen_on_every_fragment(server: CaptureServer) -
             assert catalog.logs_full_rows(catalog.table(name))
 
 
+@pytest.mark.assumption(115)
+def test_a_serial_counter_is_at_the_last_number_or_the_next(server: CaptureServer) -> None:
+    table = server.create_table("id serial, b varchar(20)")
+    name = TableName(table.database, table.owner, table.name)
+    with server.writer() as writer:
+        writer.insert(table, id="41", b="a")
+        writer.insert(table, id="7", b="b")
+    with server.catalog() as catalog:
+        (found,) = catalog.serials([catalog.table(name)])
+    assert found.serial in (41, 42)
+
+
 @pytest.mark.slow
 @pytest.mark.assumption(13)
 def test_the_receive_timeout_counts_seconds(server: CaptureServer, table: ContractTable) -> None:

@@ -187,7 +187,7 @@ class Definitions:
 
     def _begin_serial(self, storage: Storage, text: TableText) -> None:
         for column in text.columns:
-            storage.last_serial = max(storage.last_serial, column.first_serial - 1)
+            storage.table.last_serial = max(storage.table.last_serial, column.first_serial - 1)
         storage.is_sql_made = True
 
     def _make_temporary(self, work: Work, name: str, text: TableText, has_log: bool) -> None:
