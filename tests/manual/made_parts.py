@@ -5,6 +5,7 @@ the declaration, so that every machine makes the same page.
 
     <!-- make docs: options host port -->    these options, in this order
     <!-- make docs: types -->                what each Informix type becomes
+    <!-- make docs: postgresqltypes -->     and in PostgreSQL
     <!-- make docs: codesets -->             the code sets that are supported
     <!-- make docs: events -->               what is logged
     <!-- make docs: metrics -->              the figures of a stream
@@ -38,7 +39,7 @@ from informix_cdc.options.source import option_rows
 from informix_cdc.spark.schema import to_spark
 from lab.witnesses.known_differences import DIFFERENCES
 from manual.sent_statements import statement_lines
-from manual.type_table import table_lines
+from manual.type_table import postgresql_lines, table_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 REMEDY = "run `make docs`, or `python -m manual.made_parts` in tests/"
@@ -123,6 +124,10 @@ def _options(names: list[str]) -> Iterator[str]:
         yield f"| `{name}` | {default or '-'} | {meaning} |"
 
 
+def _postgresql_types(_: list[str]) -> Iterator[str]:
+    return postgresql_lines()
+
+
 def _types(_: list[str]) -> Iterator[str]:
     return table_lines(spark_name)
 
@@ -197,6 +202,7 @@ def _example(names: list[str]) -> Iterator[str]:
 PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "options": _options,
     "types": _types,
+    "postgresqltypes": _postgresql_types,
     "codesets": _code_sets,
     "events": _events,
     "metrics": _metrics,

@@ -14,6 +14,8 @@ import pyarrow as pa
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.values.column_list import Column
 from informix_capture_client.values.column_types import compile_type
+from informix_cdc.lake.table_changes import lake_type
+from informix_cdc.postgresql import column_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +120,26 @@ def _general(spark_name: str) -> str:
     """Take the digits out of a DECIMAL's name."""
     name, parenthesis, _ = spark_name.partition("(")
     return f"{name}(p,s)" if parenthesis else name
+
+
+_IN_POSTGRESQL = (
+    *("smallint", "integer", "serial", "bigint", "bigserial", "int8", "smallfloat", "float"),
+    *("decimal(16,2)", "money(16,2)", "decimal(16)", "boolean", "date", "datetime year to day"),
+    *("datetime year to second", "datetime year to fraction(5)", "datetime hour to second"),
+    *("datetime hour to minute", "interval year to month", "interval day to second"),
+    *("interval day to fraction(5)", "char(12)", "nchar(12)", "varchar(40,0)", "nvarchar(40,0)"),
+    *("lvarchar(2000)", "blob", "clob"),
+)
+
+
+def postgresql_lines() -> Iterator[str]:
+    """Yield the table of what types become in PostgreSQL."""
+    yield from ("| Informix | PostgreSQL |", "|---|---|")
+    for text in _IN_POSTGRESQL:
+        kind = compile_type(Column("c", text), "t", DecodeRules()).arrow_type
+        if text in ("blob", "clob"):
+            kind = pa.struct([("content", pa.binary() if text == "blob" else pa.string())])
+            made = column_type("", kind.field("content").type)
+        else:
+            made = column_type(text.upper(), lake_type(kind))
+        yield f"| {text.upper()} | `{made.definition}` |"

@@ -407,10 +407,10 @@ def size(sample_seconds: float, outage_hours: float, as_json: bool, **given: str
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["table", "delta", "iceberg", "from-json", "json"]),
+    type=click.Choice(["table", "delta", "iceberg", "postgresql", "from-json", "json"]),
     default="table",
     show_default=True,
-    help="table: columns and key of each table. delta, iceberg: CREATE TABLE statements."
+    help="table: columns and key of each table. delta, iceberg, postgresql: CREATE TABLE statements."
     " from-json: schemas for from_json with shape=json. json: everything, one object per table.",
 )
 @click.option(
@@ -420,10 +420,10 @@ def size(sample_seconds: float, outage_hours: float, as_json: bool, **given: str
     help="Prefix for the table names in the statements.",
 )
 def schema(output_format: str, into: str, **given: str | None) -> None:
-    """Print the columns, Spark types and key of each table, or DDL for Delta Lake and Iceberg.
+    """Print columns, types and key of each table, or DDL for Delta Lake, Iceberg and PostgreSQL.
 
-    Use it for sinks that you write yourself. Changes nothing and needs no Spark. In the DDL, key
-    columns are NOT NULL and all others nullable; INTERVAL DAY TO SECOND is a BIGINT of microseconds.
+    Use it for sinks that you write yourself. Changes nothing and needs no Spark. In the DDL for lakes,
+    only key columns are NOT NULL, and INTERVAL DAY TO SECOND is a BIGINT of microseconds.
     """
     from informix_cdc.commands.schema import COLUMNS_OF_ANY_SHAPE, print_schema
 

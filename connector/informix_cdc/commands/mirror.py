@@ -20,6 +20,7 @@ from informix_cdc.lake import (
     MirrorPlan,
     MirrorSettings,
     PlanProblem,
+    TargetColumn,
     TargetTable,
     plan_mirror,
     problems_by_kind,
@@ -88,7 +89,7 @@ def _say_problems(problems: Sequence[PlanProblem]) -> None:
 
 
 def _plan_json(plan: MirrorPlan) -> dict[str, Any]:
-    settings, of_lake = plan.settings, _names(plan)
+    settings = plan.settings
     return {
         "tables": [
             {
@@ -104,7 +105,7 @@ def _plan_json(plan: MirrorPlan) -> dict[str, Any]:
                     {
                         "name": each.name,
                         "informix": each.declared,
-                        "lake": type_in(of_lake, each.type),
+                        "lake": _type_of(plan, each),
                     }
                     for each in target.columns
                 ],
@@ -149,9 +150,11 @@ def _with_packages(plan: MirrorPlan, spark: Mapping[str, str]) -> MirrorPlan:
     return plan
 
 
-def _names(plan: MirrorPlan) -> Mapping[Any, str]:
-    """Return the types of the lake."""
-    return ICEBERG if plan.settings.format == "iceberg" else DELTA
+def _type_of(plan: MirrorPlan, column: TargetColumn) -> str:
+    """Return the type of a column in its target."""
+    if plan.settings.format == "postgresql":
+        return column.in_postgresql.shown
+    return type_in(ICEBERG if plan.settings.format == "iceberg" else DELTA, column.type)
 
 
 def _target_line(plan: MirrorPlan, target: TargetTable, width: int) -> str:
@@ -169,8 +172,7 @@ def _target_line(plan: MirrorPlan, target: TargetTable, width: int) -> str:
 def _column_lines(plan: MirrorPlan, target: TargetTable) -> Iterator[str]:
     width = max(len(column.name) for column in target.columns)
     for column in target.columns:
-        lake = type_in(_names(plan), column.type)
-        yield f"  {column.name.ljust(width)}  {column.declared} -> {lake}"
+        yield f"  {column.name.ljust(width)}  {column.declared} -> {_type_of(plan, column)}"
 
 
 def run_mirror(path: Path, *, once: bool, session: StartSession = start_session) -> frozenset[str]:

@@ -47,7 +47,15 @@ _DECIDED_BY_A_RECORDING = (
     show_default=True,
     help="Seed of the workload; the same seed produces the same transactions.",
 )
-def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
+@click.option(
+    "--into",
+    type=click.Choice(["delta", "postgresql"]),
+    default="delta",
+    show_default=True,
+    help="Mirror into Delta tables, or into a PostgreSQL server that the demo starts (initdb is needed)"
+    " and cuts over to at the end.",
+)
+def demo(seconds: float, transactions_per_second: float, seed: int, into: str) -> None:
     """Mirror an embedded Informix emulator under load into Delta tables, and verify every value.
 
     Needs Spark, deltalake and Java 17 or later. Ctrl-C stops it early and prints the summary.
@@ -56,9 +64,11 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
         raise OneLineError("the demo requires Spark. Run: pip install 'pyspark>=4.0' 'pandas<3'")
     if find_spec("deltalake") is None:
         raise OneLineError("the demo requires delta-rs. Run: pip install 'deltalake>=1.6'")
+    if into == "postgresql" and find_spec("psycopg") is None:
+        raise OneLineError("the demo requires psycopg. Run: pip install 'psycopg[binary]>=3.2'")
     from informix_cdc.demo import DemoSettings, run
 
-    raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed)))
+    raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed, into)))
 
 
 @click.command(cls=Command, short_help="Run an emulated Informix with a demo database.")

@@ -29,7 +29,8 @@ from informix_cdc.terminal import echo_exactly
 
 # The shape does not change the columns, and json accepts all column names.
 COLUMNS_OF_ANY_SHAPE = "json"
-_HEADINGS = ("column", "Informix", "NULL", "Spark", "Delta", "Iceberg")
+_KINDS = ("Spark", "Delta", "Iceberg", "PostgreSQL")
+_HEADINGS = ("column", "Informix", "NULL", *_KINDS)
 
 
 def print_schema(options: SourceOptions, output_format: str, into: str) -> None:
@@ -59,7 +60,7 @@ def _as_json(target: TargetTable, into: str) -> dict[str, object]:
             "name": column.name,
             "informix": column.declared,
             "nullable": column.is_nullable,
-            **dict(zip(("spark", "delta", "iceberg"), _types(column), strict=True)),
+            **dict(zip(map(str.lower, _KINDS), _types(column), strict=True)),
         }
         for column in target.columns
     ]
@@ -93,7 +94,8 @@ def _on_one_line(name: str) -> str:
 
 
 def _types(column: TargetColumn) -> list[str]:
-    return [type_in(names, column.type) for names in (SPARK, DELTA, ICEBERG)]
+    types = [type_in(names, column.type) for names in (SPARK, DELTA, ICEBERG)]
+    return [*types, column.in_postgresql.shown]
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

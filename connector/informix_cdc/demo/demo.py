@@ -1,9 +1,9 @@
-"""`informix-cdc demo`: a busy shop on an embedded server, mirrored into Delta tables and verified.
+"""`informix-cdc demo`: a busy shop on an embedded server, mirrored into tables and verified.
 
 Rule: this file controls the sequence; other files of this folder do the parts. The shop has rows before
 the stream begins: a snapshot reads them while the first transactions commit.
 
-    Workload -> EmulatedServer -> the informix-cdc source -> Spark -> Mirror -> Delta tables
+    Workload -> EmulatedServer -> the informix-cdc source -> Spark -> Mirror -> tables: `targets.py`
                                                                   -> DemoCheck <- Workload's account
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import shutil
 import signal
 import tempfile
 import threading
@@ -29,6 +28,7 @@ from rich.console import Console
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
 from informix_cdc.demo.tables import changes_in_order
+from informix_cdc.demo.targets import DemoTarget, demo_target
 from informix_cdc.demo.view import Account, summary, view_for
 from informix_cdc.host import Java, JavaUnfit, find_java
 from informix_cdc.lake import Mirror, MirrorSettings, begin_mirror, delivered_rows, stream_options
@@ -60,6 +60,7 @@ class DemoSettings:
     seconds: float
     transactions_per_second: float
     seed: int
+    into: str = "delta"
 
 
 @dataclass(slots=True)
@@ -97,16 +98,17 @@ def run(settings: DemoSettings) -> int:
     except JavaUnfit as reason:
         raise OneLineError(str(reason)) from None
     console.print(
-        "[bold]informix-cdc demo[/]: a shop's tables, mirrored live into Delta tables.\n"
+        f"[bold]informix-cdc demo[/]: a shop's tables, mirrored live into {_KINDS[settings.into]}.\n"
         "The server is an embedded emulator: no Informix is needed.\n",
         soft_wrap=not console.is_terminal,
     )
     patience = _Patience()
     patience.listen()
-    with tempfile.TemporaryDirectory(prefix="informix-cdc-demo-", ignore_cleanup_errors=True) as folder:
-        context = _start_spark(Path(folder), console, java, patience)
-        with _explained(Path(folder)), _stopping(context):
-            return _Demo(settings, console, Path(folder), context, patience).run()
+    temporary = tempfile.TemporaryDirectory(prefix="informix-cdc-demo-", ignore_cleanup_errors=True)
+    with temporary as name, demo_target(settings.into, folder := Path(name)) as target:
+        context = _start_spark(folder, console, java, patience)
+        with _explained(folder), _stopping(context):
+            return _Demo(settings, console, target, context, patience).run()
 
 
 def _start_spark(folder: Path, console: Console, java: Java, patience: _Patience) -> SparkContext:
@@ -154,18 +156,20 @@ class _Demo:
         self,
         settings: DemoSettings,
         console: Console,
-        folder: Path,
+        target: DemoTarget,
         context: SparkContext,
         patience: _Patience,
     ) -> None:
         self._settings = settings
         self._console = console
-        self._folder = folder
+        self._target = target
+        self._cut_over: list[str] = []
         self._context = context
         self._patience = patience
         self._check = DemoCheck()
         self._mirror: Mirror | None = None
         self._has_begun = threading.Event()
+        self._is_over = threading.Event()
 
     def run(self) -> int:
         """Stream for the chosen time, wait for the last rows, and print the summary."""
@@ -177,15 +181,19 @@ class _Demo:
             query = again_if_late(lambda: self._start_query(listening))
             try:
                 account = self._watch(listening, query) if self._has_begun.is_set() else None
+                if account is not None and self._check.verdict()[0]:
+                    self._is_over.set()
+                    self._cut_over = self._target.cut_over(self._options(listening))
             finally:
                 query.stop()
         return self._sum_up(account)
 
     @property
     def _lake(self) -> MirrorSettings:
-        return MirrorSettings.of(
-            into=str(self._folder / "lake"), checkpoint=str(self._folder / "checkpoint")
-        )
+        return self._target.settings
+
+    def _options(self, listening: ListeningServer) -> dict[str, str]:
+        return stream_options(self._lake, _source_options(listening))
 
     def _filled_server(self) -> EmulatedServer:
         """Return a server with existing rows, which the check expects."""
@@ -202,9 +210,8 @@ class _Demo:
         """Start the stream and wait for its first micro-batch."""
         from informix_cdc.demo.spark import start_query
 
-        for folder in (self._lake.checkpoint, self._lake.into):  # of a start that timed out
-            shutil.rmtree(folder, ignore_errors=True)
-        options = stream_options(self._lake, _source_options(listening))
+        self._target.clear()
+        options = self._options(listening)
         self._mirror = begin_mirror(self._lake, SourceOptions.parse(options))
         query = start_query(self._context, options, self._take, self._lake.checkpoint)
         self._wait_for_the_stream(query)
@@ -214,12 +221,10 @@ class _Demo:
         if account is None:
             self._console.print("Stopped before the first row.")
             return _INTERRUPTED
-        from pyspark.sql import SparkSession
-
-        with waiting("Comparing the Delta tables"):
-            tables = self._check.tables.compare(SparkSession(self._context), self._lake.into)
+        with waiting(f"Comparing the {self._target.kind} tables"):
+            tables = self._target.compare(self._check.tables, self._context)
         self._console.print()
-        self._console.print(summary(self._check, account, tables))
+        self._console.print(summary(self._check, account, tables, self._target.kind, self._cut_over))
         self._console.print(_NEXT, soft_wrap=not self._console.is_terminal)
         return 0 if self._check.verdict()[0] and tables[0] else 1
 
@@ -232,6 +237,8 @@ class _Demo:
         rows = list(delivered_rows(frame.toArrow()))
         end = planned_offset(self._lake.checkpoint, batch)
         self._mirror.apply(rows, batch, end)
+        if self._is_over.is_set():  # rows that are read to be compared are no changes
+            return
         self._check.arrive(changes_in_order(rows), time.time())
         if rows:
             self._check.keep_tables(end.position.commit)
@@ -326,6 +333,7 @@ class _Demo:
         return str(StreamOffset.from_json(offset).position) if offset else "none"
 
 
+_KINDS = {"delta": "Delta tables", "postgresql": "PostgreSQL, and cut over to it"}
 _NEXT = (
     "\n[dim]Next: `informix-cdc init stores.toml --host ... --server ... --database ...` writes the"
     " file of a mirror of your database, and `informix-cdc mirror stores.toml` starts it.[/]"

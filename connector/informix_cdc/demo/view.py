@@ -5,6 +5,7 @@ Rule: a view only reads; the one loop of `demo.py` refreshes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol
@@ -167,8 +168,22 @@ class Account:
     settings: str
 
 
-def summary(check: DemoCheck, account: Account, tables: tuple[bool, str]) -> Table:
-    """Return the summary, one fact per line; `tables` is the comparison of the Delta tables."""
+def summary(
+    check: DemoCheck,
+    account: Account,
+    tables: tuple[bool, str],
+    kind: str = "Delta",
+    cut_over: Sequence[str] = (),
+) -> Table:
+    """Return the summary, one fact per line.
+
+    Args:
+        check: of the stream.
+        account: of the workload.
+        tables: the comparison of the tables.
+        kind: of the tables.
+        cut_over: what happened at the cut-over, if there was one.
+    """
     is_right, verdict = check.verdict()
     transactions, rows = check.rates(account.seconds)
     kinds, p50, p95 = check.kinds, 1000 * check.latency(50), 1000 * check.latency(95)
@@ -179,7 +194,7 @@ def summary(check: DemoCheck, account: Account, tables: tuple[bool, str]) -> Tab
         "Rows": f"{check.rows:,}: {kinds['insert']:,} inserts, {kinds['update_postimage']:,} updates"
         f" (two images each), {kinds['delete']:,} deletes",
         "Rate": f"{rows:,.0f} rows/s, {transactions:,.0f} transactions/s over {account.seconds:.1f} s",
-        "Latency": f"commit to Delta table, after warm-up: p50 {p50:.0f} ms, p95 {p95:.0f} ms",
+        "Latency": f"commit to {kind} table, after warm-up: p50 {p50:.0f} ms, p95 {p95:.0f} ms",
         "Last offset": account.offset,
         "Spark": account.settings,
     }
@@ -188,6 +203,8 @@ def summary(check: DemoCheck, account: Account, tables: tuple[bool, str]) -> Tab
     table.add_column(overflow="fold")
     for name, fact in facts.items():
         table.add_row(name, fact)
+    for words in cut_over:
+        table.add_row("Cut-over", words)
     for name, is_fine, words in (("Stream", is_right, verdict), ("Tables", *tables)):
         table.add_row(name, Text(words, "bold green" if is_fine else "bold red"))
     return table

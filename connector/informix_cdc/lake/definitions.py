@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from informix_capture_client.errors import UnsupportedColumn
+from informix_capture_client.object_readers import is_content_type
 from informix_capture_client.printable import printable
+from informix_cdc import postgresql as in_postgresql
 from informix_cdc.lake.target_tables import TargetTable
 
 _MICROSECONDS = pa.duration("us")
@@ -50,6 +52,7 @@ def type_in(names: Mapping[pa.DataType, str], kind: pa.DataType) -> str:
     return names[kind]
 
 
+MOST_BYTES_OF_NAME = 63  # in PostgreSQL, which cuts off the rest
 NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
 # An identifier field of Iceberg is neither optional nor a float (Iceberg spec, "Identifier Field IDs");
 # a usable Informix key is never a float.
@@ -69,6 +72,30 @@ def _iceberg(target: TargetTable, name: str) -> Iterator[str]:
         yield f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(map(quoted, target.key))};"
 
 
+def _postgresql(target: TargetTable, name: str) -> Iterator[str]:
+    """Yield the statement for PostgreSQL, with what Informix declares NOT NULL, and SERIAL.
+
+    Raises:
+        UnsupportedColumn: a name has more bytes than PostgreSQL keeps.
+    """
+    for each in (target.name, *(column.name for column in target.columns)):
+        if len(each.encode()) > MOST_BYTES_OF_NAME:
+            raise UnsupportedColumn(
+                f"the name {json.dumps(each)} has more than {MOST_BYTES_OF_NAME} bytes: PostgreSQL"
+                " would cut it off.",
+                "Exclude it with option columns, or the table with ! in option table.",
+            )
+    lines = [
+        f"  {in_postgresql.quoted(_printable(column.name))} {column.in_postgresql.definition}"
+        f"{'' if column.is_nullable or is_content_type(column.type) else ' NOT NULL'}"
+        for column in target.columns
+    ]
+    key = ", ".join(map(in_postgresql.quoted, target.key))
+    lines += [f"  PRIMARY KEY ({key})"] if key else []
+    listed = ",\n".join(lines)
+    yield f"CREATE TABLE {name} (\n{listed}\n);"
+
+
 def _from_json(target: TargetTable, name: str) -> Iterator[str]:
     """Yield the schema with which from_json parses `before` and `after` of shape=json."""
     fields = [f"{quoted(column.name)} {type_in(SPARK, column.type)}" for column in target.columns]
@@ -78,8 +105,10 @@ def _from_json(target: TargetTable, name: str) -> Iterator[str]:
 DEFINITIONS: Mapping[str, Callable[[TargetTable, str], Iterator[str]]] = {
     "delta": _delta,
     "iceberg": _iceberg,
+    "postgresql": _postgresql,
     "from-json": _from_json,
 }
+_QUOTES: Mapping[str, Callable[[str], str]] = {"postgresql": in_postgresql.quoted}
 
 
 def definitions(kind: str, targets: Iterable[TargetTable], into: str = "") -> list[str]:
@@ -93,9 +122,11 @@ def definitions(kind: str, targets: Iterable[TargetTable], into: str = "") -> li
     Raises:
         UnsupportedColumn: a name contains control characters.
     """
-    prefix = f"{into}." if into else ""
+    prefix, quote = f"{into}." if into else "", _QUOTES.get(kind, quoted)
     return [
-        text for target in targets for text in DEFINITIONS[kind](target, prefix + quoted(target.name))
+        text
+        for target in targets
+        for text in DEFINITIONS[kind](target, prefix + quote(_printable(target.name)))
     ]
 
 
@@ -114,10 +145,14 @@ def quoted(name: str) -> str:
     Raises:
         UnsupportedColumn: when pasted, the name could control a terminal, or end a comment.
     """
+    return "`" + _printable(name).replace("`", "``") + "`"
+
+
+def _printable(name: str) -> str:
     if printable(name) != name or len(name.splitlines()) > 1:
         raise UnsupportedColumn(
             f"the name {json.dumps(name)} contains control characters, which cannot be written"
             " in a statement.",
             "Exclude it with option columns, or the table with ! in option table.",
         )
-    return "`" + name.replace("`", "``") + "`"
+    return name

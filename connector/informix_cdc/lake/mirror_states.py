@@ -17,8 +17,9 @@ from informix_cdc.lake.control_tables import LEFT, MIRRORED, STOPPED, ControlTab
 from informix_cdc.lake.identity import known_identity
 from informix_cdc.lake.lakes import open_lake
 from informix_cdc.lake.places import BRIEF, Lake
+from informix_cdc.lake.postgres_lake import PostgresLake
 from informix_cdc.lake.refused_writes import coded_errors
-from informix_cdc.lake.settings import MirrorSettings, is_url
+from informix_cdc.lake.settings import DELTA, MirrorSettings, is_url
 from informix_cdc.merge_on_read import LoggedState, TableLog, TablePlace
 
 _AT_ONCE = 8  # tables that are read at the same time
@@ -76,28 +77,27 @@ def state_of_mirror(settings: MirrorSettings) -> StateOfMirror:
             "tables of Iceberg are read by Spark only.",
             "Query _informix_cdc_tables and _informix_cdc_batches in the schema of the mirror.",
         )
-    if is_url(settings.into):  # who looks does not wait for minutes
+    if is_url(settings.into) and settings.format == DELTA:  # who looks does not wait for minutes
         settings = replace(settings, storage_options={**BRIEF, **settings.storage_options})
     with coded_errors(settings.into):
-        control = ControlTables(identity.id, open_lake(settings, identity.application).target)
+        lake = open_lake(settings, identity.application)
+        control = ControlTables(identity.id, lake.target)
         batches = control.batches()
         last: Mapping[str, Any] = batches[-1] if batches else {}
         verified = {name: (at, count) for name, at, count in control.last_verified()}
         records = [each for each in control.tables().values() if each.status != LEFT]
 
         def found(record: TableRecord) -> TableInMirror:
-            place = f"{settings.into.rstrip('/')}/{record.target}"
-            logged = _logged(TablePlace(place, settings.storage_options))
+            rows, changed_at = _rows_and_time(settings, lake, record, last)
             is_loading = record.status == MIRRORED and record.table in last.get("loading", ())
-            at = logged.numbered_at.get(identity.application, 0) if logged else 0
             verified_at, differences = verified.get(record.table, (None, 0))
             return TableInMirror(
                 record.table,
                 record.target,
                 LOADING if is_loading else record.status,
                 record.reason,
-                _rows(logged.files.values()) if logged else None,
-                datetime.fromtimestamp(at / 1000, UTC) if at else None,
+                rows,
+                changed_at,
                 verified_at,
                 differences,
             )
@@ -105,6 +105,23 @@ def state_of_mirror(settings: MirrorSettings) -> StateOfMirror:
         with ThreadPoolExecutor(_AT_ONCE, "informix-cdc states") as pool:
             tables = sorted(pool.map(found, records), key=lambda each: each.table)
     return StateOfMirror(tuple(tables), last.get("commit"), last.get("commit_timestamp"))
+
+
+def _rows_and_time(
+    settings: MirrorSettings, lake: Lake, record: TableRecord, last: Mapping[str, Any]
+) -> tuple[int | None, datetime | None]:
+    """Return the number of rows in a target, and when a batch last changed it; None: not known."""
+    if isinstance(lake, PostgresLake):
+        table = lake.batches.table(record.target)
+        is_in_last = any(each["target"] == record.target for each in last.get("versions", ()))
+        rows = table.rows if table is not None and table.rows >= 0 else None  # as of the last ANALYZE
+        return rows, last["written_at"] if is_in_last else None
+    place = f"{settings.into.rstrip('/')}/{record.target}"
+    logged = _logged(TablePlace(place, settings.storage_options))
+    if logged is None:
+        return None, None
+    at = logged.numbered_at.get(lake.application, 0)
+    return _rows(logged.files.values()), datetime.fromtimestamp(at / 1000, UTC) if at else None
 
 
 def _logged(place: TablePlace) -> LoggedState | None:

@@ -78,7 +78,7 @@ class Lake:
         spark: SparkSession | None = None,
         witnessed: Mapping[str, Witnessed] | None = None,
     ) -> None:
-        self._settings, self._application, self._witnessed = settings, application, witnessed
+        self._settings, self.application, self._witnessed = settings, application, witnessed
         self._text = CommitText()
         self._targets: dict[str, Target] = {}
         needs_spark = settings.format == ICEBERG or settings.engine == SPARK
@@ -175,10 +175,10 @@ class Lake:
         if settings.format == ICEBERG:
             assert self._merges is not None  # otherwise there is no Spark
             place = f"{settings.into}.{quoted(name)}"
-            return IcebergTarget(place, self._application, self._merges, self._text)
+            return IcebergTarget(place, self.application, self._merges, self._text)
         place = f"{settings.into.rstrip('/')}/{name}"
         options = {**(_PATIENT if is_url(place) else {}), **settings.storage_options}
-        made = OnReadTarget(place, self._application, options, self._merges)
+        made = OnReadTarget(place, self.application, options, self._merges)
         made.index_folder = settings.folder
         made.end_of_batch = self._text
         made.properties = settings.properties_of(name)

@@ -23,7 +23,7 @@ from informix_capture_client.errors import (
 from informix_capture_client.findings import require
 from informix_capture_client.sql_names import TableName
 from informix_cdc.lake.control_tables import STOPPED, TableRecord
-from informix_cdc.lake.definitions import NEEDS_COLUMN_MAPPING
+from informix_cdc.lake.definitions import MOST_BYTES_OF_NAME, NEEDS_COLUMN_MAPPING
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.mirrored_table import form_of
 from informix_cdc.lake.places import puts_if_absent, why_not_writable
@@ -62,7 +62,6 @@ from informix_checkpoints.offsets import read_checkpoint
 from informix_checkpoints.shared_captures import PublishedCapture
 
 _IS_A_FOLDER = re.compile(r"[\w$-][\w$. -]*")
-_MOST_BYTES = 63  # of a name in PostgreSQL, which cuts off the rest
 _IN_A_CATALOG = re.compile(r"\w+", re.ASCII)  # as Spark's own catalog requires it
 
 
@@ -504,10 +503,10 @@ def _problems_of_column(
     settings: MirrorSettings, target: TargetTable, name: str
 ) -> Iterator[PlanProblem]:
     """Yield the problem of a column's name, where tables cannot have every name."""
-    if settings.format == POSTGRESQL and len(name.encode()) > _MOST_BYTES:
+    if settings.format == POSTGRESQL and len(name.encode()) > MOST_BYTES_OF_NAME:
         yield PlanProblem(
             target.source,
-            f"column {json.dumps(name)} has a name of more than {_MOST_BYTES} bytes.",
+            f"column {json.dumps(name)} has a name of more than {MOST_BYTES_OF_NAME} bytes.",
             "Rename it in Informix, or exclude it with option columns.",
         )
     if settings.format == DELTA and NEEDS_COLUMN_MAPPING.intersection(name):
@@ -526,10 +525,10 @@ def _problems_of_name(settings: MirrorSettings, target: TargetTable) -> Iterator
             f"its target would be named {json.dumps(target.name)}.",
             "Set name in its settings, using letters, digits, spaces and the characters _ - $ and .",
         )
-    elif settings.format == POSTGRESQL and len(target.name.encode()) > _MOST_BYTES:
+    elif settings.format == POSTGRESQL and len(target.name.encode()) > MOST_BYTES_OF_NAME:
         yield PlanProblem(
             target.source,
-            f"its target {json.dumps(target.name)} has a name of more than {_MOST_BYTES} bytes.",
+            f"its target {json.dumps(target.name)} has a name of more than {MOST_BYTES_OF_NAME} bytes.",
             "Set a shorter name in its settings.",
         )
     elif settings.catalog and not _IN_A_CATALOG.fullmatch(target.name):

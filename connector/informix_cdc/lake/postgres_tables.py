@@ -126,8 +126,9 @@ class PostgresTarget:
         self._is_written = False
 
     def accept(self) -> None:
-        """Take the current state as the one that this mirror left."""
-        self.witnessed = Witnessed(self.number() or 0, max(self.version(), 0))
+        """Take the current state as the one that this mirror left, if it has the trigger already."""
+        is_own = self._table.guard == self.batches.application
+        self.witnessed = Witnessed(self.number() or 0, self.version()) if is_own else None
 
     def table_id(self) -> str:
         """Return the table's object identifier."""

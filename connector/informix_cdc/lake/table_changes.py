@@ -187,11 +187,16 @@ def _definition(text: bytes) -> TableDefinition:
     return TableDefinition.from_text(text)
 
 
+def lake_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column's values as targets get them: of an interval, its microseconds."""
+    return pa.int64() if pa.types.is_duration(kind) else kind
+
+
 def in_lake_types(rows: pa.Table) -> pa.Table:
     """Return rows with the types of Delta Lake and Iceberg: intervals are microseconds."""
     for place, field in enumerate(rows.schema):
-        if pa.types.is_duration(field.type):
-            values = rows.column(place).cast(pa.int64())
+        if lake_type(field.type) != field.type:
+            values = rows.column(place).cast(lake_type(field.type))
             rows = rows.set_column(place, field.name, values)
     return rows
 

@@ -13,7 +13,9 @@ from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.object_readers import delivered_schema
 from informix_capture_client.shapes import table_schema
 from informix_capture_client.sql_names import quoted
+from informix_cdc.lake.table_changes import lake_type
 from informix_cdc.options import SourceOptions
+from informix_cdc.postgresql import ColumnType, column_type
 from informix_cdc.server import SourceTables, TableDefinition, table_definitions
 
 
@@ -30,6 +32,11 @@ class TargetColumn:
     declared: str
     type: pa.DataType
     is_nullable: bool
+
+    @property
+    def in_postgresql(self) -> ColumnType:
+        """The type of the column in PostgreSQL."""
+        return column_type(self.declared, lake_type(self.type))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,18 +28,22 @@ from informix_cdc.postgresql.database import (
     PostgresDatabase,
     Refused,
 )
+from informix_cdc.postgresql.local_server import LocalServer, find_programs, local_server
 from informix_cdc.postgresql.rows import csv_of, rows_of_csv, texts_of, unfit_value
 
 __all__ = [
     "BRIEF_SECONDS",
     "PATIENT_SECONDS",
     "ColumnType",
+    "LocalServer",
     "Place",
     "PostgresDatabase",
     "Refused",
     "arrow_type",
     "column_type",
     "csv_of",
+    "find_programs",
+    "local_server",
     "quoted",
     "rows_of_csv",
     "selected",

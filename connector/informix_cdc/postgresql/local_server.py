@@ -57,6 +57,11 @@ class LocalServer:
         return {"host": str(self.folder), "user": getpass.getuser()}
 
     @property
+    def address(self) -> str:
+        """The connection string of its database `postgres`."""
+        return f"host={self.folder} user={getpass.getuser()} dbname=postgres"
+
+    @property
     def log(self) -> str:
         """What the server has printed."""
         return (self.folder / "log").read_text(errors="replace")
@@ -87,7 +92,7 @@ class LocalServer:
             reraise=True,
         ):
             with attempt:
-                psycopg.connect(**self.parameters, dbname="postgres").close()  # type: ignore[arg-type]
+                psycopg.connect(self.address).close()
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop it: SIGINT ends connections, SIGQUIT is like a crash."""

@@ -28,9 +28,13 @@ from harness.lake.rows_of_batches import Change, batch_row
 from harness.runs.tiers import rest_in_all
 from informix_capture_client import failpoints
 from informix_capture_client.errors import BadOption, DataLoss, TargetUnavailable
+from informix_cdc.lake import definitions, state_of_mirror, target_tables
+from informix_cdc.lake.plan import stream_options
 from informix_cdc.lake.settings import MirrorSettings
+from informix_cdc.options import SourceOptions
 from informix_cdc.postgresql import Place
 from informix_cdc.postgresql.local_server import LocalServer
+from informix_cdc.server import describe_tables, open_catalog
 from informix_checkpoints.requests import REPAIR, RESYNC, VERIFY, Request, RequestFolder
 
 pytestmark = pytest.mark.slow
@@ -432,6 +436,33 @@ def test_tables_that_somebody_has_made_are_taken_if_they_are_empty(
     assert "was not created by a mirror" in by_hand.batches[0].stopped[OTHER]
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         ran(server, by_hand, "DELETE FROM orders")
+
+
+def test_tables_of_the_printed_definition_are_taken(server: LocalServer, tmp_path: Path) -> None:
+    with ledger(31, 8) as (made, listening):
+        made.change(40)
+        run = PostgresRun(tmp_path, listening.port, server, **QUICKLY)
+        options = SourceOptions.parse(stream_options(run.settings, run.source))
+        with open_catalog(options.connection) as catalog:
+            targets = target_tables(options, describe_tables(options, catalog), catalog)
+        with session(server) as other:
+            for statement in definitions("postgresql", targets, run.schema):
+                other.execute(statement)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            check_each_batch(run, made)
+            made.change(30)
+            until(step, is_caught_up(run, made))
+        assert not run.stopped
+
+
+def test_the_state_of_a_mirror_is_read_without_it(server: LocalServer, by_hand: Mirrored) -> None:
+    by_hand.orders(*[("insert", 101, {"id": n, "note": "a"}) for n in range(60)])
+    ran(server, by_hand, "ANALYZE orders")
+    by_hand.orders(*updated(201, {"id": 1, "note": "a"}, {"id": 1, "note": "b"}))
+    (table,) = state_of_mirror(by_hand.settings).tables
+    assert (table.table, table.state, table.rows) == (ORDERS, "mirrored", 60)
+    assert table.changed_at is not None
 
 
 # compared with Informix
