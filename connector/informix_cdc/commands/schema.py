@@ -6,10 +6,11 @@ Rule: it changes nothing. Everything is printed to stdout in a form that can be 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
+from informix_capture_client.errors import UnsupportedColumn
 from informix_capture_client.printable import printable
 from informix_capture_client.sql_names import quoted
 from informix_cdc.lake import (
@@ -70,8 +71,18 @@ def _as_json(target: TargetTable, into: str) -> dict[str, object]:
         "key": list(target.key),
         "why_no_key": target.why_no_key,
         "columns": columns,
-        "definitions": {kind: definitions(kind, [target], into) for kind in DEFINITIONS},
+        "definitions": dict(_definitions(target, into)),
     }
+
+
+def _definitions(target: TargetTable, into: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the statements of each kind; without PostgreSQL's if a name is too long for it."""
+    for kind in DEFINITIONS:
+        try:
+            yield kind, definitions(kind, [target], into)
+        except UnsupportedColumn:
+            if kind != "postgresql":
+                raise
 
 
 def _as_text(target: TargetTable) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from informix_capture_client.errors import UnsupportedColumn
-from informix_capture_client.object_readers import is_content_type
 from informix_capture_client.printable import printable
 from informix_cdc import postgresql as in_postgresql
 from informix_cdc.lake.target_tables import TargetTable
@@ -87,7 +86,7 @@ def _postgresql(target: TargetTable, name: str) -> Iterator[str]:
             )
     lines = [
         f"  {in_postgresql.quoted(_printable(column.name))} {column.in_postgresql.definition}"
-        f"{'' if column.is_nullable or is_content_type(column.type) else ' NOT NULL'}"
+        f"{'' if column.may_be_null else ' NOT NULL'}"
         for column in target.columns
     ]
     key = ", ".join(map(in_postgresql.quoted, target.key))

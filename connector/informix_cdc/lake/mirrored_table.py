@@ -439,9 +439,9 @@ class MirroredTable:
 
     def _in_parts(self, changes: TableChanges) -> bool:
         """Return whether changes are too many for memory, and the target can take them in parts."""
-        if changes.nbytes <= LARGE_BYTES or changes.is_snapshot:
-            return False
         target = self.target
+        if changes.is_snapshot or changes.nbytes <= LARGE_BYTES:
+            return False
         return target.is_there() and target.takes_parts and bool(changes.is_kind(*CHANGED).all())
 
     def _merged_in_parts(

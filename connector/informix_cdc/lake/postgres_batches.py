@@ -175,6 +175,9 @@ class PostgresBatches:
 
     def table(self, name: str) -> StoredTable | None:
         """Return what is known of a table, with its columns; None if it does not exist."""
+        known = self._tables.get(name) if self._tables is not None else None
+        if known is not None and known.columns is not None:
+            return known
         with self.database.together():
             found = self._known_tables().get(name)
             if found is not None and found.columns is None:

@@ -55,6 +55,8 @@ class PostgresLake(Lake):
 
     def end_batch(self) -> None:
         """Commit the batch, with its position, also if it has changed no table."""
+        for target in self._open.values():
+            target.complete()
         self.batches.end()
         for target in self._open.values():
             target.committed()

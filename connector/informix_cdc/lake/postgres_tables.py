@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from informix_capture_client.errors import BadOption
 from informix_cdc.lake.identity import BatchEnd, Witnessed
 from informix_cdc.lake.intervals import KeyInterval
 from informix_cdc.lake.merges import Merge
@@ -52,6 +53,7 @@ class PostgresTarget:
     witnessed: Witnessed | None = None
     has_snapshot_rows_only: bool = False
     _is_written: bool = field(default=False, init=False)  # in the batch that runs
+    _lacks_guard: bool = field(default=False, init=False)
     merges_on_read: ClassVar[bool] = False
     takes_parts: ClassVar[bool] = True
     keeps_versions: ClassVar[bool] = False
@@ -126,9 +128,26 @@ class PostgresTarget:
         self._is_written = False
 
     def accept(self) -> None:
-        """Take the current state as the one that this mirror left, if it has the trigger already."""
-        is_own = self._table.guard == self.batches.application
-        self.witnessed = Witnessed(self.number() or 0, self.version()) if is_own else None
+        """Take the current state as the one that this mirror left.
+
+        A table that somebody else has made gets its trigger at the end of the batch.
+        """
+        table = self._table
+        self._lacks_guard = not (table.guard == self.batches.application and table.is_guarded)
+        number = self.number() or 0
+        self.witnessed = None if self._lacks_guard else Witnessed(number, table.oid)
+
+    def complete(self) -> None:
+        """Do what a batch needs before it is committed.
+
+        Raises:
+            BadOption: the user may not add a trigger to the table.
+        """
+        try:
+            if self._lacks_guard and self.is_there():
+                self._guard()
+        except TableStopped as stop:
+            raise BadOption(stop.reason, stop.remedy) from None
 
     def table_id(self) -> str:
         """Return the table's object identifier."""
@@ -219,7 +238,7 @@ class PostgresTarget:
 
     def _guard(self) -> None:
         """Let a trigger refuse the writes of other programs."""
-        self._is_written = True
+        self._is_written, self._lacks_guard = True, False
         known = self.batches.table(self.name)
         if known is not None and known.guard == self.batches.application and known.is_guarded:
             return

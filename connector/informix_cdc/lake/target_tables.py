@@ -16,7 +16,9 @@ from informix_capture_client.sql_names import quoted
 from informix_cdc.lake.table_changes import lake_type
 from informix_cdc.options import SourceOptions
 from informix_cdc.postgresql import ColumnType, column_type
-from informix_cdc.server import SourceTables, TableDefinition, table_definitions
+from informix_cdc.server import MASKED, SourceTables, TableDefinition, table_definitions
+
+_LARGE_OBJECTS = ("BLOB", "CLOB", "TEXT", "BYTE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,12 @@ class TargetColumn:
     declared: str
     type: pa.DataType
     is_nullable: bool
+
+    @property
+    def may_be_null(self) -> bool:
+        """Whether a value may be NULL: also a masked one, and that of a large object."""
+        is_exact = not self.declared.endswith(MASKED) and self.declared not in _LARGE_OBJECTS
+        return self.is_nullable or not is_exact
 
     @property
     def in_postgresql(self) -> ColumnType:

@@ -45,12 +45,14 @@ from informix_cdc.server.source_tables import (
     server_version_text,
 )
 from informix_cdc.server.table_definitions import (
+    MASKED,
     TableDefinition,
     table_definitions,
 )
 
 __all__ = [
     "LONG_TRANSACTIONS",
+    "MASKED",
     "CdcFacts",
     "DriverFacts",
     "ServerFacts",

@@ -16,7 +16,7 @@ from informix_capture_client.incremental_snapshot import KeyRules, usable_key
 from informix_capture_client.sql_names import quoted
 from informix_cdc.options import SourceOptions
 
-_MASKED = " MASKED"  # behind the type of a column whose values may be longer, or of another type
+MASKED = " MASKED"  # behind the type of a column whose values may be longer, or of another type
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def table_definitions(
         columns = tuple(
             DeclaredColumn(
                 column.name,
-                column.type_text.upper() + (_MASKED if column.mask else ""),
+                column.type_text.upper() + (MASKED if column.mask else ""),
                 column.name in keys.nullable and column.name not in keys.primary,
             )
             for column in table.delivered

@@ -26,10 +26,12 @@ from lab.benchmarks.processes import report_json
 
 
 class Ages:
-    """How old rows are when their table has them, in milliseconds."""
+    """How old rows are when their table has them, or when its batch is committed, in milliseconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_commit: bool) -> None:
+        self._at_commit = at_commit
         self._found: list[float] = []
+        self._written: list[int] = []  # of a batch that is not committed
         self._lock = threading.Lock()
         self._apply = MirroredTable.apply
 
@@ -40,11 +42,16 @@ class Ages:
             there = changes.rows.column("written_at").filter(pa.array(~changes.is_gone()))
             written = pc.drop_null(there).to_pylist()
             with self._lock:
-                self._found += [(now - each) / 1e6 for each in written]
+                if self._at_commit:
+                    self._written += written
+                else:
+                    self._found += [(now - each) / 1e6 for each in written]
 
     def taken(self) -> list[float]:
+        now = time.time_ns()
         with self._lock:
-            found, self._found = self._found, []
+            found = self._found + [(now - each) / 1e6 for each in self._written]
+            self._found, self._written = [], []
         return found
 
 
@@ -55,7 +62,7 @@ def main() -> None:
         builder = builder.config(name, value)
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    ages = Ages()
+    ages = Ages(at_commit=task.get("format") == "postgresql")
 
     def told(batch: lake.MirroredBatch) -> None:
         facts = {
