@@ -469,7 +469,7 @@ class MirroredTable:
             if len(rows) or not target.is_empty() or target.schema() != self.columns(changes):
                 target.replace(rows, batch, self.columns(changes))
             target.has_snapshot_rows_only = changes.is_snapshot
-        elif not self._appended(_there(images), changes, batch):
+        elif not self._appended(images, changes, batch):
             target.merge(images, of_images(images.column_names, key), batch)
         return None
 
@@ -480,7 +480,7 @@ class MirroredTable:
         if self._in_parts(changes):
             return self._merged_in_parts(changes, self._soft_images, merge, batch)
         images = self._soft_images(changes)
-        if not self._appended(_there(images), changes, batch):
+        if not self._appended(images, changes, batch):
             self.target.merge(images, merge(images.column_names), batch)
         return None
 
@@ -526,19 +526,26 @@ class MirroredTable:
     def _changes(self, changes: TableChanges, batch: int) -> None:
         self.target.append(all_changes(changes), batch)
 
-    def _appended(self, rows: pa.Table, changes: TableChanges, batch: int) -> bool:
+    def _appended(self, images: pa.Table, changes: TableChanges, batch: int) -> bool:
         """Append rows if no other row can have their keys; return whether they were appended.
 
         That holds if the target is empty, or if all its rows and the new ones come from one snapshot.
+
+        Args:
+            images: last images, with GONE; or rows.
+            changes: that they are of.
+            batch: number of the batch.
         """
         target = self.target
         is_empty = target.is_empty()
         target.has_snapshot_rows_only = changes.is_snapshot and (
             is_empty or (target.has_snapshot_rows_only and changes.last_truncate < 0)
         )
-        if (is_empty or target.has_snapshot_rows_only) and len(rows):
+        if not (is_empty or target.has_snapshot_rows_only):
+            return False
+        if len(rows := _there(images)):
             target.append(rows, batch)
-        return is_empty or target.has_snapshot_rows_only
+        return True
 
 
 _WAYS: dict[str, Callable[[MirroredTable, TableChanges, int], None]] = {
@@ -564,6 +571,8 @@ def _repeated(rows: pa.Table, is_open: pa.ChunkedArray, key: Sequence[str]) -> p
 
 def _there(images: pa.Table) -> pa.Table:
     """Return the rows that are not deleted."""
+    if GONE not in images.column_names:  # states of a history, all of which begin
+        return images
     kept = images.filter(pa.array(~np.asarray(images.column(GONE).to_numpy())))
     return kept.drop_columns([GONE, AT])
 

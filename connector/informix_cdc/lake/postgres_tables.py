@@ -329,7 +329,8 @@ class PostgresTarget:
         columns, key = list(merge.inserts), list(merge.key)
         self._require_key(key)
         gone = np.asarray(rows.column(GONE).to_numpy(), bool)
-        self._remove((rows if deletes_all else rows.filter(pa.array(gone))).select(key))
+        if deletes_all or gone.any():
+            self._remove((rows if deletes_all else rows.filter(pa.array(gone))).select(key))
         left = rows.filter(pa.array(~gone)) if gone.any() else rows
         values = [f"{quoted(n)} = EXCLUDED.{quoted(n)}" for n in columns if n not in key]
         does = f"UPDATE SET {', '.join(values)}" if values else "NOTHING"

@@ -127,7 +127,9 @@ class TableChanges:
 
     def in_memory(self) -> TableChanges:
         """Return them with one chunk a column: sorting and taking are far slower across many."""
-        return replace(self, about=self.about.combine_chunks(), rows=self.rows.combine_chunks())
+        found = replace(self, about=self.about.combine_chunks(), rows=self.rows.combine_chunks())
+        found._codes.extend(self._codes)
+        return found
 
     @property
     def last_truncate(self) -> int:
@@ -309,9 +311,10 @@ def net_places(
     nothing remains, as many rows came as went: the key has a row if it had one, and the last image that
     was added is that row.
     """
-    segment = pa.chunked_array([pa.array(np.searchsorted(truncates, np.arange(len(rows))))])
-    columns = [rows.column(name) for name in key]
-    columns += [commits, segment]
+    columns = [*(rows.column(name) for name in key), commits]
+    if len(truncates):
+        segment = np.searchsorted(truncates, np.arange(len(rows)))
+        columns.append(pa.chunked_array([pa.array(segment)]))
     groups = _groups(columns, gone)
     last = groups.last
     is_doubtful = gone[last] & (groups.gone < groups.count)
@@ -482,7 +485,7 @@ def _is_kind(rows: pa.Table, *kinds: str) -> np.ndarray:
 def _codes_of(rows: pa.Table) -> np.ndarray:
     """Return a code for the kind of each row: its index in the list of all, or -1."""
     found = pc.index_in(rows.column(KIND), value_set=_EVERY_KIND)
-    codes: np.ndarray = pc.fill_null(found, -1).to_numpy()
+    codes: np.ndarray = (pc.fill_null(found, -1) if found.null_count else found).to_numpy()
     return codes
 
 

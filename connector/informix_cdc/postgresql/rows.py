@@ -38,9 +38,17 @@ def unfit_value(rows: pa.Table) -> str:
             ).to_pylist():
                 return f"the content of {field.name} is {', '.join(others)} in a row"
             column = pc.struct_field(column, "content")
-        if pa.types.is_string(column.type) and pc.any(pc.match_substring(column, "\0")).as_py():
+        if not pa.types.is_string(column.type) or not any(map(_may_have_nul, column.chunks)):
+            continue
+        if pc.any(pc.match_substring(column, "\0")).as_py():
             return f"a text in {field.name} has a NUL character, which PostgreSQL cannot store"
     return ""
+
+
+def _may_have_nul(texts: pa.Array) -> bool:
+    """Return whether the memory of texts has a NUL: it may have other texts, too."""
+    content = texts.buffers()[2]
+    return content is not None and not np.frombuffer(content, np.uint8).all()
 
 
 def csv_of(rows: pa.Table, types: Mapping[str, str]) -> Iterator[bytes]:
