@@ -182,7 +182,7 @@ def _insert(changes: _Changes, row: NamedRow) -> list[Undo]:
     changes.lock(rid, None)
     for column, value in zip(storage.columns, values, strict=True):
         if is_serial(column):
-            storage.table.last_serial = max(storage.table.last_serial, int(value or 0))
+            storage.table.count_serial(column, int(value or 0))
     return [lambda: rows.delete(storage, rid)]
 
 

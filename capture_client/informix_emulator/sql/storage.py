@@ -285,7 +285,7 @@ class Store:
         names = {old: new for new, old in (renamed or {}).items()}
         table.definition = storage.definition.left_with(known, names)
         fresh = self.made(table)
-        fresh.is_sql_made, table.last_serial = storage.is_sql_made, storage.table.last_serial
+        fresh.is_sql_made, table.last_serials = storage.is_sql_made, storage.table.last_serials
         fresh.table_locks, fresh.revoked = storage.table_locks, storage.revoked
         kept = []
         for column in table.columns:

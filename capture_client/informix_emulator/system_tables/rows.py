@@ -247,7 +247,8 @@ def _serial_counters(table: EmulatedTable) -> dict[str, int]:
     spellings = {column.type.spelling for column in table.columns}
     columns = {"serialv": "serial", "cur_serial8": "serial8", "cur_bigserial": "bigserial"}
     return {
-        name: table.last_serial if spelling in spellings else 1 for name, spelling in columns.items()
+        name: table.last_serials[spelling] if spelling in spellings else 1
+        for name, spelling in columns.items()
     }
 
 

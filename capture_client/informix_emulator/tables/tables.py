@@ -91,7 +91,7 @@ class EmulatedTable:
         self.kind = kind
         self.created = ""
         self.partnum = 0
-        self.last_serial = 0  # the last number that it has given
+        self.last_serials = Counter[str]()  # the last number of each kind of serial column
         self.created_at = 0.0  # of its partition, in seconds since 1970
         self.full_row_logging = False
         self.written = Counter[int]()  # records of rows, by their type
@@ -110,6 +110,11 @@ class EmulatedTable:
         self._plan = [_step(column) for column in (*self.fixed, *self.variable)]
         self._names = {column.name for column in columns}
         self._pack_sizes = struct.Struct(f">{len(self.variable)}I").pack
+
+    def count_serial(self, column: TableColumn, number: int) -> None:
+        """Let a serial column continue behind a number, if it has not passed it."""
+        kind = column.type.spelling
+        self.last_serials[kind] = max(self.last_serials[kind], number)
 
     @property
     def all_indexes(self) -> list[Index]:

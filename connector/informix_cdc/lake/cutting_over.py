@@ -18,7 +18,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from informix_capture_client.catalog import Catalog, SerialCounters
@@ -112,8 +112,9 @@ class CutOver:
                 f"format is {settings.format}, but only a mirror into PostgreSQL can be cut over.",
                 "Set format to postgresql in a mirror of its own.",
             )
-        self._settings, self._options, self._spool = settings, options, spool_path
+        self._settings, self._spool = settings, spool_path
         self._mirror = known_identity(settings.checkpoint)
+        self._server = replace(options.connection, database=self._mirror.database)
         self._batches = PostgresBatches(settings, self._mirror.application, is_writer=False)
         self._verified_from: tuple[int, int] | None = None
 
@@ -167,7 +168,7 @@ class CutOver:
             InformixCdcError: the server cannot be asked.
         """
         reasons = []
-        with open_catalog(self._options.connection) as catalog:
+        with open_catalog(self._server) as catalog:
             for name in self._names():
                 if sessions := catalog.writers(name):
                     shown = ", ".join(map(str, sessions))
@@ -244,7 +245,7 @@ class CutOver:
     def _sequences(self, records: Mapping[str, TableRecord]) -> Iterator[CutOverSequence]:
         """Yield the sequence of each SERIAL column: from Informix's counter, or its highest value."""
         columns = {name: list(_serial_columns(each)) for name, each in records.items()}
-        with open_catalog(self._options.connection) as catalog:
+        with open_catalog(self._server) as catalog:
             counters = self._counters(catalog, [name for name, found in columns.items() if found])
         for name, found in columns.items():
             for column, kind in found:

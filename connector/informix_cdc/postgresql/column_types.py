@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from informix_capture_client.object_readers import is_content_type
+from informix_cdc.server import MASKED
 
 _C, _NO_ZONE = ' COLLATE "C"', " without time zone"
 _FRACTION = re.compile(r"TO FRACTION\((\d)\)")
@@ -92,6 +93,8 @@ def column_type(declared: str, kind: pa.DataType) -> ColumnType:
         return ColumnType(f"numeric({kind.precision},{kind.scale})")
     if pa.types.is_list(kind):  # of a table that describes the mirror
         return ColumnType("jsonb")
+    if declared.endswith(MASKED):  # its values are no longer those of the type
+        return ColumnType(_PLAIN[kind])
     for pattern, arrow, made in _DECLARED:
         if kind == arrow and (found := pattern.fullmatch(declared)):
             return ColumnType(made(found))

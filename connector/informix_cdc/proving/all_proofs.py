@@ -51,5 +51,5 @@ UNTRIED: dict[int, str] = {
     **dict.fromkeys((44, 45, 48, 74), _OTHER_SERVER),
     **dict.fromkeys((53, 56, 68), _OTHER_CLIENT),
     **dict.fromkeys((23, 34), _DISTURBS),
-    **dict.fromkeys((13, 20, 59, 60), _LIVE_TESTS_ONLY),
+    **dict.fromkeys((13, 20, 59, 60, 115), _LIVE_TESTS_ONLY),
 }

@@ -14,6 +14,7 @@ from connector.commands.conftest import start
 from harness.runs.patience import patiently
 from harness.runs.tiers import rest_in_all
 from harness.spark.starting import JVM
+from informix_cdc.postgresql import find_programs
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -66,3 +67,17 @@ def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet(
         "Comparing the Delta tables …",
     ]
     assert not re.search(r"Traceback| INFO | WARN |in4mix", output)
+
+
+@pytest.mark.only_in_all
+def test_the_demo_cuts_over_to_postgresql() -> None:
+    if find_programs() is None:
+        pytest.skip("no initdb: install PostgreSQL")
+    options = {"JDK_JAVA_OPTIONS": JVM}
+    demo = start("demo", "--seconds=3", "--seed=4", "--into=postgresql", environment=options)
+    output, errors = demo.communicate(timeout=patiently(180))
+    assert demo.returncode == 0, output + errors
+    text = " ".join(output.split())
+    assert re.search(r"rows of 3 tables compared with Informix in [\d.]+ s, opened after", text)
+    assert "the first order that PostgreSQL numbered itself" in text
+    assert re.search(r"equal: .* in PostgreSQL, [\d,]+ rows, every value", text)

@@ -241,6 +241,37 @@ def test_a_connection_that_is_lost_in_a_batch_ends_the_query_and_the_next_start_
     assert len(selected(server, by_hand)) == 99
 
 
+@pytest.mark.parametrize("state", ["53100", "53200", "57014", "40P01"])
+def test_a_full_disk_and_other_passing_errors_stop_no_table(
+    state: str, server: LocalServer, by_hand: Mirrored
+) -> None:
+    both = (ORDERS, OTHER)
+    row = {"id": 1, "note": "a"}
+    change: list[Change] = [("insert", 101, row)]
+    by_hand.batch(batch_row(ORDERS, COLUMNS, change), batch_row(OTHER, COLUMNS, change), tables=both)
+    ran(
+        server,
+        by_hand,
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$BEGIN RAISE 'no space' USING ERRCODE = '{state}'; END$$;"
+        "CREATE TRIGGER full_disk BEFORE INSERT ON orders EXECUTE FUNCTION full_disk()",
+    )
+    rows = [
+        batch_row(OTHER, COLUMNS, updated(201, row, {"id": 1, "note": "b"})),
+        batch_row(ORDERS, COLUMNS, updated(202, row, {"id": 1, "note": "b"})),
+    ]
+    with pytest.raises(TargetUnavailable, match=state):
+        by_hand.batch(*rows, tables=both)
+    assert selected(server, by_hand, "other") == selected(server, by_hand) == [(1, "a")]
+    ran(server, by_hand, "DROP TRIGGER full_disk ON orders")
+    by_hand.mirror.close()
+    by_hand.number -= 1
+    by_hand.restart()
+    by_hand.batch(*rows, tables=both)
+    assert not by_hand.batches[-1].stopped
+    assert selected(server, by_hand, "other") == selected(server, by_hand) == [(1, "b")]
+
+
 def test_of_two_drivers_one_finds_that_the_other_was_first(
     server: LocalServer, by_hand: Mirrored
 ) -> None:
@@ -458,6 +489,22 @@ def test_tables_of_the_printed_definition_are_taken(server: LocalServer, tmp_pat
             made.change(30)
             until(step, is_caught_up(run, made))
         assert not run.stopped
+
+
+def test_a_hashed_column_is_a_text_of_any_length(server: LocalServer, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("00" * 32)
+    (tmp_path / "key").chmod(0o600)
+    with ledger(33, 0) as (made, listening):
+        made.add(LedgerTable("people", ("k0",), {"k0": "serial", "c0": "varchar(40,0)"}))
+        made.change(20)
+        masks = {"mask": "people.c0=hash", "maskKeyFile": str(tmp_path / "key")}
+        run = PostgresRun(tmp_path, listening.port, server, **masks)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+        assert not run.stopped
+    with session(server) as reader:
+        found = reader.execute(f"SELECT c0 FROM {run.schema}.people WHERE c0 IS NOT NULL").fetchall()
+    assert {len(row["c0"]) for row in found} == {64}
 
 
 def test_the_state_of_a_mirror_is_read_without_it(server: LocalServer, by_hand: Mirrored) -> None:

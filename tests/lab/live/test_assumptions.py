@@ -69,7 +69,7 @@ def test_the_row_logging_flag_is_seen_on_every_fragment(server: CaptureServer) -
 
 @pytest.mark.assumption(115)
 def test_a_serial_counter_is_at_the_last_number_or_the_next(server: CaptureServer) -> None:
-    table = server.create_table("id serial, b varchar(20)")
+    table = server.create_table({"id": "serial", "b": "varchar(20)"})
     name = TableName(table.database, table.owner, table.name)
     with server.writer() as writer:
         writer.insert(table, id="41", b="a")

@@ -138,12 +138,12 @@ class ChangeStatements:
         for place, column in enumerate(storage.columns):
             value = given[place] if place in given else self.rules.default(storage, column.name)
             if is_serial(column) and not value:
-                value = store(column.type, storage.table.last_serial + 1)
+                value = store(column.type, storage.table.last_serials[column.type.spelling] + 1)
             if value is None and column.not_null:
                 raise sql_error(-391, column.name)
             if is_serial(column):
                 last[column.type.coltype] = int(value or 0)
-                storage.table.last_serial = max(storage.table.last_serial, int(value or 0))
+                storage.table.count_serial(column, int(value or 0))
             values.append(value)
         return tuple(values)
 

@@ -186,8 +186,8 @@ class Definitions:
         return Reference(name, text.columns, str(other.name), keys)
 
     def _begin_serial(self, storage: Storage, text: TableText) -> None:
-        for column in text.columns:
-            storage.table.last_serial = max(storage.table.last_serial, column.first_serial - 1)
+        for column, written in zip(storage.columns, text.columns, strict=True):
+            storage.table.count_serial(column, written.first_serial - 1)
         storage.is_sql_made = True
 
     def _make_temporary(self, work: Work, name: str, text: TableText, has_log: bool) -> None:
