@@ -17,14 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
-from informix_cdc.lake.definitions import (
-    DEFINITIONS,
-    DELTA,
-    ICEBERG,
-    SPARK,
-    definitions,
-    type_in,
-)
+from informix_cdc.lake.definitions import DEFINITIONS, DELTA, ICEBERG, SPARK, definitions, type_in
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from informix_capture_client.catalog import Catalog, SerialCounters
 from informix_capture_client.errors import BadOption
@@ -28,7 +29,7 @@ from informix_cdc.lake.control_tables import LEFT, MIRRORED, ControlTables, Tabl
 from informix_cdc.lake.epochs import Beginning
 from informix_cdc.lake.identity import known_identity
 from informix_cdc.lake.postgres_batches import GUARD, POSITION, PostgresBatches
-from informix_cdc.lake.postgres_lake import PostgresLake
+from informix_cdc.lake.postgres_tables import PostgresTarget
 from informix_cdc.lake.settings import CONTROL, POSTGRESQL, MirrorSettings
 from informix_cdc.lake.verifying import Verification, verify
 from informix_cdc.options import SourceOptions
@@ -201,7 +202,8 @@ class CutOver:
         reasons = [f"{name} was not compared: {why}" for name, why in found.unverified.items()]
         reasons += [
             f"{each.table} differs from Informix: {each.missing} rows missing, {each.extra} extra,"
-            f" {each.different} different. Repair it, and find out why: informix-cdc verify --repair"
+            f" {each.different} different. Repair it, and find out why:"
+            " informix-cdc verify FILE.toml --repair"
             for each in found.tables
             if each.differences
         ]
@@ -307,14 +309,14 @@ class CutOver:
         return done
 
     def undo(self) -> None:
-        """Let the mirror write the tables again, and nobody else: it compares all of them first.
+        """Let the mirror write the tables again, and no other program: it compares them first.
 
         Raises:
             BadOption: the mirror is not cut over.
         """
         self._batches.forget()
         position = self._batches.position
-        if position is None or position.cut_over is None or position.undone is not None:
+        if position is None or position.cut_over is None:  # what was interrupted is done again
             raise BadOption("the mirror is not cut over.", "Start it: informix-cdc mirror FILE.toml")
         database = self.database
         database.run("BEGIN")
@@ -337,12 +339,11 @@ class CutOver:
 
     @property
     def _control(self) -> ControlTables:
-        lake = PostgresLake.of(self._batches)
-        return ControlTables(self._mirror.id, lake.target)
+        self._batches.forget()
+        return ControlTables(self._mirror.id, partial(PostgresTarget, self._batches))
 
     def _last_change(self) -> tuple[int, int]:
         """Return epoch and number of the last batch that has changed a table."""
-        self._batches.forget()
         rows = self._control.batches()
         return (rows[-1]["epoch"], rows[-1]["batch"]) if rows else (0, -1)
 

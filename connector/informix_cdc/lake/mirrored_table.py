@@ -414,8 +414,6 @@ class MirroredTable:
             TableStopped: others have changed.
         """
         found = self.target.schema()
-        if found.equals(wanted, check_metadata=True):  # as after nearly every batch
-            return [], []
         added = [each for each in wanted if each.name not in found.names]
         changed = [
             each

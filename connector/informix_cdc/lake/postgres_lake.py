@@ -10,7 +10,7 @@ from informix_cdc.lake.places import Lake
 from informix_cdc.lake.postgres_batches import PostgresBatches
 from informix_cdc.lake.postgres_tables import PostgresTarget
 from informix_cdc.lake.settings import MirrorSettings
-from informix_cdc.postgresql import BRIEF_SECONDS, Place, PostgresDatabase
+from informix_cdc.postgresql import BRIEF_SECONDS, Place, PostgresDatabase, quoted
 
 _OLDEST = 140000  # of PostgreSQL: extract() is exact since 14
 
@@ -33,13 +33,6 @@ class PostgresLake(Lake):
         self._witnessed = witnessed
         self.batches = PostgresBatches(settings, application, is_writer=witnessed is not None)
         self._open: dict[str, PostgresTarget] = {}
-
-    @classmethod
-    def of(cls, batches: PostgresBatches) -> PostgresLake:
-        """Return what reads the targets in a session that there is."""
-        made = cls.__new__(cls)
-        made._witnessed, made.batches, made._open = None, batches, {}
-        return made
 
     def begin_epoch(self, epoch: int) -> None:
         """Let further writes belong to an epoch that begins."""
@@ -102,42 +95,42 @@ class PostgresLake(Lake):
         self.batches.database.close()
 
 
-def why_unfit(settings: MirrorSettings) -> Iterator[str]:
+def why_unfit(settings: MirrorSettings) -> Iterator[tuple[str, str]]:
     """Yield why nothing can be mirrored into a schema, each with a remedy."""
-    database = PostgresDatabase(
-        Place.of(settings.into, settings.storage_options), patient_seconds=BRIEF_SECONDS
-    )
-    place, schema = database.place, database.place.schema
+    place = Place.of(settings.into, settings.storage_options)
+    database, schema = PostgresDatabase(place, patient_seconds=BRIEF_SECONDS), quoted(place.schema)
     try:
         database.connect()
-        ((version, encoding, is_standby, may_create),) = database.rows(
+        ((version, encoding, is_standby, user, may_create),) = database.rows(
             "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),"
-            " pg_is_in_recovery(), (SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace"
-            " WHERE nspname = %s)",
-            (schema,),
+            " pg_is_in_recovery(), quote_ident(current_user),"
+            " (SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = %s)",
+            (place.schema,),
         )
         unfit = [
             (version < _OLDEST, f"{place} is older than PostgreSQL 14.", "Use a later one."),
             (encoding != "UTF8", f"{place} has the encoding {encoding}.", "Use a database with UTF8."),
             (is_standby, f"{place} is a standby, which cannot be written.", "Name the primary."),
-            (may_create is None, f"{place} has no schema {schema}.", f'CREATE SCHEMA "{schema}"'),
+            (may_create is None, f"{place} has no such schema.", f"CREATE SCHEMA {schema};"),
             (
                 may_create is False,
-                f"the user may not create tables in {place}.",
-                f'GRANT CREATE, USAGE ON SCHEMA "{schema}" TO the user',
+                f"{user} may not create tables in {place}.",
+                f"GRANT CREATE, USAGE ON SCHEMA {schema} TO {user};",
             ),
         ]
-        yield from (f"{what} {remedy}" for is_so, what, remedy in unfit if is_so)
-        if may_create:
-            yield from (
-                f"foreign key {key} of {table} is checked before the end of a transaction. ALTER TABLE"
-                f' "{schema}"."{table}" ALTER CONSTRAINT "{key}" DEFERRABLE INITIALLY DEFERRED'
-                for key, table in database.rows(
-                    "SELECT k.conname, c.relname FROM pg_constraint k, pg_class c"
-                    " WHERE c.oid = k.conrelid AND k.contype = 'f' AND NOT k.condeferrable"
-                    " AND c.relnamespace = to_regnamespace(quote_ident(%s)) ORDER BY 2, 1",
-                    (schema,),
-                )
+        yield from ((what, remedy) for is_so, what, remedy in unfit if is_so)
+        yield from (
+            (
+                f"foreign key {key} of {table} is checked before the end of a transaction.",
+                f"ALTER TABLE {schema}.{quoted(table)} ALTER CONSTRAINT {quoted(key)}"
+                " DEFERRABLE INITIALLY DEFERRED;",
             )
+            for key, table in database.rows(
+                "SELECT k.conname, c.relname FROM pg_constraint k, pg_class c"
+                " WHERE c.oid = k.conrelid AND k.contype = 'f' AND NOT k.condeferrable"
+                " AND c.relnamespace = to_regnamespace(quote_ident(%s)) ORDER BY 2, 1",
+                (place.schema,),
+            )
+        )
     finally:
         database.close()

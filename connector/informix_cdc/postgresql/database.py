@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10
 _MOST_PREPARED = 5000  # statements: two for each table
 PATIENT_SECONDS, BRIEF_SECONDS = 120.0, 5.0  # a server that restarts is waited for, by its writer
-# Values are written and read as text: the session says how. Whoever waits for a lock of this session
-# learns its name. A commit that is acknowledged is durable.
+# How values are written and read as text, and the name that pg_stat_activity shows.
 _SESSION = {
     "application_name": "informix-cdc",
     "client_encoding": "UTF8",
@@ -39,7 +38,6 @@ _SESSION = {
     "extra_float_digits": "1",
     "bytea_output": "hex",
     "standard_conforming_strings": "on",
-    "check_function_bodies": "on",
 }
 _REFUSED = re.compile("22...|23...|42...|44...|54...|0A...|2B...|P0...|55006|428C9")
 _OF_TABLES = re.compile(r"(for|of) (table|relation|sequence) ")  # in texts about missing rights
@@ -255,10 +253,10 @@ class PostgresDatabase:
         try:
             yield
         except psycopg.Error as error:
-            if is_refusal(error):
-                raise Refused(shown_of(error)) from None
+            if _is_refusal(error):
+                raise Refused(_shown_of(error)) from None
             raise TargetUnavailable(
-                f"the tables in {self.place} cannot be read or written: {shown_of(error)}.",
+                f"the tables in {self.place} cannot be read or written: {_shown_of(error)}.",
                 "Check the server, the credentials and the network. Nothing is lost: the next start"
                 " repeats the batch.",
             ) from None
@@ -269,7 +267,7 @@ def _close(connections: list[psycopg.Connection[tuple[Any, ...]]]) -> None:
         connections.pop().close()
 
 
-def is_refusal(error: psycopg.Error) -> bool:
+def _is_refusal(error: psycopg.Error) -> bool:
     """Return whether an error concerns one table, and lasts until somebody changes it."""
     state = error.sqlstate or ""
     if state == "42501":
@@ -283,7 +281,7 @@ def _is_wrong(error: psycopg.Error) -> bool:
     return state[:2] in ("28", "3D") or "authentication failed" in text or "does not exist" in text
 
 
-def shown_of(error: psycopg.Error) -> str:
+def _shown_of(error: psycopg.Error) -> str:
     """Return an error in words that quote no value of a row."""
     diag = error.diag
     if error.sqlstate is None:  # of the connection, which has no rows

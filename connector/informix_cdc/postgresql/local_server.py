@@ -61,11 +61,6 @@ class LocalServer:
         """The connection string of its database `postgres`."""
         return f"host={self.folder} user={getpass.getuser()} dbname=postgres"
 
-    @property
-    def log(self) -> str:
-        """What the server has printed."""
-        return (self.folder / "log").read_text(errors="replace")
-
     def start(self, settings: Mapping[str, str] | None = None) -> None:
         """Start it, and return when it answers.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from harness.runs.tiers import rest_in_all
 from informix_capture_client import failpoints
 from informix_capture_client.errors import BadOption, DataLoss, TargetUnavailable
 from informix_cdc.lake import definitions, state_of_mirror, target_tables
-from informix_cdc.lake.plan import stream_options
+from informix_cdc.lake.plan import plan_mirror, stream_options
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.options import SourceOptions
 from informix_cdc.postgresql import Place
@@ -606,6 +607,33 @@ def test_a_standby_that_lags_shows_an_earlier_state(tmp_path: Path) -> None:
 
 
 # places and settings
+
+
+def test_a_plan_reports_what_a_schema_lacks(server: LocalServer, tmp_path: Path) -> None:
+    with ledger(35, 1) as (made, listening):
+        run = PostgresRun(tmp_path, listening.port, server)
+        with session(server) as other:
+            other.execute(f"CREATE TABLE {run.schema}.a (id int PRIMARY KEY)")
+            other.execute(f'CREATE TABLE {run.schema}."B" (id int REFERENCES {run.schema}.a)')
+            found = plan_mirror(run.settings, run.source)
+            (problem,) = found.problems
+            assert "is checked before the end of a transaction" in problem.message
+            other.execute(problem.remedy)  # as it is printed
+            assert not plan_mirror(run.settings, run.source).problems
+            other.execute(f"DROP SCHEMA {run.schema} CASCADE")
+            (problem,) = plan_mirror(run.settings, run.source).problems
+            assert "has no such schema" in problem.message
+            other.execute(problem.remedy)
+            assert not plan_mirror(run.settings, run.source).problems
+            other.execute("CREATE ROLE limited LOGIN")
+            limited = {**run.settings.storage_options, "options": "-c role=limited"}
+            other.execute(f"GRANT USAGE ON SCHEMA {run.schema} TO limited")
+            settings = replace(run.settings, storage_options=limited)
+            (problem,) = plan_mirror(settings, run.source).problems
+            assert "limited may not create tables" in problem.message
+            other.execute(problem.remedy)
+            assert not plan_mirror(settings, run.source).problems
+            assert made.tables
 
 
 @pytest.mark.parametrize(
